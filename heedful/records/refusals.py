@@ -333,7 +333,8 @@ MODELS = {
         "Try --trainer.precision 32-true, or train with a lower --model.learning_rate.",
     ),
     "shared-prefix": Refusal(
-        "a language model that gives other scores where prompts share their beginning",
+        "a language model that gives other scores where prompts share their beginning, does not take what they share, "
+        "or sees fewer tokens at once",
         "answers to another prompt",
         "Add --model.share_prefix false.",
     ),
@@ -376,12 +377,13 @@ SERVERS = {
         "Set the address of the server.",
     ),
     "bad-key": Refusal(
-        "a key that is missing, or that holds a line break, a space or quotes; nothing is sent",
+        "a key that is missing, that the server refuses, or that holds a line break, a space or quotes (nothing is "
+        "sent then)",
         "a message of the server repeats it",
         "Set the environment variable to the key alone.",
     ),
     "no-server": Refusal(
-        "a server that cannot be reached, says nothing, or too much",
+        "a server that cannot be reached, fails, says nothing, or too much",
         "the command waits for ever",
         "Look at the log of the server.",
     ),

@@ -111,7 +111,8 @@ class CausalLM(Classifier):
     def prepare(self, task: Task) -> None:
         if task.kind not in (CLASSIFICATION, SPAN):
             raise HeedfulError(
-                f"§model {type(self).__name__} answers with one label or a text, and these are {task.kind}."
+                "unfit-model",
+                f"§model {type(self).__name__} answers with one label or a text, and the data are {task.kind}.",
             )
         self.task = task
         if not hasattr(self, "tokenizer"):
@@ -120,9 +121,13 @@ class CausalLM(Classifier):
             self.config = open_config(self.folder, **gguf)
             self.tokenizer = open_tokenizer(self.folder, self.config, **gguf)
         if self.config.is_encoder_decoder:
-            raise HeedfulError(f"§model.backbone {self.backbone} reads and writes: take §model Seq2Seq.")
+            raise HeedfulError(
+                "unfit-model",
+                f"§model.backbone {self.backbone} has an encoder and a decoder: it is a {self.config.model_type}.",
+                "Take §model Seq2Seq.",
+            )
         if self.chat and not self.tokenizer.chat_template:
-            raise HeedfulError(f"§model.chat: the tokenizer of {self.backbone} has no chat template.")
+            raise HeedfulError("idle-setting", f"§model.chat: the tokenizer of {self.backbone} has no chat template.")
 
     def prompt_with(self, prompt: Prompt) -> None:
         """Ask by this prompt from now on.
@@ -133,7 +138,9 @@ class CausalLM(Classifier):
         chat = bool(self.tokenizer.chat_template) if self.chat is None else self.chat
         most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
         if self.max_length is not None and self.max_length > most:
-            raise HeedfulError(f"§model.max_length {self.max_length} is more than the {most} positions of the model.")
+            raise HeedfulError(
+                "bad-setting", f"§model.max_length {self.max_length} is more than the {most} positions of the model."
+            )
         if not self.writes:
             prompt.require_written(f"§model.decoding {self.decoding}")
         by_kind = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
@@ -201,8 +208,9 @@ class CausalLM(Classifier):
         read = read_queries(self.network, self._prefix, queries, self._answers)
         if self._window is not None and (most := int(read.mask.sum(dim=1).max()) + self.longest) > self._window:
             raise HeedfulError(
-                f"{self.backbone} sees {self._window:,} tokens at once, and a prompt with its answer has {most:,}: add "
-                "§model.share_prefix false, or lower §prompt.tuples."
+                "shared-prefix",
+                f"{self.backbone} sees {self._window:,} tokens at once, and a prompt with its answer has {most:,}.",
+                "Add §model.share_prefix false, or lower §prompt.tuples.",
             )
         return read
 
@@ -216,12 +224,14 @@ class CausalLM(Classifier):
             self._prefix = read_prefix(self.network, self.processor.tokens.prefix)
             read = self._read_behind(queries)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            if isinstance(error, torch.OutOfMemoryError) or "alloc" in str(error):
+            if isinstance(error, torch.OutOfMemoryError):
                 raise
             lines = str(error).strip().splitlines() or [""]
             raise HeedfulError(
+                "shared-prefix",
                 f"{self.backbone} cannot read prompts that share their beginning ({type(error).__name__}: "
-                f"{lines[0].rstrip('.')}): add §model.share_prefix false."
+                f"{lines[0].rstrip('.')}).",
+                "Add §model.share_prefix false.",
             ) from error
         if self.largest_difference is None:
             self._compare(queries, read)
@@ -252,8 +262,10 @@ class CausalLM(Classifier):
         )
         if self.largest_difference > (CLOSE if exact else FAR):
             raise HeedfulError(
+                "shared-prefix",
                 f"{self.backbone} gives other scores where prompts share their beginning (they differ by "
-                f"{self.largest_difference:.1e}): add §model.share_prefix false."
+                f"{self.largest_difference:.1e}).",
+                "Add §model.share_prefix false.",
             )
 
     def _scored(self, scores: Tensor) -> Tensor:

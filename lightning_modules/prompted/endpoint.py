@@ -126,23 +126,21 @@ class Endpoint(Classifier):
         allow_redirects: bool = False,
     ) -> None:
         super().__init__()
-        if read not in WAYS:
-            raise HeedfulError(f"§model.read {read}: unknown; known are {', '.join(WAYS)}.")
-        for setting, value, least in (("concurrency", concurrency, 1), ("max_tokens", max_tokens, 1)):
-            if value is not None and value < least:
-                raise HeedfulError(f"§model.{setting} {value} must be at least {least}.")
-        if max_requests is not None and max_requests < 0:
-            raise HeedfulError(f"§model.max_requests {max_requests} may not be negative.")
-        if not temperature >= 0 or not timeout > 0:
-            raise HeedfulError("§model.temperature may not be negative, and §model.timeout must be positive.")
+        _require_at_least(1, concurrency=concurrency, max_tokens=max_tokens)
+        _require_at_least(0, max_requests=max_requests, temperature=temperature)
+        if not timeout > 0:
+            raise HeedfulError("bad-setting", f"§model.timeout {timeout} is not a positive number.")
         if prices is not None and (len(prices) != 2 or min(prices) < 0):
             raise HeedfulError(
-                "§model.prices are two: US dollars for a million tokens read, and for a million written."
+                "bad-setting",
+                f"§model.prices {prices} are not two prices.",
+                "Name the US dollars for a million tokens that are read, and for a million that are written.",
             )
         if replaced := [entry for entry in BODY if entry in (extra or {})]:
             raise HeedfulError(
-                f"§model.extra may not hold {replaced[0]}, which is what is asked, and of whom: see §model.name and "
-                "§data.prompts."
+                "clashing-settings",
+                f"§model.extra holds {replaced[0]!r}, and what is asked, and of whom, is said by other settings.",
+                "Leave it out; see §model.name and §data.prompts.",
             )
         self.name = name
         self.read = read
@@ -170,9 +168,11 @@ class Endpoint(Classifier):
 
     def prepare(self, task: Task) -> None:
         if not self.name:
-            raise HeedfulError("§model.name must name the model at the server.")
+            raise HeedfulError("missing-setting", "§model.name, the name of the model at the server, is not given.")
         if not task.labels and task.kind is not SPAN:
-            raise HeedfulError(f"§model {type(self).__name__} needs labels to choose from, and the data have none.")
+            raise HeedfulError(
+                "unfit-model", f"§model {type(self).__name__} chooses among labels, and the data have none."
+            )
         self.task = task
         self.has_learned = True
 
@@ -304,10 +304,10 @@ class Endpoint(Classifier):
         answers = [self.way.read(reply, self.prompt)[0] for reply in (before, now)]
         if answers[0] != answers[1] and not self.temperature and not self.allow_invalid:
             raise HeedfulError(
+                "other-server-model",
                 f"{self.name} answers the first question otherwise than {before.at[:10] or 'before'}: "
-                f"{_quoted(before)} then, {_quoted(now)} now. Another model may stand behind the name, or the server "
-                f"answers by chance: name another file than §model.cache {self.cache}, so that all answers are of one "
-                "time, or add §model.allow_invalid true."
+                f"{_quoted(before)} then, {_quoted(now)} now.",
+                f"Name another file than §model.cache {self.cache}, or add §model.allow_invalid true.",
             )
 
     def _require_one_model(self, replies: Sequence[Reply]) -> None:
@@ -330,9 +330,10 @@ class Endpoint(Classifier):
             return
         quoted = ", ".join(list(dict.fromkeys(map(_quoted, without)))[:COMMONEST])
         raise HeedfulError(
-            f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}. Look at the log of "
-            "the server, give labels other answers in §data.prompts, raise §model.max_tokens, or take another "
-            "§model.read; §model.allow_invalid true goes on."
+            "server-answers",
+            f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}.",
+            "Look at its log, change §data.prompts, §model.max_tokens or §model.read, or add "
+            "§model.allow_invalid true.",
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
@@ -397,17 +398,19 @@ class Endpoint(Classifier):
         self.counts["empty"] += sum(reply is not None and reply.is_empty for reply in replies) - len(refusals)
         most = max(FORGIVEN, MOST_MISSING * self.counts["answers"])
         allowed = f"and at most {percent(MOST_MISSING)} may be"
-        goes_on = "§model.allow_invalid true goes on."
+        goes_on = "or add §model.allow_invalid true"
         if self.counts["refused"] > most and not self.allow_invalid:
             raise HeedfulError(
+                "server-refuses",
                 f"{self.counts['refused']:,} of {self.counts['answers']:,} requests were refused, {allowed}: "
-                f"{refusals[-1]}. See §prompt.tuples where they are too long, and §model.extra; {goes_on}"
+                f"{refusals[-1]}.",
+                f"Lower §prompt.tuples where they are too long, see §model.extra, {goes_on}.",
             )
         if self.task.kind is SPAN and self.counts["empty"] > most and not self.allow_invalid:
             raise HeedfulError(
-                f"{self.name} left {self.counts['empty']:,} of {self.counts['answers']:,} answers empty, which is not "
-                f"the same as no answer, {allowed}: raise §model.max_tokens, or look at the log of the server; "
-                f"{goes_on}"
+                "server-answers",
+                f"{self.counts['empty']:,} of {self.counts['answers']:,} answers of {self.name} are empty, {allowed}.",
+                f"Raise §model.max_tokens, look at the log of the server, {goes_on}.",
             )
 
     def on_validation_end(self) -> None:
@@ -422,10 +425,16 @@ class Endpoint(Classifier):
             rank_zero_info(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
 
     def configure_optimizers(self) -> dict[str, Any]:
-        raise HeedfulError(f"§model {type(self).__name__} is asked and never trained: python evaluate.py measures it.")
+        raise HeedfulError("never-trained", f"§model {type(self).__name__} is asked and never trained.")
 
     def export(self, folder: str, weights: bool) -> None:
         """There is nothing to export."""
+
+
+def _require_at_least(least: int, **settings: float | None) -> None:
+    for name, value in settings.items():
+        if value is not None and not value >= least:  # nor is NaN
+            raise HeedfulError("bad-setting", f"§model.{name} {value} is less than {least}.")
 
 
 def _quoted(reply: Reply) -> str:
@@ -435,6 +444,7 @@ def _quoted(reply: Reply) -> str:
 def _require_one(name: str, models: Collection[str], cache: str) -> None:
     if len(models) > 1:
         raise HeedfulError(
-            f"Two models answer to the name {name}, as the server says: {listing(sorted(models))}. Their answers make "
-            f"no table of one: take a name that only one has, and another file than §model.cache {cache}."
+            "other-server-model",
+            f"Two models answer to the name {name}, as the server says: {listing(sorted(models))}.",
+            f"Take a name that only one of them has, and another file than §model.cache {cache}.",
         )

@@ -48,8 +48,10 @@ class PromptProcessor(NumberProcessor):
         empty = self.store.lengths(self.store.numbers([self._text([""] * len(names))]))[0]
         if self.budget < empty + ROOM * len(names):
             raise HeedfulError(
+                "too-long",
                 f"Instruction and demonstrations have {len(self.tokens.prefix):,} tokens, and the model reads "
-                f"{max_length:,}: lower §prompt.tuples, or raise §model.max_length."
+                f"{max_length:,}.",
+                "Lower §prompt.tuples, or raise §model.max_length.",
             )
         self._cut: dict[int, list[int]] = {}  # number of a text that is too long to the tokens of each part that stay
 

@@ -83,8 +83,10 @@ class PromptTokens:
         joined = any(after[: len(before)] != before for before, after in zip(ids, whole, strict=True))
         if joined or len(added) > 1 or not (tokens := added.pop()):
             raise HeedfulError(
-                f"The tokenizer joins the answer {answer!r} to the words before it: end the question of the wording "
-                f"{self.prompt.name} (§data.prompts) with a colon, and begin the answer with a letter."
+                "bad-prompt",
+                f"The tokenizer joins the answer {answer!r} to the words before it.",
+                f"End the question of the wording {self.prompt.name} (§data.prompts) with a colon, and begin the "
+                "answer with a letter.",
             )
         return list(tokens)
 
@@ -95,8 +97,9 @@ class PromptTokens:
                     first = self.prompt.answers[i]
                     second = self.prompt.answers[j]
                     raise HeedfulError(
-                        f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely: "
-                        f"give the labels other answers in the wording {self.prompt.name} (§data.prompts)."
+                        "ambiguous-answers",
+                        f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely.",
+                        f"Give the labels other answers in the wording {self.prompt.name} (§data.prompts).",
                     )
 
     def require_no_special(self, question: str, uid: str) -> None:
@@ -112,8 +115,9 @@ class PromptTokens:
         """
         if ids[: len(self.prefix)] != self.prefix:
             raise HeedfulError(
-                f"The tokenizer joins a question to the words before it: begin the question of the wording "
-                f"{self.prompt.name} (§data.prompts) with a word of its own."
+                "bad-prompt",
+                "The tokenizer joins a question to the words before it.",
+                f"Begin the question of the wording {self.prompt.name} (§data.prompts) with a word of its own.",
             )
         return ids[len(self.prefix) :]
 

@@ -82,7 +82,9 @@ class Answers:
         (tables,) = file.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
         if (tables or mark) and (mark != OURS or version not in (UNSEALED, CLAIMED, VERSION)):
             raise HeedfulError(
-                f"§model.cache {self.path} is not a file of answers of this version of Heedful: name another file."
+                "damaged-answers",
+                f"§model.cache {self.path} is not a file of answers of this version of Heedful.",
+                "Name another file.",
             )
         return version if tables else 0
 
@@ -93,7 +95,7 @@ class Answers:
                 self._file.execute("PRAGMA journal_mode = WAL")
                 break
             except sqlite3.OperationalError as error:  # which heeds no time-out while another process changes it, too
-                if "locked" not in str(error):
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
                 time.sleep(0.1)
         with self._writing():
@@ -121,13 +123,20 @@ class Answers:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise HeedfulError(f"§model.cache {self.path} cannot be used: {error}.") from None
+            raise self._unusable(error) from None
         except sqlite3.Error as error:
             raise HeedfulError(
-                f"§model.cache {self.path} is damaged, or not an SQLite file ({error}): move it away, or name another."
+                "damaged-answers", f"§model.cache {self.path} is damaged, or not an SQLite file ({error})."
             ) from None
         except OSError as error:
-            raise HeedfulError(f"§model.cache {self.path} cannot be used: {error.strerror or error}.") from None
+            raise self._unusable(error.strerror or error) from None
+
+    def _unusable(self, why: object) -> HeedfulError:
+        return HeedfulError(
+            "unwritable-file",
+            f"§model.cache {self.path} cannot be used ({why}).",
+            "Name another file, on a disk of this machine.",
+        )
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -161,8 +170,9 @@ class Answers:
         found = SEAL.fullmatch(stored)
         if found is None or sealed(key, found[2]) != stored:
             raise HeedfulError(
+                "damaged-answers",
                 f"§model.cache {self.path} is damaged: the answer to the request {key[:12]} is not the one that was "
-                "kept there. Move the file away, or name another."
+                "kept there.",
             )
         return found[2]
 

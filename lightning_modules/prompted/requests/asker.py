@@ -96,7 +96,9 @@ class Asker:
         return {texts[key]: reply for key, reply in saved.items() if key not in empty}
 
     def _refuse(self) -> None:
-        raise HeedfulError(f"§model.max_requests {self.most}: so many requests were sent, and more are needed. {KEPT}")
+        raise HeedfulError(
+            "request-limit", f"§model.max_requests {self.most}: so many requests were sent, and more are needed."
+        )
 
     def _asked(self, requests: Sequence[Request]) -> dict[str, Reply]:
         """The answers to requests of which the file has none."""
@@ -145,7 +147,11 @@ class Asker:
             if isinstance(result, Reply) and (result.refusal or not result.is_empty or tries[text] >= MOST_EMPTY):
                 self._keep(request, result, replies)
             elif isinstance(result, Unusable) and tries[text] >= MOST_UNUSABLE:
-                raise HeedfulError(f"{request.url}{request.path} sent, {tries[text]} times: {result}. {KEPT}")
+                raise HeedfulError(
+                    "server-answers",
+                    f"{request.url}{request.path} sent, {tries[text]} times: {result}.",
+                    f"Look at the log of the server, or take another §model.read; {KEPT}.",
+                )
             elif self._sent == self.most:
                 self._refuse()
             else:
@@ -208,11 +214,14 @@ def _work(send: Send, jobs: SimpleQueue, results: SimpleQueue) -> None:
         except (Unusable, HeedfulError) as error:
             results.put((request, error))
         except BaseException as error:  # a thread that ends silently would be waited for
-            results.put((request, HeedfulError(f"{request.url}{request.path}: {type(error).__name__}. {KEPT}")))
+            wrong = f"{request.url}{request.path} cannot be asked, or its answer not be read ({type(error).__name__})."
+            results.put((request, HeedfulError("no-server", wrong, f"Look at the log of the server; {KEPT}.")))
 
 
 def _read(answer: str, answers: Answers) -> Reply:
     try:
         return Reply.of_text(answer)
     except (ValueError, TypeError, KeyError):
-        raise HeedfulError(f"§model.cache {answers.path} holds an answer that is none: move the file away.") from None
+        raise HeedfulError(
+            "damaged-answers", f"§model.cache {answers.path} holds an answer that is not of this version of Heedful."
+        ) from None

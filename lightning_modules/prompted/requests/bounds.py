@@ -7,14 +7,13 @@ from typing import Any
 
 import httpx2
 
+from heedful.lightning_modules.prompted.requests.server import KEPT
+from heedful.records import HeedfulError
+
 MOST_BYTES = 8 * 2**20  # of an answer, packed and unpacked; those to prompts have some thousands
 WHOLE = 10  # times the seconds that a server may be silent: all that one request may take
 SILENT = 600  # seconds that a server may be silent where nobody says
 FRAMING = "content-encoding", "content-length", "transfer-encoding"  # headers that say how the content was sent
-
-
-class OutOfBounds(Exception):
-    """A server went too far; the text follows its address."""
 
 
 class BoundedClient(httpx2.Client):
@@ -35,14 +34,15 @@ class BoundedClient(httpx2.Client):
         """Called before each request, also those to where a server redirects.
 
         Raises:
-            OutOfBounds: It goes to another host.
+            HeedfulError: It goes to another host.
         """
         url = request.url
         is_same = (url.host, url.port) == (self._own.host, self._own.port) and url.scheme in ("https", self._own.scheme)
         if not self._allow_redirects and not is_same:
-            raise OutOfBounds(
-                f"redirects to another server, {url.scheme}://{url.netloc.decode()}: name that in OPENAI_BASE_URL, or "
-                "add §model.allow_redirects true"
+            raise HeedfulError(
+                "bad-address",
+                f"It redirects to another server, {url.scheme}://{url.netloc.decode()}.",
+                "Name that in OPENAI_BASE_URL, or add §model.allow_redirects true.",
             )
 
     def send(self, request: httpx2.Request, *, stream: bool = False, **settings: Any) -> httpx2.Response:
@@ -52,7 +52,7 @@ class BoundedClient(httpx2.Client):
         time-out of a socket from coming.
 
         Raises:
-            OutOfBounds: The answer is too large, takes too long, or is another host's.
+            HeedfulError: The answer is too large, takes too long, or is another host's.
         """
         whole = WHOLE * (request.extensions.get("timeout", {}).get("read") or SILENT)
         read: SimpleQueue[Any] = SimpleQueue()
@@ -70,7 +70,9 @@ class BoundedClient(httpx2.Client):
             found = read.get(timeout=whole)
         except Empty:
             is_late.set()
-            raise OutOfBounds(f"took more than {whole:g} s for one answer: raise §model.timeout") from None
+            raise HeedfulError(
+                "no-server", f"It took more than {whole:g} s for one answer.", f"Raise §model.timeout; {KEPT}."
+            ) from None
         if isinstance(found, BaseException):
             raise found
         return found
@@ -80,14 +82,18 @@ def _read(response: httpx2.Response, is_late: Callable[[], bool]) -> httpx2.Resp
     """The response with its content, unpacked.
 
     Raises:
-        OutOfBounds: That is too large.
+        HeedfulError: That is too large.
     """
     content = bytearray()
     try:
         for chunk in response.iter_bytes():
             content += chunk
             if max(len(content), response.num_bytes_downloaded) > MOST_BYTES:
-                raise OutOfBounds(f"sent an answer of more than {MOST_BYTES // 2**20} MiB: look at its log")
+                raise HeedfulError(
+                    "no-server",
+                    f"It sent an answer of more than {MOST_BYTES // 2**20} MiB.",
+                    f"Look at the log of the server; {KEPT}.",
+                )
             if is_late():
                 break
     finally:

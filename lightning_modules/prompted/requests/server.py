@@ -19,7 +19,7 @@ PATIENCE = 10.0  # seconds in which a server shows that it is there
 REFUSES = " refuses the request: "
 QUOTES = "'", '"'
 LONGEST = 300  # characters of what a server says that a message repeats
-KEPT = "The answers so far are kept, and the same command goes on from there."
+KEPT = "the answers so far are kept"
 
 
 class Unusable(Exception):
@@ -55,18 +55,19 @@ class Server:
         given = urlsplit(url)
         host = _host(given)
         if given.scheme not in ("http", "https") or not host:
-            raise HeedfulError(f"{URL} is not the address of a server, such as http://localhost:8000/v1.")
+            raise HeedfulError(
+                "bad-address", f"{URL} is not the address of a server.", "Set one, such as http://localhost:8000/v1."
+            )
         at = given.netloc.rpartition("@")
         self.url = urlunsplit((given.scheme, at[2], given.path, "", "")).rstrip("/")
         if not key and not at[0] and not _is_loopback(host):
             raise HeedfulError(
-                f"{KEY} is not set, and {self.url} is not on this machine: set it, or {URL} for another server."
+                "bad-key",
+                f"{KEY} is not set, and {self.url} is not on this machine.",
+                f"Set it, or {URL} for another server.",
             )
         if wrong := _unfit(key or ""):
-            raise HeedfulError(
-                f"{KEY} {wrong}, as where a file of settings was read as it stands: set it to the key alone. Nothing "
-                "was sent."
-            )
+            raise HeedfulError("bad-key", f"{KEY} {wrong}; nothing was sent.", "Set it to the key alone.")
         query = dict(parse_qsl(given.query))
         self.known_as = f"{self.url}?{sha256(given.query.encode()).hexdigest()[:8]}" if query else self.url
         self.secrets = Secrets([*filter(None, (key, at[0], *query.values()))])
@@ -87,7 +88,11 @@ class Server:
 
             from heedful.lightning_modules.prompted.requests.bounds import BoundedClient
         except ImportError:
-            raise HeedfulError("An endpoint is asked through the openai package: pip install 'openai>=3.54'.") from None
+            raise HeedfulError(
+                "missing-package",
+                "A model behind a server needs the package openai.",
+                "Install it with pip install 'openai>=3.54'.",
+            ) from None
         self.secrets.hide_in_logs()
         name, _, password = user.partition(":")
         settings = {"auth": (unquote(name), unquote(password))} if user else {}
@@ -116,7 +121,7 @@ class Server:
             once.get("/models", cast_to=httpx2.Response)
         except self._openai.APIConnectionError as error:
             if isinstance(error.__cause__, httpx2.ConnectError):
-                raise HeedfulError(self._sentence(-1, self._cause(error))) from None
+                raise self._refusal(-1, self._cause(error)) from None
         except Exception:  # the question itself will show what is wrong
             pass
         self._is_reached = True
@@ -131,15 +136,13 @@ class Server:
         """
         import httpx2
 
-        from heedful.lightning_modules.prompted.requests.bounds import OutOfBounds
-
         try:
             response = self._client.post(path, body=dict(body), cast_to=httpx2.Response)
             return self.secrets.hide_inside(json.loads(response.text))
         except ValueError:
             raise Unusable("something else than JSON") from None
-        except OutOfBounds as error:
-            raise HeedfulError(f"{self.url}{path} {self.secrets.hide(str(error))}. {KEPT}") from None
+        except HeedfulError as error:  # out of bounds
+            raise HeedfulError(error.code, self.secrets.hide(error.wrong), error.do).at(f"{self.url}{path}") from None
         except self._openai.APIStatusError as error:
             said = self._said(error)
             status = error.status_code
@@ -152,11 +155,9 @@ class Server:
             said = self._cause(error)
             status = -1
             times = ""
-        except Exception as error:  # whose text may quote what was sent
-            raise HeedfulError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
         if status in ONE:
             raise Refused(f"{self.url}{path}{REFUSES}HTTP {status}{said}")
-        raise HeedfulError(self._sentence(status, said, path, str(body.get("model")), times))
+        raise self._refusal(status, said, path, str(body.get("model")), times)
 
     def _cause(self, error: Exception) -> str:
         """Why there is no connection, in brackets; never the value of a header, which may be the key in any form."""
@@ -178,22 +179,30 @@ class Server:
         text = " ".join(self.secrets.hide(text).split())[:LONGEST].rstrip(".")
         return f" ({text})" if text else ""
 
-    def _sentence(self, status: int, said: str, path: str = "", model: str = "", times: str = "") -> str:
-        """The message for an HTTP status; 0 for a time-out, -1 for no connection."""
+    def _refusal(self, status: int, said: str, path: str = "", model: str = "", times: str = "") -> HeedfulError:
+        """The error for an HTTP status; 0 for a time-out, -1 for no connection."""
         where = f"{self.url}{path}"
+        look = f"Look at the log of the server; {KEPT}."
         if status == -1:
-            return f"{self.url} cannot be reached{said}: start the server, or set {URL}. {KEPT}"
+            return HeedfulError(
+                "no-server", f"{self.url} cannot be reached{said}.", f"Start the server, or set {URL}; {KEPT}."
+            )
         if status == 0:
-            return f"{where} gave no answer in time{times}{said}: raise §model.timeout. {KEPT}"
+            wrong = f"{where} gave no answer in time{times}{said}."
+            return HeedfulError("no-server", wrong, f"Raise §model.timeout; {KEPT}.")
         if status in (401, 403):
-            return f"{where} refuses the key in {KEY}: HTTP {status}{said}."
+            return HeedfulError(
+                "bad-key", f"{where} refuses the key in {KEY}: HTTP {status}{said}.", f"Set another key; {KEPT}."
+            )
         if status == 404:
-            return f"{where} has no model {model}, or there is no such address: HTTP 404{said}; see §model.name. {KEPT}"
+            wrong = f"{where} has no model {model}, or there is no such address: HTTP 404{said}."
+            return HeedfulError("server-refuses", wrong, f"See §model.name and {URL}; {KEPT}.")
         if status == 429:
-            return f"{where} had too many requests{times}{said}: lower §model.concurrency, or wait. {KEPT}"
+            wrong = f"{where} had too many requests{times}{said}."
+            return HeedfulError("server-refuses", wrong, f"Lower §model.concurrency, or wait; {KEPT}.")
         if status >= 500:
-            return f"{where} failed{times}: HTTP {status}{said}. {KEPT}"
-        return f"{where}{REFUSES}HTTP {status}{said}. {KEPT}"
+            return HeedfulError("no-server", f"{where} failed{times}: HTTP {status}{said}.", look)
+        return HeedfulError("server-refuses", f"{where}{REFUSES}HTTP {status}{said}.", look)
 
 
 def _times(error: Any) -> str:

@@ -46,7 +46,11 @@ class Way(ABC):
         """
         prompt.require_written(f"§model.read {self.name}")
         if not task.kind.has_labels:
-            raise HeedfulError("§model.read must be written where answers are texts: other ways choose among labels.")
+            raise HeedfulError(
+                "unfit-model",
+                f"§model.read {self.name} chooses among labels, and these answers are texts.",
+                "Take §model.read written.",
+            )
 
     @abstractmethod
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
@@ -116,8 +120,9 @@ class FirstToken(Written):
         first = [_plain(text).split()[0] if _plain(text).split() else "" for text in prompt.answers]
         if len(set(first)) < len(first) or "" in first:
             raise HeedfulError(
-                f"§model.read first_token cannot tell the answers {listing(prompt.answers)} apart: they begin alike. "
-                "Take §model.read written, or other answers in §data.prompts."
+                "ambiguous-answers",
+                f"§model.read first_token cannot tell the answers {listing(prompt.answers)} apart: they begin alike.",
+                "Take §model.read written, or other answers in §data.prompts.",
             )
 
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
@@ -148,8 +153,10 @@ class FirstToken(Written):
             fitting = _fitting(_plain(token), texts)
             if len(fitting) > 1 and math.exp(value) > TOO_LITTLE:
                 raise HeedfulError(
+                    "ambiguous-answers",
                     f"§model.read first_token: the first token {token!r}, of probability {math.exp(value):.2g}, begins "
-                    f"the answers {listing([prompt.answers[i] for i in fitting])}: take §model.read written."
+                    f"the answers {listing([prompt.answers[i] for i in fitting])}.",
+                    "Take §model.read written.",
                 )
             for i in fitting if len(fitting) == 1 else ():
                 sums[i] += math.exp(value)
@@ -231,16 +238,22 @@ def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
         HeedfulError: It says nothing, or gives each label the same probability.
     """
     if reply.refusal:
-        raise HeedfulError(f"{reply.refusal}. See §prompt.tuples where it is too long, and §model.extra.")
+        raise HeedfulError(
+            "server-refuses", f"{reply.refusal}.", "Lower §prompt.tuples where it is too long, or see §model.extra."
+        )
     if reply.is_empty:
         more = "" if way.has_probabilities else ", or raise §model.max_tokens for a model that reasons first"
-        raise HeedfulError(f"The server answers a first question with nothing: look at its log{more}.")
+        raise HeedfulError(
+            "server-answers", "The server answers a first question with nothing.", f"Look at its log{more}."
+        )
     if prompt.task.kind is not SPAN and way.has_probabilities:
         _, probabilities = way.read(reply, prompt)
         if len(probabilities) > 1 and max(probabilities) - min(probabilities) < 1e-9 and not reply.tokens:
             raise HeedfulError(
+                "server-answers",
                 f"The server gives each of {listing(prompt.answers)} the same probability: it does not read what it is "
-                "asked, so take another §model.read."
+                "asked.",
+                "Take another §model.read.",
             )
 
 
