@@ -37,14 +37,14 @@ from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.held_out import require_held_out
 from heedful.cli.idle_settings import require_effect, require_one_seed
-from heedful.cli.messages import Parser, Refusal, as_flag, of_trainer, one_sentence, user_mistake
+from heedful.cli.messages import Parser, as_flag, unfit_trainer, user_mistake
 from heedful.cli.model_forms import model_folder
 from heedful.cli.named_folder import claim_named, require_inside
 from heedful.cli.prompting import prompts_of, show_requests
+from heedful.cli.refused_settings import parsed
 from heedful.cli.remedies import require_head
 from heedful.cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from heedful.cli.short_forms import config_path, description
-from heedful.cli.spelling import located
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
@@ -114,10 +114,7 @@ class HeedfulCLI(LightningCLI):
         )
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
-        try:
-            self.config = parser.parse_args(args)
-        except Refusal as refusal:
-            raise located(refusal, parser, args) from None
+        self.config = parsed(parser, args)
         require_kinds(self.config)
         for flag, value in {"init_from": "RUN", "allow_package": "NAME", "resume": "RUN"}.items():
             if self.config.get(flag) and f"--{flag}" not in args:
@@ -176,7 +173,7 @@ class HeedfulCLI(LightningCLI):
         try:
             super().instantiate_classes()
         except (MisconfigurationException, ImportError, ValueError) as error:
-            raise user_mistake(error) or HeedfulError(one_sentence(str(error))) from error
+            raise user_mistake(error) or unfit_trainer(error) from error
 
     def check(self) -> None:
         """Let mistakes show before a run folder is made.
@@ -309,7 +306,7 @@ class HeedfulCLI(LightningCLI):
         parser = Parser()
         parser.add_subclass_arguments(PairedData, "data", required=True)
         settings = [] if path is None else [f"--data.path={path}"]
-        config = parser.parse_args(["--data", config_path("data", name), *settings])
+        config = parsed(parser, ["--data", config_path("data", name), *settings])
         require_kinds(config)
         data = parser.instantiate_classes(config).data
         data.setup("validate")
@@ -347,7 +344,7 @@ class HeedfulCLI(LightningCLI):
         try:
             return super().instantiate_trainer(**kwargs | {"precision": self.precision()})
         except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
-            raise HeedfulError(f"--trainer{of_trainer(str(error))}") from error
+            raise user_mistake(error) or unfit_trainer(error) from error
 
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
