@@ -57,16 +57,18 @@ def config_path(kind: str, name: str) -> str:
         return str(file)
     if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
         if not name.startswith("{") and not Path(name).is_file():
-            raise HeedfulError(f"--{kind} {name}: there is no such file.")
+            raise HeedfulError("missing-file", f"--{kind} {name} does not exist.")
         return name
     if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
-        raise HeedfulError(f"--{kind} {name} is a file of data: name its kind, as in --data mnli --data.path {name}.")
+        do = f"Name its kind, as in --data mnli --data.path {name}."
+        raise HeedfulError("unknown-name", f"--{kind} {name} is a file of data.", do)
     if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
         return present(name)
     if kind != "augment" and name in import_module(ROOMS[kind]).__all__:
         return whole(kind, name)
-    more = ", the folder of a model, or its hub id, OWNER/NAME" if kind == "model" else ""
-    raise HeedfulError(f"--{kind} {name}: unknown; {guess(name, names(kind))} It may be a YAML file{more}, too.")
+    more = " A folder, or OWNER/NAME of the hub, is taken too." if kind == "model" else ""
+    do = guess(name, names(kind)) + more
+    raise HeedfulError("unknown-name", f"--{kind} {name} is not known.", do)
 
 
 def _helped(flag: str, name: str, of_command: str | None) -> str:
@@ -144,7 +146,7 @@ def expand(argv: Sequence[str]) -> list[str]:
         flag, has_value, value = argv.pop(0).partition("=")
         if flag.removeprefix("--") in (*FOLDER_OF, *SETTINGS) and flag.startswith("--"):
             if not has_value and (not argv or argv[0].startswith("--")):
-                raise HeedfulError(f"{flag} needs a name.")
+                raise HeedfulError("missing-setting", f"{flag} has no value.", "Write a name behind it.")
             short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
         elif flag in HELP:
             helps[flag] = argv.pop(0) if argv and not has_value and not argv[0].startswith("--") else value
