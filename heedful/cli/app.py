@@ -207,7 +207,7 @@ class HeedfulCLI(LightningCLI):
             )
         if not self.evaluating and self.config.checkpoint.get("dirpath"):
             raise HeedfulError(
-                "unfit-checkpoints",
+                "clashing-settings",
                 f"--checkpoint.dirpath {self.config.checkpoint.dirpath}: checkpoints lie in the folder of the run.",
                 "Choose that with --output.",
             )

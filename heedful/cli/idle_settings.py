@@ -211,9 +211,10 @@ def require_one_seed(args: Sequence[str], config: Namespace) -> None:
         elif flag == "--data" and value.startswith("{"):
             seed, run = _seeds_of(parse_yaml(value, "--data"), False, run)
         if seed is not None and str(seed) != str(int(run or 0)):
+            shown = value if len(value) < 80 else "..."
             raise HeedfulError(
                 "clashing-settings",
-                f"{flag} {value if len(value) < 80 else '...'} gives the data the seed {seed}; they have that of the run.",
+                f"{flag} {shown} gives the data the seed {seed}, and they have that of the run.",
                 f"Name it with --seed_everything {seed}.",
             )
 
