@@ -250,9 +250,8 @@ class HeedfulCLI(LightningCLI):
     def _require_accelerator(self) -> None:
         """Refuse an accelerator that torch does not find here."""
         name = self.config_init["trainer"]["accelerator"]
-        known = {kind: AcceleratorRegistry.get(kind) for kind in AcceleratorRegistry.available_accelerators()}
-        kinds = [known[kind] for kind in GPUS.get(str(name), (str(name),)) if kind in known]
-        if kinds and not any(kind.is_available() for kind in kinds):
+        named = [kind for kind in GPUS.get(str(name), (str(name),)) if kind in AcceleratorRegistry]
+        if named and not any(AcceleratorRegistry[kind]["accelerator"].is_available() for kind in named):
             raise HeedfulError(
                 "unfit-trainer",
                 f"--trainer.accelerator {name}: torch finds none here.",

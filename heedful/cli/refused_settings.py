@@ -234,11 +234,8 @@ def _faults_inside(given: Any, hint: Any, place: Place, context: Context) -> Ite
         for position, value in enumerate(given):
             yield from _faults(value, _of(hint, LISTS)[0], (*place, position), context)
         return
-    of_name, of_value = _of(hint, MAPPINGS)
     for name, value in given.items():
-        if not _takes(of_name, name):
-            yield Fault(place, "bad-setting", f"{{flag}}: {name} is not {_words(of_name)}.", _remedy(name, of_name))
-        yield from _faults(value, of_value, (*place, name), context.inside(name))
+        yield from _faults(value, _of(hint, MAPPINGS)[1], (*place, name), context.inside(name))
 
 
 def _faults_of_group(given: Any, settings: Settings, place: Place, context: Context) -> Iterator[Fault]:
