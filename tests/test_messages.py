@@ -157,6 +157,9 @@ STOPPING = ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor
         ([*STOPPING, "--trainer.callbacks.mode", "up"], ("unfit-trainer", "--trainer", "mode", "min", "max", "up")),
         (["--print_config", "--trainer.max_epochs", "x"], ("bad-setting", "--trainer.max_epochs x")),
         (["--print_config=x"], ("bad-setting", "--print_config", "x")),
+        (["--Nope", "3"], ("unknown-setting", "--Nope.")),
+        (["--endpoint", "x", "--endpoint.read", "y"], ("bad-setting", "--endpoint.read y", "written, first_token")),
+        (["--endpoint", "x", "--endpoint.raed", "y"], ("unknown-setting", "--endpoint.raed.", "--endpoint.read?")),
     ],
 )
 def test_a_setting_is_named_with_what_was_given_and_what_it_takes(

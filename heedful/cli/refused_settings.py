@@ -19,7 +19,7 @@ from jsonargparse import Namespace
 from heedful.cli.allowed_classes import KINDS
 from heedful.cli.messages import Parser, Refusal
 from heedful.records import HeedfulError
-from heedful.records.errors import nearest
+from heedful.records.errors import SETTING, nearest
 from heedful.records.storage.schema import ROOMS, present
 from heedful.records.storage.yaml_files import parse_yaml
 
@@ -48,7 +48,7 @@ def parsed(parser: Parser, args: Sequence[str]) -> Namespace:
         config = parser.parse_args(args)
     except Refusal as refusal:
         raise next(_errors(parser, args), refusal) from None
-    for error in _gaps(config, _settings(parser), "-"):
+    for error in _gaps(config, _settings(parser), ()):
         raise error
     return config
 
@@ -60,8 +60,8 @@ def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
     for argument in _arguments(args):
         after = parser.with_argument(argument.words, config)
         refused = isinstance(after, Refusal)
-        if not argument.flag.startswith("--"):
-            yield HeedfulError("unknown-setting", f"{argument.flag!r} stands behind no flag.")
+        if not argument.words[0].startswith("--"):
+            yield HeedfulError("unknown-setting", f"{argument.words[0]!r} stands behind no flag.")
         for fault in _faults(argument.content, settings, (), Context(argument.typed, config)):
             if fault.code == "unknown-setting" or argument.file or (refused and argument.text):
                 yield argument.error(fault)
@@ -71,7 +71,7 @@ def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
             yield HeedfulError("bad-setting", f"{argument.flag} is refused: {after.wrong}")
             return
         config = after
-    yield from _gaps(config, settings, "-")
+    yield from _gaps(config, settings, ())
 
 
 def _arguments(args: Sequence[str]) -> Iterator["Argument"]:
@@ -114,18 +114,19 @@ class Argument:
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
-        self.flag, _, value = words[0].partition("=")
+        flag, _, value = words[0].partition("=")
         self.text = words[1] if words[1:] else value
         self.file = ""
-        names = [name for name in self.flag.removeprefix("--").removesuffix("+").split(".") if name != "init_args"]
+        names = [name for name in flag.removeprefix("--").removesuffix("+").split(".") if name != "init_args"]
         if names[0] in (*ROOMS, "config") and not names[1:] and os.path.isfile(self.text):
-            self.file = f"{self.flag} {self.text}"
+            self.file = f"{flag} {self.text}"
             self.text = Path(self.text).read_text(encoding="utf-8-sig")
+        self.flag = _flag(tuple(names))
         self.typed: Place = () if names == ["config"] else tuple(names)
         self.root: yaml.Node | None = None
         self.content: Any = self.text
         try:
-            self.content = parse_yaml(self.text, self.flag)
+            self.content = parse_yaml(self.text, flag)
             self.root = yaml.compose(self.text, Loader=yaml.SafeLoader)
         except HeedfulError:  # a text that is not YAML is a text
             pass
@@ -149,8 +150,9 @@ class Argument:
 
 
 def _flag(place: Place) -> str:
-    """The flag that sets what stands at a place."""
-    return "--" + ".".join(str(name) for name in place if name != "init_args" and not isinstance(name, int))
+    """The flag that sets what stands at a place; with a section sign, as those of a model may be of an endpoint."""
+    flag = ".".join(str(name) for name in place if name != "init_args" and not isinstance(name, int))
+    return f"§{flag}" if SETTING.match(f"§{flag}") else f"--{flag}"
 
 
 class Context(NamedTuple):
@@ -364,22 +366,23 @@ def _lacking(kind: type, given: Any) -> list[str]:
     return [action.dest for action in _parser_of(kind)._actions if action.required and given.get(action.dest) is None]
 
 
-def _gaps(value: Any, hint: Any, flag: str) -> Iterator[HeedfulError]:
+def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
     """What is missing in a configuration: settings that a class needs, the class itself, or those of a whole group."""
+    flag = _flag(place)
     if isinstance(hint, dict):
         if not isinstance(value, Namespace):
             yield HeedfulError("bad-setting", f"{flag} {value} does not name settings.", "Write NAME: VALUE for each.")
             return
         for name, inner in hint.items():
-            yield from _gaps(value.get(name), inner, f"--{name}" if flag == "-" else f"{flag}.{name}")
+            yield from _gaps(value.get(name), inner, (*place, name))
     elif isinstance(value, list):
         for inner in value:
-            yield from _gaps(inner, hint, flag)
+            yield from _gaps(inner, hint, place)
     elif isinstance(value, Namespace) and (owner := _class(value.get("class_path"), KINDS)):
         settings = value.get("init_args") or Namespace()
         if lacking := _lacking(owner, settings):
             told = f"{flag} {owner.__name__} lacks {', '.join(lacking)}."
-            yield HeedfulError("missing-setting", told, f"Add {flag}.{lacking[0]}.")
-        yield from _gaps(settings, _settings(_parser_of(owner)), flag)
-    elif value is None and flag.removeprefix("--") in ROOMS:
+            yield HeedfulError("missing-setting", told, f"Add {_flag((*place, lacking[0]))}.")
+        yield from _gaps(settings, _settings(_parser_of(owner)), place)
+    elif value is None and place in [(kind,) for kind in ROOMS]:
         yield HeedfulError("missing-setting", f"{flag} does not say what it is.", "Name it with class_path.")
