@@ -89,12 +89,12 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
 def test_a_model_that_reads_no_prompts_refuses_settings_of_them(data: Planted) -> None:
     ordinary = Oracle(lambda table, hypothesis: "neutral")
     assert prompts_of(Prompting(wordings=[]), ordinary, data) == []
-    with pytest.raises(HeedfulError, match="--prompt: Oracle is not asked in context; --model smollm2"):
+    with refused("idle-setting", "--prompt", "Oracle", "--model smollm2"):
         prompts_of(Prompting(tuples=1), ordinary, data)
 
 
 def test_a_model_in_context_is_not_trained(data: Planted) -> None:
-    with pytest.raises(HeedfulError, match="InContext is asked in context, and not trained here: use evaluate.py"):
+    with refused("never-trained", "InContext", "evaluate.py"):
         prompts_of(None, InContext(), data)
     assert prompts_of(None, Trained(), data) == []
 
