@@ -16,7 +16,7 @@ from heedful.cli.folders import run_folder
 from heedful.cli.messages import guarded, shown
 from heedful.cli.model_forms import with_run
 from heedful.cli.runs import continued
-from heedful.cli.short_forms import FOLDER_OF, expand, names
+from heedful.cli.short_forms import FOLDER_OF, description, expand, names
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.records import HeedfulError
@@ -80,11 +80,17 @@ def test_a_class_is_named_in_short_in_full_or_as_earlier_versions_did(monkeypatc
 
 
 @pytest.mark.parametrize(
-    "argv", [["--data", "MNLI"], ["--data", "Encoder"], ["--model", "Bert"], ["--augment", "Planted"]]
+    ("flag", "name", "near"),
+    [
+        ("--data", "MNLI", "mnli?"),
+        ("--data", "Encoder", "--help"),
+        ("--model", "Bert", "bert?"),
+        ("--augment", "Planted", "--help"),
+    ],
 )
-def test_another_name_that_looks_like_a_class_is_unknown(argv):
-    with refused("unknown-name", f"{argv[0]} {argv[1]} "):
-        expand(argv)
+def test_another_name_that_looks_like_a_class_is_unknown(flag, name, near):
+    with refused("unknown-name", f"{flag} {name} ", near):
+        expand([flag, name])
 
 
 def test_a_name_may_be_of_a_file_in_the_working_folder(monkeypatch, tmp_path):
@@ -175,8 +181,9 @@ def test_slices_are_a_setting_of_the_data(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["data", "model", "augment"])
-def test_an_unknown_name_lists_the_known_ones(kind):
-    with refused("unknown-name", f"--{kind} nonsense ", ", ".join(names(kind))):
+def test_all_names_stand_in_the_help(kind):
+    assert ", ".join(names(kind)) in description(evaluating=False)
+    with refused("unknown-name", f"--{kind} nonsense ", "--help"):
         expand([f"--{kind}", "nonsense"])
 
 
@@ -275,6 +282,7 @@ def test_help_explains_the_settings_of_a_short_name(monkeypatch, capsys, argv, c
         (["--partial", "premise", "--augment", "counterfactual"], "counterfactual"),
         (["--data.batch_size", "0"], "--data.batch_size 0"),
         (["--data.num_workers", "-1"], "--data.num_workers -1"),
+        (["--data.dict_kwargs.x", "3"], "'x'"),  # as Python says it
     ],
 )
 def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
@@ -288,7 +296,7 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
         (["--nope", "3"], ("unknown-setting", "--nope.", "--help")),
         (["--trainer.max_epochs", "x"], ("bad-setting", "--trainer.max_epochs x")),
         (["--data.augment", "x"], ("bad-setting", "--data.augment x", "counterfactual, inoculation")),
-        (["--data.help", "nope"], ("unknown-name", "--data nope", "anli, ")),
+        (["--data.help", "nope"], ("unknown-name", "--data nope", "--help")),
         (["--data.inoculation.n", "x"], ("bad-setting", "--data.inoculation.n x")),
         (["--trainer.callbacks", "os.system"], ("foreign-class", "--trainer.callbacks os.system")),
         (
@@ -299,7 +307,6 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
         (["--seed_everything", "-1"], ("bad-setting", "--seed_everything -1", "4294967295")),
         (["--seed_everything", "99999999999"], ("bad-setting", "--seed_everything 99999999999", "4294967295")),
         (["--trainer.logger", "WandbLogger"], ("missing-package", "--trainer", "wandb")),
-        (["--data.dict_kwargs.x", "3"], ("bad-setting", "'x'")),
     ],
 )
 def test_a_mistake_ends_with_its_code(monkeypatch, capsys, argv, expected):

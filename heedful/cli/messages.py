@@ -130,8 +130,10 @@ def user_mistake(error: BaseException | None) -> HeedfulError | None:
     while error is not None and not isinstance(error, HeedfulError):
         if is_of_lost_process(error):
             return HeedfulError("lost-process", LOST)
-        if of_lightning(error):
-            return unfit_trainer(error)
+        if isinstance(error, ImportError) and is_of_lightning(error):
+            return HeedfulError("missing-package", f"--trainer: {first_sentence(error)}")
+        if isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) and is_of_lightning(error):
+            return HeedfulError("unfit-trainer", f"--trainer: {first_sentence(error)}")
         error = error.__cause__ or error.__context__
     if error is not None:
         error.name_settings(as_flag)
@@ -144,17 +146,16 @@ def is_of_lost_process(error: BaseException) -> bool:
     return by_torch or (isinstance(error, RuntimeError) and GLOO in str(error))
 
 
-def of_lightning(error: BaseException) -> bool:
+def is_of_lightning(error: BaseException) -> bool:
     """Whether Lightning's own code raises an error, as about a setting of its Trainer."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = bool(frames) and Path(frames[-1].filename).is_relative_to(Path(pytorch_lightning.__file__).parent)
-    return own and isinstance(error, (MisconfigurationException, ValueError, RuntimeError))
+    return bool(frames) and Path(frames[-1].filename).is_relative_to(Path(pytorch_lightning.__file__).parent)
 
 
-def unfit_trainer(error: BaseException) -> HeedfulError:
-    """A refusal with the first sentence of what Lightning says; advice on code follows there."""
+def first_sentence(error: BaseException) -> str:
+    """The first sentence of what a library says; advice on code follows there."""
     sentence = re.split(r"(?<=[.!]) (?=[A-Z])", " ".join(str(error).split()), maxsplit=1)[0]
-    return HeedfulError("unfit-trainer", f"--trainer: {sentence.rstrip('.!')}.")
+    return f"{sentence.rstrip('.!')}."
 
 
 def guarded(main: Callable[[], None]) -> None:

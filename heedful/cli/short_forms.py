@@ -11,7 +11,7 @@ from heedful.cli.model_forms import backbone_form
 from heedful.cli.runs import classes_in_configs, split_configs
 from heedful.lightning_modules.families import stand_ins
 from heedful.records import HeedfulError, require_file
-from heedful.records.errors import guess
+from heedful.records.errors import nearest
 from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.schema import ROOMS, present, whole
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
@@ -51,7 +51,7 @@ def config_path(kind: str, name: str) -> str:
     """The file that a short name stands for; a path or a class stays as it is.
 
     Raises:
-        HeedfulError: An unknown name; the message lists the known ones.
+        HeedfulError: An unknown name; the message has the nearest that is known.
     """
     if file := named_configs(FOLDER_OF[kind]).get(name):
         return str(file)
@@ -66,9 +66,10 @@ def config_path(kind: str, name: str) -> str:
         return present(name)
     if kind != "augment" and name in import_module(ROOMS[kind]).__all__:
         return whole(kind, name)
-    more = " A folder, or OWNER/NAME of the hub, is taken too." if kind == "model" else ""
-    do = guess(name, names(kind)) + more
-    raise HeedfulError("unknown-name", f"--{kind} {name} is not known.", do)
+    near = nearest(name.lower(), names(kind))
+    do = f"Do you mean {near}?" if near else "See --help for all names."
+    more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
+    raise HeedfulError("unknown-name", f"--{kind} {name} is not known.{more}", do)
 
 
 def _helped(flag: str, name: str, of_command: str | None) -> str:
