@@ -54,7 +54,7 @@ def require_kinds(config: Any, flag: str = "-", owner: type | None = None) -> No
             if not (isinstance(owner, type) and issubclass(owner, KINDS)):
                 known = ", ".join(kind.__name__ for kind in KINDS)
                 raise HeedfulError(
-                    f"-{flag}: {items['class_path']!r} may not be named here; a class must be a {known}."
+                    "foreign-class", f"-{flag} {items['class_path']} may not be named.", f"Name a class of {known}."
                 )
         for name, value in items.items():
             if not str(name).startswith("__"):  # that is how the parser notes from which file a section came
@@ -64,7 +64,7 @@ def require_kinds(config: Any, flag: str = "-", owner: type | None = None) -> No
             require_kinds(value, flag, owner)
     elif _is_function(config) and not _is_default(config, flag.rsplit(".", 1)[-1], owner):
         name = getattr(config, "__qualname__", type(config).__qualname__)
-        raise HeedfulError(f"-{flag}: {config.__module__}.{name} is a function, and a setting may not name one.")
+        raise HeedfulError("foreign-class", f"-{flag}: {config.__module__}.{name} is a function.", "Name a class.")
 
 
 def _is_function(value: Any) -> bool:

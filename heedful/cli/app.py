@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from pytorch_lightning import Callback
+from pytorch_lightning.accelerators import AcceleratorRegistry
 from pytorch_lightning.callbacks import (
     BatchSizeFinder,
     EarlyStopping,
@@ -37,14 +38,14 @@ from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.held_out import require_held_out
 from heedful.cli.idle_settings import require_effect, require_one_seed
-from heedful.cli.messages import Parser, Refusal, as_flag, of_trainer, one_sentence, user_mistake
+from heedful.cli.messages import Parser, as_flag, first_sentence, user_mistake
 from heedful.cli.model_forms import model_folder
 from heedful.cli.named_folder import claim_named, require_inside
 from heedful.cli.prompting import prompts_of, show_requests
+from heedful.cli.refused_settings import parsed
 from heedful.cli.remedies import require_head
 from heedful.cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from heedful.cli.short_forms import config_path, description
-from heedful.cli.spelling import located
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
@@ -55,13 +56,13 @@ from heedful.records.storage.claim import release
 from heedful.records.storage.run_files import CONFIG
 from heedful.records.storage.yaml_files import read_yaml
 
-UNFIT = {  # callbacks of Lightning by which a run is not what its folder says
-    WeightAveraging: "averaged weights would be measured, and best.ckpt holds those that were averaged: leave it out.",
-    StochasticWeightAveraging: "it averages behind the last measurement, so that nothing measures what it makes: leave "
-    "it out.",
-    LearningRateFinder: "config.yaml would not say which rate it finds: name one with --model.learning_rate.",
-    BatchSizeFinder: "config.yaml would not say which size it finds: name one with --data.batch_size.",
+UNFIT = {  # callbacks of Lightning by which a run is not what its folder says, and what to do instead
+    WeightAveraging: ("would have other weights measured than best.ckpt holds", "Leave it out."),
+    StochasticWeightAveraging: ("makes weights behind the last measurement, which nothing measures", "Leave it out."),
+    LearningRateFinder: ("finds a rate that config.yaml would not say", "Name one with --model.learning_rate."),
+    BatchSizeFinder: ("finds a size that config.yaml would not say", "Name one with --data.batch_size."),
 }
+GPUS = {"gpu": ("cuda", "mps")}  # accelerators behind a name of Lightning
 
 
 class HeedfulCLI(LightningCLI):
@@ -114,18 +115,19 @@ class HeedfulCLI(LightningCLI):
         )
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
-        try:
-            self.config = parser.parse_args(args)
-        except Refusal as refusal:
-            raise located(refusal, parser, args) from None
+        self.config = parsed(parser, args)
         require_kinds(self.config)
         for flag, value in {"init_from": "RUN", "allow_package": "NAME", "resume": "RUN"}.items():
             if self.config.get(flag) and f"--{flag}" not in args:
-                raise HeedfulError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
+                raise HeedfulError(
+                    "command-line-only", f"--{flag} stands in a file of settings.", f"Type it, as --{flag} {value}."
+                )
         if self.config.seed_everything is True:
             self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
         if not 0 <= int(self.config.seed_everything or 0) < 2**32:
-            raise HeedfulError(f"--seed_everything {self.config.seed_everything} should be from 0 to {2**32 - 1}.")
+            raise HeedfulError(
+                "bad-setting", f"--seed_everything {self.config.seed_everything} is not from 0 to {2**32 - 1}."
+            )
         require_one_seed(args, self.config)
         if not self.evaluating:
             require_same_settings(self.config, parser)
@@ -176,7 +178,7 @@ class HeedfulCLI(LightningCLI):
         try:
             super().instantiate_classes()
         except (MisconfigurationException, ImportError, ValueError) as error:
-            raise user_mistake(error) or HeedfulError(one_sentence(str(error))) from error
+            raise user_mistake(error) or HeedfulError("bad-setting", first_sentence(_root(error))) from error
 
     def check(self) -> None:
         """Let mistakes show before a run folder is made.
@@ -185,18 +187,29 @@ class HeedfulCLI(LightningCLI):
             HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
         """
         self._require_callbacks()
+        self._require_accelerator()
         if (batches := self.config.trainer.accumulate_grad_batches) < 1:
-            raise HeedfulError(f"--trainer.accumulate_grad_batches {batches} must be at least 1.")
+            raise HeedfulError("bad-setting", f"--trainer.accumulate_grad_batches {batches} is less than 1.")
         if not (norm := self.config.trainer.gradient_clip_val or 0) >= 0:  # gradients would be turned around
-            raise HeedfulError(f"--trainer.gradient_clip_val {norm} may not be negative.")
+            raise HeedfulError("bad-setting", f"--trainer.gradient_clip_val {norm} is not 0 or more.")
         strategy = self.config_init["trainer"]["strategy"]
         if re.search("spawn|fork|notebook", start_method(strategy)):
-            raise HeedfulError("--trainer.strategy: each process has to run the command from its beginning: use ddp.")
+            raise HeedfulError(
+                "unfit-trainer",
+                "--trainer.strategy copies this process, and each has to run the command from its beginning.",
+                "Take --trainer.strategy ddp.",
+            )
         if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
-            raise HeedfulError("--trainer.strategy: a model in shards cannot be evaluated while it trains: use ddp.")
+            raise HeedfulError(
+                "unfit-trainer",
+                "--trainer.strategy splits the model, which cannot be evaluated so while it trains.",
+                "Take --trainer.strategy ddp.",
+            )
         if not self.evaluating and self.config.checkpoint.get("dirpath"):
             raise HeedfulError(
-                "--checkpoint.dirpath: checkpoints lie in the folder of the run; choose that with --output."
+                "clashing-settings",
+                f"--checkpoint.dirpath {self.config.checkpoint.dirpath}: checkpoints lie in the folder of the run.",
+                "Choose that with --output.",
             )
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
@@ -223,14 +236,27 @@ class HeedfulCLI(LightningCLI):
     def _require_callbacks(self) -> None:
         """Refuse callbacks by which a run is not what its folder says, and training of nothing."""
         for callback in self.own_callbacks:
-            for kind, reason in UNFIT.items():
+            for kind, (reason, do) in UNFIT.items():
                 if isinstance(callback, kind):
-                    raise HeedfulError(f"--trainer.callbacks {type(callback).__name__}: {reason}")
+                    raise HeedfulError("unfit-trainer", f"--trainer.callbacks {type(callback).__name__} {reason}.", do)
         for setting in ("max_epochs", "max_steps", "limit_train_batches"):
             if not self.evaluating and self.config.trainer.get(setting) == 0:
                 raise HeedfulError(
-                    f"--trainer.{setting} 0: nothing would be trained; evaluate.py measures a model as it is."
+                    "bad-setting",
+                    f"--trainer.{setting} 0 trains nothing.",
+                    "Measure a model as it is with evaluate.py.",
                 )
+
+    def _require_accelerator(self) -> None:
+        """Refuse an accelerator that torch does not find here."""
+        name = self.config_init["trainer"]["accelerator"]
+        named = [kind for kind in GPUS.get(str(name), (str(name),)) if kind in AcceleratorRegistry]
+        if named and not any(AcceleratorRegistry[kind]["accelerator"].is_available() for kind in named):
+            raise HeedfulError(
+                "unfit-trainer",
+                f"--trainer.accelerator {name}: torch finds none here.",
+                "Take --trainer.accelerator cpu, or a torch that is built for it.",
+            )
 
     @property
     def only(self) -> list[str] | None:
@@ -242,9 +268,11 @@ class HeedfulCLI(LightningCLI):
         chosen = self.config.get("evaluations")
         chosen = re.split(r"[\s,]+", chosen.strip()) if isinstance(chosen, str) else chosen
         if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
-            raise HeedfulError(f"--evaluations {unknown[0]}: unknown; {guess(unknown[0], EVALUATIONS)}")
+            raise HeedfulError(
+                "unknown-name", f"--evaluations {unknown[0]} is not an evaluation.", guess(unknown[0], EVALUATIONS)
+            )
         if chosen == []:
-            raise HeedfulError(f"--evaluations names none of {', '.join(EVALUATIONS)}.")
+            raise HeedfulError("bad-setting", "--evaluations names nothing.", f"Name some of {', '.join(EVALUATIONS)}.")
         return chosen
 
     @property
@@ -287,7 +315,7 @@ class HeedfulCLI(LightningCLI):
         self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read, *of_model))
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
-            raise HeedfulError(f"--evaluations {name} {nothing.reason}.")
+            raise HeedfulError("idle-setting", f"--evaluations {name} {nothing.reason}.")
         require_effect(self, sys.argv[1:])
         for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
             plan.inquiry.require(self.model.processor, plan.pool)
@@ -309,7 +337,7 @@ class HeedfulCLI(LightningCLI):
         parser = Parser()
         parser.add_subclass_arguments(PairedData, "data", required=True)
         settings = [] if path is None else [f"--data.path={path}"]
-        config = parser.parse_args(["--data", config_path("data", name), *settings])
+        config = parsed(parser, ["--data", config_path("data", name), *settings])
         require_kinds(config)
         data = parser.instantiate_classes(config).data
         data.setup("validate")
@@ -347,7 +375,8 @@ class HeedfulCLI(LightningCLI):
         try:
             return super().instantiate_trainer(**kwargs | {"precision": self.precision()})
         except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
-            raise HeedfulError(f"--trainer{of_trainer(str(error))}") from error
+            wrong = f"--trainer: {first_sentence(error)}"
+            raise user_mistake(error) or HeedfulError("unfit-trainer", wrong) from error
 
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
@@ -368,3 +397,8 @@ class HeedfulCLI(LightningCLI):
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""
         return next(c for c in self.trainer.callbacks if isinstance(c, kind))
+
+
+def _root(error: BaseException) -> BaseException:
+    """The error that the parser's own stand on."""
+    return error if error.__cause__ is None else _root(error.__cause__)

@@ -34,7 +34,7 @@ def main() -> None:
     for _ in each_prompt(cli.prompts, cli.model, cli.callback(RunFolder), cli.planned.values()):
         cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
         if not cli.callback(Engine).results:
-            raise HeedfulError("Nothing was evaluated: see --trainer.limit_val_batches.")
+            raise HeedfulError("nothing-left", "Nothing was evaluated.", "See --trainer.limit_val_batches.")
         results[str(cli.callback(RunFolder).folder)] = cli.callback(Engine).results
     if cli.trainer.is_global_zero:
         if len(results) > 1:

@@ -69,7 +69,9 @@ def evaluation_folder(cli: HeedfulCLI) -> Path:
             tidy(folder)
             return folder
     raise HeedfulError(
-        f"{folder} holds something else than this evaluation: move it away, or choose a folder by --output."
+        "folder-taken",
+        f"{folder} holds something else than this evaluation.",
+        "Move it away, or name another folder with --output.",
     )
 
 

@@ -40,8 +40,9 @@ def require_held_out(cli: Any) -> None:
             f"was trained on {seen:,} of these {len(data.whole):,}" if seen else "does not say which it was trained on"
         )
         raise HeedfulError(
-            f"{' '.join(flags)} holds examples out, and {_named(cli, checkpoint)} {said}{_differing(cli, checkpoint)}: "
-            f"hold out what was held out there{_or_ask(data)}."
+            "trained-on",
+            f"{' '.join(flags)} holds examples out, and {_named(cli, checkpoint)} {said}{_differing(cli, checkpoint)}.",
+            f"Hold out the same as there{_or_ask(data)}.",
         )
     if seen is None:
         rank_zero_info(
@@ -77,8 +78,4 @@ def _differing(cli: Any, checkpoint: str | None) -> str:
 
 
 def _or_ask(data: Any) -> str:
-    return (
-        ", or measure what was learnt by heart with §data.validate_on_train true"
-        if hasattr(data, "validate_on_train")
-        else ""
-    )
+    return ", or add §data.validate_on_train true" if hasattr(data, "validate_on_train") else ""

@@ -185,10 +185,10 @@ def require_effect(cli: Any, argv: Sequence[str]) -> None:
         evaluation = name.partition(".")[0]
         if evaluation in EVALUATIONS.keys() - cli.planned.keys():
             nothing = cli.engine.idle.get(evaluation, Nothing("runs only where it is named: add it to --evaluations"))
-            raise HeedfulError(f"--{name}: {evaluation} {nothing.reason}.")
+            raise HeedfulError("idle-setting", f"--{name} changes nothing: {evaluation} {nothing.reason}.")
         for idle in IDLE:
             if re.fullmatch(idle.names, name) and idle.in_command(cli):
-                raise HeedfulError(f"--{name} changes nothing: {idle.why}. Leave it out.")
+                raise HeedfulError("idle-setting", f"--{name} changes nothing: {idle.why}.")
 
 
 def require_one_seed(args: Sequence[str], config: Namespace) -> None:
@@ -211,9 +211,11 @@ def require_one_seed(args: Sequence[str], config: Namespace) -> None:
         elif flag == "--data" and value.startswith("{"):
             seed, run = _seeds_of(parse_yaml(value, "--data"), False, run)
         if seed is not None and str(seed) != str(int(run or 0)):
+            shown = value if len(value) < 80 else "..."
             raise HeedfulError(
-                f"{flag} {value if len(value) < 80 else '...'}: the data have no seed of their own ({seed}), they "
-                f"follow the run's: name it with --seed_everything {seed}."
+                "clashing-settings",
+                f"{flag} {shown} gives the data the seed {seed}, and they have that of the run.",
+                f"Name it with --seed_everything {seed}.",
             )
 
 

@@ -33,16 +33,17 @@ def backbone_form(name: str) -> list[str] | None:
     """
     path = Path(name)
     if path.is_dir() and not (path / "config.json").is_file():
-        hint = (
-            ": use --init_from of train.py, or --checkpoint of evaluate.py" if (path / "config.yaml").is_file() else ""
-        )
-        is_what = "is a run" if hint else "is not the folder of a model: it has no config.json"
-        raise HeedfulError(f"--model {name} {is_what}{hint}.")
+        if (path / "config.yaml").is_file():
+            do = "Use --init_from of train.py, or --checkpoint of evaluate.py."
+            raise HeedfulError("missing-weights", f"--model {name} is a run.", do)
+        raise HeedfulError("missing-weights", f"--model {name} has no config.json.")
     if not path.is_dir():
         if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):
             return None
         if not is_hub_id(name):
-            raise HeedfulError(f"--model {name}: there is no such folder, and no model of the hub is called so.")
+            raise HeedfulError(
+                "missing-file", f"--model {name} is not a folder that exists, and cannot be a model of the hub."
+            )
     for known, (backbone, _) in backbones().items():
         if backbone == name:
             return ["--model", known]
@@ -117,7 +118,7 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
         if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
             data["answers"] = str(backbone / "config.json")
     except (HeedfulError, KeyError, TypeError):
-        raise HeedfulError(f"{config} is damaged: train.py wrote no such configuration.") from None
+        raise HeedfulError("changed-run-file", f"{config} is not as train.py writes it.") from None
     return saved
 
 
@@ -137,17 +138,25 @@ def initialised(argv: Sequence[str]) -> list[str]:
     if take(rest, "--ckpt_path")[0] != "last":  # which only repeats the command, and is nothing at the first start
         sources.append("--ckpt_path")
     if clash := [flag for flag in sources if flag in {a.partition("=")[0] for a in rest}]:
-        raise HeedfulError(f"--init_from names the run that the model comes from: leave {clash[0]} out.")
+        raise HeedfulError(
+            "clashing-settings",
+            f"--init_from and {clash[0]} both say where the model comes from.",
+            f"Leave {clash[0]} out.",
+        )
     _without_model(rest, "--init_from")
     run = Path(given)
     if not run.is_dir():
-        raise HeedfulError(f"--init_from {given} is not the folder of a run.")
+        raise HeedfulError("not-a-run", f"--init_from {given} is not a folder.")
     config = config_of(run, f"--init_from {given}")
     backbone = run / "checkpoints" / "backbone"
     if (run / RUN).is_file():
         require_exported(backbone)
     if not (backbone.is_dir() and has_weights(str(backbone))):
-        raise HeedfulError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")
+        raise HeedfulError(
+            "missing-run-file",
+            f"--init_from {given} has no weights in checkpoints/backbone.",
+            f"Finish that run with --resume {given}.",
+        )
     return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]
 
 
@@ -160,7 +169,8 @@ def _without_model(argv: Sequence[str], flag: str) -> set[str]:
     classes = classes_in_configs(argv)
     if clash := [path for path, kinds in classes.items() if "model" in kinds]:
         raise HeedfulError(
-            f"{flag} names the run that the model comes from, and --config {clash[0]} names another one: leave the "
-            "model out of that file."
+            "clashing-settings",
+            f"{flag} and --config {clash[0]} both say where the model comes from.",
+            "Leave the model out of that file.",
         )
     return set().union(*classes.values())

@@ -39,8 +39,9 @@ def require_inside(config: Namespace, argv: Sequence[str]) -> None:
         leads_out = key in FOLDERS or (key in NAMES and ("/" in value or value in (".", "..")))
         if leads_out and not any(flag == given or flag.startswith(f"{given}.") for given in typed):
             raise HeedfulError(
-                f"{flag} {value}: what a run writes lies in its folder. A file of settings may not name another place: "
-                "leave it out there, or type it on the command line."
+                "command-line-only",
+                f"{flag} {value}: a file of settings may not have a run write elsewhere than into its folder.",
+                "Leave it out there, or type it on the command line.",
             )
 
 
@@ -121,11 +122,9 @@ def _require_unused(named: Named, config: Namespace, evaluating: bool, parser: A
         return
     if "config.yaml" in held:
         more = "" if evaluating else f", or use --resume {named.folder}"
-        raise HeedfulError(f"{named.flag} holds a run already: name another folder{more}.")
+        raise HeedfulError("folder-taken", f"{named.flag} holds a run already.", f"Name another folder{more}.")
     if held:
-        raise HeedfulError(
-            f"{named.flag} is not empty, and not the folder of a run (it holds {held[0]}): name another folder."
-        )
+        raise HeedfulError("folder-taken", f"{named.flag} holds {held[0]}, which is not of a run.")
 
 
 def _require_same(named: Named, folder: Path, config: Namespace, parser: ArgumentParser) -> None:
@@ -133,14 +132,15 @@ def _require_same(named: Named, folder: Path, config: Namespace, parser: Argumen
     try:
         before = saved_settings(folder, parser)
     except HeedfulError:  # of another command
-        raise HeedfulError(f"{named.flag} holds a run already: name another folder.") from None
+        raise HeedfulError("folder-taken", f"{named.flag} holds a run already.") from None
     found = differences(before, config, parser)
     if before.get("checkpoint") != config.get("checkpoint"):
         found = {"checkpoint": (before.get("checkpoint"), config.get("checkpoint")), **found}
     for name, (began, now) in found.items():
         raise HeedfulError(
-            f"--{flag_of(name)} {now}: {named.flag} holds an evaluation that was stopped, with {began}: repeat its "
-            "command, which goes on there, or name another folder."
+            "folder-taken",
+            f"--{flag_of(name)} {now}: {named.flag} holds an evaluation that was stopped, with {began}.",
+            "Repeat its command, which goes on there, or name another folder.",
         )
 
 

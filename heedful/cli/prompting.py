@@ -30,11 +30,13 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
     """
     if prompting is None:
         if model.needs_prompt:
-            raise HeedfulError(f"{model.description} is asked in context, and not trained here: use evaluate.py.")
+            raise HeedfulError("never-trained", f"{model.description} is asked in context, and not trained here.")
         return []
     if not model.reads_prompts and prompting != Prompting():
         raise HeedfulError(
-            f"--prompt: {model.description} is not asked in context; --model smollm2, a T5 or --model endpoint is."
+            "idle-setting",
+            f"--prompt changes nothing: {model.description} is not asked in context.",
+            "Leave it out, or take --model smollm2, a T5, or --endpoint NAME.",
         )
     prompts = prompting.prompts(data, model.own_wording) if model.needs_prompt or prompting != Prompting() else []
     for prompt in prompts:
@@ -94,7 +96,9 @@ def show_requests(
     """
     if not isinstance(model, Endpoint):
         raise HeedfulError(
-            "--dry_run counts the requests to a server, and this model is none: name one with --endpoint."
+            "idle-setting",
+            f"--dry_run counts requests to a server, and {model.description} sends none.",
+            "Leave it out, or name a model with --endpoint.",
         )
     totals: dict[str, list[int]] = {}
     for prompt in prompts:

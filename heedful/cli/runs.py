@@ -55,7 +55,8 @@ def drawn_seed() -> int:
     if "LOCAL_RANK" not in os.environ and int(os.environ.get("SLURM_NTASKS", 1)) == 1:
         return secrets.randbelow(2**32)
     if "PL_GLOBAL_SEED" not in os.environ:
-        raise HeedfulError("--seed_everything true: each process would draw a seed of its own, so name one.")
+        wrong = "--seed_everything true would have each process draw a seed of its own."
+        raise HeedfulError("bad-setting", wrong, "Name a seed, as --seed_everything 1.")
     return int(os.environ["PL_GLOBAL_SEED"])
 
 
@@ -86,7 +87,7 @@ def take_all(argv: Sequence[str], flag: str) -> tuple[list[str], list[str]]:
         elif has_value or (argv and not argv[0].startswith("--")):
             values.append(given if has_value else argv.pop(0))
         else:
-            raise HeedfulError(f"{flag} needs a value.")
+            raise HeedfulError("missing-setting", f"{flag} has no value.", "Write one behind it.")
     return values, rest
 
 
@@ -107,14 +108,18 @@ def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
             rest.append(flag + has_value + value)
     for path in configs:
         if not Path(path).is_file():
-            raise HeedfulError(f"--config {path}: there is no such file.")
+            raise HeedfulError("missing-file", f"--config {path} does not exist.")
     return configs, rest
 
 
 def _kinds_named(path: str) -> set[str]:
     config = read_yaml(path, f"--config {path}")
     sections = {kind: config.get(kind) for kind in ("data", "model")} if isinstance(config, dict) else {}
-    return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
+    return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in _mapping(section)}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def classes_in_configs(argv: Sequence[str]) -> dict[str, set[str]]:
@@ -147,7 +152,7 @@ def config_of(run: Path, named: str) -> Path:
         HeedfulError: There is none, or it was changed.
     """
     if not (run / "config.yaml").is_file():
-        raise HeedfulError(f"{named} is not a run, nor a checkpoint of one: there is no {run / 'config.yaml'}.")
+        raise HeedfulError("not-a-run", f"{named} is not a run or a checkpoint of one: it has no config.yaml.")
     require_config(run)
     return run / "config.yaml"
 
@@ -165,11 +170,13 @@ def continued(argv: Sequence[str]) -> list[str]:
     output, without = take(without, "--output")
     if run is not None and (checkpoint or output):
         given = [flag for flag, value in {"--ckpt_path": checkpoint, "--output": output}.items() if value]
-        raise HeedfulError(f"--resume names the run, and with it the checkpoint: leave {' and '.join(given)} out.")
+        flags = " and ".join(given)
+        raise HeedfulError("clashing-settings", f"--resume says already what {flags} says.", f"Leave {flags} out.")
     if run is None and checkpoint != "last":
         return list(argv)
     if run is None and output is None:
-        raise HeedfulError("--ckpt_path last needs --output RUN, the folder of the run to go on with.")
+        wrong = "--ckpt_path last goes on with the run in --output, and that is missing."
+        raise HeedfulError("missing-setting", wrong, "Add --output RUN.")
     if run is None and not (Path(output) / "config.yaml").is_file():
         return [*without, "--output", output]
     return _from_run(Path(run or output), f"--resume {run}" if run else f"--output {output}", without)
@@ -178,7 +185,7 @@ def continued(argv: Sequence[str]) -> list[str]:
 def _from_run(given: Path, named: str, rest: list[str]) -> list[str]:
     """The arguments that go on with a run, given as its folder or as one of its checkpoints."""
     if not given.exists():
-        raise HeedfulError(f"{named} does not exist.")
+        raise HeedfulError("missing-file", f"{named} does not exist.")
     folder = given.absolute().parent.parent if given.is_file() else given
     first = ["--config", str(config_of(folder, named)), *rest, "--resume", str(folder)]
     if is_finished(folder) and not given.is_file():
@@ -223,10 +230,12 @@ def saved_settings(run: Path, parser: ArgumentParser) -> Namespace:
         HeedfulError: It cannot be read, or was changed.
     """
     require_config(run)
+    config = run / "config.yaml"
     try:
-        return parser.parse_args(["--config", str(run / "config.yaml")])
+        return parser.parse_args(["--config", str(config)])
     except HeedfulError as error:
-        raise HeedfulError(f"{run / 'config.yaml'} is damaged, or of another version of Heedful: {error}") from None
+        wrong = f"{config} is damaged, or of another version of Heedful: {error.wrong}"
+        raise HeedfulError("changed-run-file", wrong) from None
 
 
 def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
@@ -247,9 +256,7 @@ def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
     for name, (began, now) in changed_settings(config, run, parser).items():
         if not FOLLOWED.fullmatch(name):
             raise HeedfulError(
-                f"--{flag_of(name)}: {run} began with {began}, which its checkpoint goes on with, so it cannot take "
-                f"{now}: leave it as it was, or begin a new run (--init_from RUN, of a finished run, takes "
-                "its weights)."
+                "resumed-setting", f"--{flag_of(name)} {now}: {run} began with {began}, and its checkpoint goes on so."
             )
 
 
@@ -273,8 +280,9 @@ def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
         return False
     for name, (began, now) in changed_settings(config, run, parser).items():
         raise HeedfulError(
-            f"--{flag_of(name)} {now}: {run} is finished, with {began}. Start a new run from its weights with "
-            f"--init_from {run}."
+            "finished-run",
+            f"--{flag_of(name)} {now}: {run} is finished, with {began}.",
+            f"Begin a new run from its weights with --init_from {run}.",
         )
     if is_first():
         remove_states(run / "checkpoints")  # which a process that was killed may have left

@@ -11,7 +11,7 @@ from heedful.cli.model_forms import backbone_form
 from heedful.cli.runs import classes_in_configs, split_configs
 from heedful.lightning_modules.families import stand_ins
 from heedful.records import HeedfulError, require_file
-from heedful.records.errors import guess
+from heedful.records.errors import nearest
 from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.schema import ROOMS, present, whole
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
@@ -51,22 +51,25 @@ def config_path(kind: str, name: str) -> str:
     """The file that a short name stands for; a path or a class stays as it is.
 
     Raises:
-        HeedfulError: An unknown name; the message lists the known ones.
+        HeedfulError: An unknown name; the message has the nearest that is known.
     """
     if file := named_configs(FOLDER_OF[kind]).get(name):
         return str(file)
     if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
         if not name.startswith("{") and not Path(name).is_file():
-            raise HeedfulError(f"--{kind} {name}: there is no such file.")
+            raise HeedfulError("missing-file", f"--{kind} {name} does not exist.")
         return name
     if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
-        raise HeedfulError(f"--{kind} {name} is a file of data: name its kind, as in --data mnli --data.path {name}.")
+        do = f"Name its kind, as in --data mnli --data.path {name}."
+        raise HeedfulError("unknown-name", f"--{kind} {name} is a file of data.", do)
     if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
         return present(name)
     if kind != "augment" and name in import_module(ROOMS[kind]).__all__:
         return whole(kind, name)
-    more = ", the folder of a model, or its hub id, OWNER/NAME" if kind == "model" else ""
-    raise HeedfulError(f"--{kind} {name}: unknown; {guess(name, names(kind))} It may be a YAML file{more}, too.")
+    near = nearest(name.lower(), names(kind))
+    do = f"Do you mean {near}?" if near else "See --help for all names."
+    more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
+    raise HeedfulError("unknown-name", f"--{kind} {name} is not known.{more}", do)
 
 
 def _helped(flag: str, name: str, of_command: str | None) -> str:
@@ -144,7 +147,7 @@ def expand(argv: Sequence[str]) -> list[str]:
         flag, has_value, value = argv.pop(0).partition("=")
         if flag.removeprefix("--") in (*FOLDER_OF, *SETTINGS) and flag.startswith("--"):
             if not has_value and (not argv or argv[0].startswith("--")):
-                raise HeedfulError(f"{flag} needs a name.")
+                raise HeedfulError("missing-setting", f"{flag} has no value.", "Write a name behind it.")
             short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
         elif flag in HELP:
             helps[flag] = argv.pop(0) if argv and not has_value and not argv[0].startswith("--") else value

@@ -27,10 +27,11 @@ def main() -> None:
     checkpoint = cli.callback(BestCheckpoint)
     best = checkpoint.best_model_path or checkpoint.last_model_path
     if not best:
-        raise HeedfulError("No checkpoint was saved: see --trainer.max_epochs, --trainer.limit_train_batches.")
+        do = "See --trainer.max_epochs and --trainer.limit_train_batches."
+        raise HeedfulError("nothing-left", "No checkpoint was saved.", do)
     trainer.validate(cli.model, cli.datamodule, ckpt_path=best, weights_only=True, verbose=False)
     if not cli.callback(Engine).results:
-        raise HeedfulError("Nothing was evaluated: see --trainer.limit_val_batches.")
+        raise HeedfulError("nothing-left", "Nothing was evaluated.", "See --trainer.limit_val_batches.")
     cli.callback(Board).final(trainer)
     folder = cli.callback(RunFolder).folder
     cli.callback(Engine).require_measured(cli.model, "what checkpoints/backbone would hold")

@@ -12,6 +12,7 @@ from pathlib import Path
 from heedful.cli.suite.plan import EVALUATIONS, Suite
 from heedful.cli.suite.running import run
 from heedful.records import HeedfulError, run_command, stopping
+from heedful.records.errors import guess
 from heedful.records.storage.claim import claim
 from heedful.records.storage.named_configs import named_configs
 
@@ -29,7 +30,7 @@ def main(argv: list[str]) -> None:
         tags = sorted(frozenset().union(*(step.tags for step in every)))
         if unknown := [tag for tag in chosen if tag not in tags]:
             raise HeedfulError(
-                f"--only {unknown[0]}: there is no such step, set or model; there are {', '.join(tags)}."
+                "unknown-name", f"--only {unknown[0]} is not a step, set or model.", guess(unknown[0], tags)
             )
         steps = [step for step in every if step.tags & set(chosen)]
     claim(output, f"--output {output}")

@@ -88,10 +88,10 @@ class Suite:
             for name, given in sets.items()
         }
         if not self.models or not self.sets:
-            raise HeedfulError(f"{path} names no {'sets' if self.models else 'models'}.")
+            raise HeedfulError("bad-suite", f"{path} names no {'sets' if self.models else 'models'}.", "Add one.")
         if taken := {MODELS, FIGURES} & set(self.sets):
             raise HeedfulError(
-                f"{path}: a set may not be called {taken.pop()!r}, which is another folder of the suite."
+                "bad-name", f"{path}: a set is called {taken.pop()!r}, which is another folder of the suite."
             )
         self._require_beginnings()
         self._require_different_models()
@@ -104,15 +104,16 @@ class Suite:
     def _mapping(self, given: Any, where: str, keys: Sequence[str] | None = None) -> Mapping[Any, Any]:
         unknown = [key for key in given if keys and key not in keys] if isinstance(given, Mapping) else []
         if unknown:
-            raise HeedfulError(f"{self.path}: {where} has the key {unknown[0]!r}; it may have {', '.join(keys or ())}.")
+            wrong = f"{self.path}: {where} has the key {unknown[0]!r}."
+            raise HeedfulError("bad-suite", wrong, f"It may have {', '.join(keys or ())}.")
         if not isinstance(given, Mapping):
-            wanted = f"should have some of {', '.join(keys)}" if keys else "should name each with its settings"
-            raise HeedfulError(f"{self.path}: {where} {wanted}.")
+            wanted = f"some of {', '.join(keys)}" if keys else "each with its settings"
+            raise HeedfulError("bad-suite", f"{self.path}: {where} names nothing.", f"Name {wanted} there.")
         return given
 
     def _name(self, name: Any) -> str:
         if not is_folder_name(str(name)):
-            raise HeedfulError(f"{self.path}: {name!r} names a folder: {FIT}.")
+            raise HeedfulError("bad-name", f"{self.path}: {name!r} cannot name a folder.", f"Take {FIT}.")
         return str(name)
 
     def _settings(self, given: Any, where: str) -> tuple[str, ...]:
@@ -120,15 +121,15 @@ class Suite:
         if given is None:
             return ()
         if not isinstance(given, str):
-            raise HeedfulError(f"{self.path}: {where} should be one text, as on a command line.")
+            wrong = f"{self.path}: {where} is not a text."
+            raise HeedfulError("bad-suite", wrong, "Write the settings as on a command line.")
         if self.data is None and "$DATA" in given:
-            raise HeedfulError(
-                f"{self.path} reads data: name their folder with --data_path DIR (or make ... DATA=DIR)."
-            )
+            do = "Name their folder with --data_path DIR (or make ... DATA=DIR)."
+            raise HeedfulError("missing-setting", f"{self.path} reads data in $DATA.", do)
         try:
             return tuple(setting.replace("$DATA", self.data or "") for setting in shlex.split(given))
         except ValueError as error:
-            raise HeedfulError(f"{self.path}: {where}: {error}.") from None
+            raise HeedfulError("bad-suite", f"{self.path}: {where}: {error}.") from None
 
     def _model(self, name: Any, given: Any) -> Model:
         if not isinstance(given, Mapping):
@@ -145,7 +146,8 @@ class Suite:
             while (before := model.begins_from) is not None:
                 if before not in self.models or before in passed:
                     problem = "which begins from it" if before in passed else "which is not one of the models"
-                    raise HeedfulError(f"{self.path}: models: {passed[-1]} begins from {before!r}, {problem}.")
+                    told = f"{self.path}: models: {passed[-1]} begins from {before!r}, {problem}."
+                    raise HeedfulError("bad-suite", told)
                 passed.append(before)
                 model = self.models[before]
 
@@ -154,7 +156,8 @@ class Suite:
         first: dict[Model, str] = {}
         for name, model in self.models.items():
             if first.setdefault(model, name) != name:
-                raise HeedfulError(f"{self.path}: models: {first[model]} and {name} are the same: leave one out.")
+                told = f"{self.path}: models: {first[model]} and {name} are trained alike."
+                raise HeedfulError("bad-suite", told, "Leave one out.")
 
     def steps(self, output: Path, evaluations: str = EVALUATIONS) -> list[Step]:
         """The steps in their order: each model before those that begin from it, and the ranking last.
@@ -188,5 +191,6 @@ class Suite:
         tags = frozenset({TRAIN, name, *([of_set] if own else [])})
         step = Step(TRAIN, called, tags, settings, run, before)
         if steps.setdefault(run, step) != step:
-            raise HeedfulError(f"{self.path}: two models would be called {called!r} in {output / MODELS}: rename one.")
+            told = f"{self.path}: two models would have the folder {called} in {output / MODELS}."
+            raise HeedfulError("bad-suite", told, "Rename one.")
         return run

@@ -46,14 +46,18 @@ def is_done(step: Step) -> bool:
     _require_same(step, about.get("command", [])[1:])
     if step.needs is not None and about.get("started", "") < read_run(step.needs).get("finished", ""):
         raise HeedfulError(
-            f"{step.folder} was begun before its model was trained ({step.needs}): move one of them away."
+            "other-suite",
+            f"{step.folder} was begun before its model was trained ({step.needs}).",
+            "Move one of them away.",
         )
     if step.kind == TRAIN and not is_trained(step.folder):
         return False  # and what goes on compares its examples itself
     _require_same_files(step)
     if step.kind == EVALUATE and len({*filter(None, map(_weights, (step.folder, step.needs)))}) > 1:
         raise HeedfulError(
-            f"{step.folder} was measured with other weights than {step.needs} has: move one of them away."
+            "other-suite",
+            f"{step.folder} was measured with other weights than {step.needs} has.",
+            "Move one of them away.",
         )
     return True
 
@@ -111,10 +115,7 @@ def _require_same_files(step: Step) -> None:
     for path, before in read_json(_record(step)).items():
         if now.get(path) != before:
             changed = "has changed since" if path in now else "is not there any more"
-            raise HeedfulError(
-                f"{step.folder} was made of {path}, which {changed}: move the folder away, or name another one with "
-                "--output."
-            )
+            raise HeedfulError("other-suite", f"{step.folder} was made of {path}, which {changed}.")
 
 
 def _require_same(step: Step, command: Sequence[str]) -> None:
@@ -122,8 +123,7 @@ def _require_same(step: Step, command: Sequence[str]) -> None:
     for old, new in zip_longest(_flags(command), _flags(_settings(step))):
         if old != new:
             raise HeedfulError(
-                f"{step.folder} was made with {_said(old)}, and the suite has {_said(new)}: move the folder away, or "
-                "name another one with --output."
+                "other-suite", f"{step.folder} was made with {_said(old)}, and the suite has {_said(new)}."
             )
 
 
@@ -166,7 +166,8 @@ def run(steps: Sequence[Step], all_steps: Sequence[Step]) -> None:
             print(f"{line}: done before{_result(step)}", flush=True)
             continue
         if step.needs is not None and not is_trained(step.needs):
-            raise HeedfulError(f"{step.kind} {step.name} needs the model {step.needs}, which is not trained yet.")
+            wrong = f"{step.kind} {step.name} needs the model {step.needs}, which is not trained yet."
+            raise HeedfulError("failed-step", wrong, f"Add {TRAIN} to --only.")
         print(line, end="", flush=True)
         began = time.monotonic()
         files = files_of(step)
@@ -184,13 +185,13 @@ def _waiting(steps: Sequence[Step], all_steps: Sequence[Step]) -> list[Step]:
     anew = {step.folder for step in waiting if step.kind == TRAIN}
     for step in steps:
         if step.needs in anew and read_run(step.folder):
-            raise HeedfulError(f"{step.folder} is of a model that is not there ({step.needs}): move it away, too.")
+            wrong = f"{step.folder} is of a model that is not there ({step.needs})."
+            raise HeedfulError("other-suite", wrong, "Move it away, too.")
     if any(step.kind == RANK for step in waiting):
         for step in all_steps:
             if step.kind == EVALUATE and step not in steps and not is_done(step):
-                raise HeedfulError(
-                    f"The ranking needs {step.folder}, which has not been measured: run the whole suite."
-                )
+                wrong = f"The ranking needs {step.folder}, which has not been measured."
+                raise HeedfulError("failed-step", wrong, "Run the whole suite.")
     return waiting
 
 
@@ -251,8 +252,9 @@ def _wait(arguments: list[str], step: Step, log: Path) -> None:
             raise
     if status:
         raise HeedfulError(
-            f"{step.kind} {step.name} ended with status {status} ({_last_line(log)}); all that it said is in {log}, "
-            "and the same command goes on from there."
+            "failed-step",
+            f"{step.kind} {step.name} ended with status {status}: {_last_line(log)}.",
+            f"Read {log}; the same command goes on from there.",
         )
 
 

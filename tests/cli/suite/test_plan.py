@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from heedful.cli.suite.plan import EVALUATE, RANK, TRAIN, Suite
-from heedful.records import HeedfulError
 from heedful.rooms import folder
+
+from refusals import refused
 
 TWO = """
 train: --common 1
@@ -68,9 +69,7 @@ def test_a_set_with_settings_for_training_has_models_of_its_own(tmp_path):
 
 def test_two_models_never_share_a_folder(tmp_path):
     text = TWO.replace("two:", "two: {train: --task t}").replace("more:", "two-base: --steps 1\n  more:")
-    with pytest.raises(
-        HeedfulError, match=r"own.yaml: two models would be called 'two-base' in out/models: rename one"
-    ):
+    with refused("bad-suite", "own.yaml", "two-base", "out/models"):
         suite(tmp_path, text).steps(Path("out"))
 
 
@@ -82,34 +81,28 @@ def test_without_attributions_nothing_is_ranked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
-        ("train: --common 1", "trian: --common 1", "the file has the key 'trian'; it may have train, evaluate"),
-        ("two:", "two: {eval: --x}", "sets: two has the key 'eval'; it may have train, evaluate"),
-        ("  two:\n", "  models: {}\n", "may not be called 'models'"),
-        ("  two:\n", "  a/b: {}\n", "'a/b' names a folder"),
-        ("from: base", "from: bass", "more begins from 'bass', which is not one of the models"),
-        (
-            "base: --steps 0",
-            "base: {from: more, train: --x}",
-            "begins from 'base', which begins from it|begins from 'more'",
-        ),
-        ("base: --steps 0", "base: 3", "models: base should be one text"),
-        ("base: --steps 0", "base: --steps 0\n  twin: --steps 0", "models: base and twin are the same: leave one out"),
-        ("base: --steps 0", "base: --x '", "models: base: No closing quotation"),
-        (TWO[TWO.index("models:") :], "models: {}", "names no models"),
-        (TWO[TWO.index("models:") :], "", "models should name each with its settings"),
+        ("train: --common 1", "trian: --common 1", ("bad-suite", "'trian'", "train, evaluate")),
+        ("two:", "two: {eval: --x}", ("bad-suite", "sets: two", "'eval'", "train, evaluate")),
+        ("  two:\n", "  models: {}\n", ("bad-name", "'models'")),
+        ("  two:\n", "  a/b: {}\n", ("bad-name", "'a/b'")),
+        ("from: base", "from: bass", ("bad-suite", "more", "'bass'")),
+        ("base: --steps 0", "base: {from: more, train: --x}", ("bad-suite", "base", "more", "begins from it")),
+        ("base: --steps 0", "base: 3", ("bad-suite", "models: base")),
+        ("base: --steps 0", "base: --steps 0\n  twin: --steps 0", ("bad-suite", "base", "twin")),
+        ("base: --steps 0", "base: --x '", ("bad-suite", "models: base", "quotation")),
+        (TWO[TWO.index("models:") :], "models: {}", ("bad-suite", "models")),
+        (TWO[TWO.index("models:") :], "", ("bad-suite", "models")),
     ],
 )
-def test_mistakes_are_named(tmp_path, old, new, said):
-    text = TWO.replace(old, new)
-    with pytest.raises(HeedfulError, match=said) as error:
-        suite(tmp_path, text)
-    assert "own.yaml" in str(error.value)
+def test_mistakes_are_named(tmp_path, old, new, expected):
+    with refused(*expected, "own.yaml"):
+        suite(tmp_path, TWO.replace(old, new))
 
 
 def test_data_must_be_named_where_they_are_read(tmp_path):
-    with pytest.raises(HeedfulError, match="name their folder with --data_path"):
+    with refused("missing-setting", "own.yaml", "--data_path"):
         suite(tmp_path, TWO, data=None)
 
 
