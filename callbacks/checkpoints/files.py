@@ -32,7 +32,8 @@ class AtomicCheckpointIO(TorchCheckpointIO):
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         path = Path(path)
         with atomic_path(path) as temporary:
-            torch.save(checkpoint, temporary)
+            with open(temporary, "wb") as file:  # whose errors say why nothing can be written
+                torch.save(checkpoint, file)
             flush_file(temporary)  # before the old one makes way
             if path.name == LAST and path.exists():
                 path.replace(path.with_name(PREVIOUS))

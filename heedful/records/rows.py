@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from heedful.records.errors import HeedfulError
+from heedful.records.storage.files import unreadable
 from heedful.records.storage.schema import ENTRY, SCHEMA, of_today, own_entry
 
 BASE = "base"
@@ -237,7 +238,9 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     except FileNotFoundError:
         raise HeedfulError("missing-rows", f"{path} does not exist.") from None
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:  # a length may be any number
-        raise HeedfulError("damaged-rows", f"{path} is not a whole Parquet file: {str(error).rstrip('.')}.") from None
+        if isinstance(error, OSError) and error.errno:
+            raise unreadable(str(path), error) from None
+        raise HeedfulError("damaged-rows", f"{path} is not a whole Parquet file.") from None
     try:
         entry = json.loads(own_entry(rows.schema.metadata) or b"{}")
     except ValueError:

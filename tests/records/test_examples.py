@@ -17,7 +17,6 @@ from heedful.records import (
     Example,
     Examples,
     ExamplesBuilder,
-    HeedfulError,
     Picture,
     Table,
     examples,
@@ -28,6 +27,7 @@ from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id, digest_keys
 
 from changed_examples import sharing
+from refusals import refused
 
 
 class SmallBatches(ExamplesBuilder):
@@ -314,7 +314,7 @@ def test_of_goes_by_the_names_of_parts_not_by_their_order():
 
 
 def test_of_nothing_is_an_error():
-    with pytest.raises(HeedfulError, match="at least one example"):
+    with refused("nothing-left"):
         Examples.of([])
 
 

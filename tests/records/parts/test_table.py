@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import Example, Examples, HeedfulError, Table, TableForm
+from heedful.records import Example, Examples, Table, TableForm
+
+from refusals import refused
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 tables = st.builds(
@@ -43,7 +45,7 @@ def test_tables_survive_a_pool(found):
 
 
 def test_a_key_stands_once():
-    with pytest.raises(HeedfulError, match="'T' has the key 'k' twice"):
+    with refused("repeated-name", "'T'", "'k'"):
         Table("T", (("k", ("a",)), ("k", ("b",))))
 
 

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import re
 import signal
 import time
 from pathlib import Path
@@ -12,6 +11,8 @@ import pytest
 
 from heedful.records import HeedfulError
 from heedful.records.storage.claim import LOCK, claim, release
+
+from refusals import refused, told
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def in_child(act) -> int:
             act()
             status = 0
         except HeedfulError as error:
-            print(error, flush=True)
+            print(f"train.py: {error.line}", flush=True)
             status = 1
         finally:
             os._exit(status)
@@ -40,10 +41,7 @@ def test_two_processes_cannot_have_one_folder(tmp_path, capfd):
     claim(tmp_path / "run", "--output run")
     claim(tmp_path / "run", "--output run")  # this process has it
     assert in_child(lambda: claim(tmp_path / "run", "--output run")) == 1
-    assert re.match(
-        rf"--output run: process {os.getpid()} on \S+ writes there; wait until it has ended, or name another folder\.",
-        capfd.readouterr().out,
-    )
+    told(capfd.readouterr().out, "folder-taken", "--output run", f"process {os.getpid()} on ")
     assert in_child(lambda: claim(tmp_path / "other", "--output other")) == 0
     release()
     assert in_child(lambda: claim(tmp_path / "run", "--output run")) == 0
@@ -86,7 +84,7 @@ def test_a_killed_process_leaves_nothing_that_stops_the_next_even_while_its_chil
         time.sleep(60)
     worker = int(os.read(read, 20))
     try:
-        with pytest.raises(HeedfulError, match=f"process {owner} on"):
+        with refused("folder-taken", f"process {owner} on "):
             claim(tmp_path / "run", "x")
         os.kill(owner, signal.SIGKILL)
         os.waitpid(owner, 0)
@@ -118,9 +116,7 @@ def test_a_folder_that_was_removed_and_made_again_is_claimed_again(tmp_path):
 @pytest.mark.parametrize("below", ["", "/b", "/b/c"])
 def test_a_file_is_not_a_folder(tmp_path, below):
     (tmp_path / "file").touch()
-    with pytest.raises(
-        HeedfulError, match=f"^--output f{re.escape(below)}: {tmp_path}/file is a file, not a folder; name"
-    ):
+    with refused("unwritable-file", f"--output f{below}: {tmp_path}/file "):
         claim(Path(f"{tmp_path}/file{below}"), f"--output f{below}")
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
@@ -132,9 +128,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatc
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(*((Path, "mkdir") if where == "mkdir" else (os, "open")), refuse)
-    with pytest.raises(
-        HeedfulError, match=f"^--output x cannot be written to: {os.strerror(number)}; name another folder.$"
-    ):
+    with refused("unwritable-file", "--output x", os.strerror(number)):
         claim(tmp_path / "x" / "y", "--output x")
     monkeypatch.undo()
     assert not list(tmp_path.iterdir())

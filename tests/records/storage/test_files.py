@@ -5,7 +5,6 @@ import gc
 import json
 import os
 import pickle
-import re
 import tempfile
 
 import pyarrow as pa
@@ -13,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import HeedfulError, Spool, atomic_path, read_json, write_json
+from heedful.records import Spool, atomic_path, open_file, read_json, write_json
+
+from refusals import refused
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
@@ -96,22 +97,61 @@ def test_what_json_cannot_say_is_refused_and_the_old_file_stays(tmp_path, number
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(HeedfulError, match="gone.json does not exist"):
+    with refused("missing-file", tmp_path / "gone.json"):
         read_json(tmp_path / "gone.json")
 
 
 @pytest.mark.parametrize("content", [b"", b'{"a": 1', b"{'a': 1}", b"\xff\xfe", b"{} {}"])
 def test_what_is_no_json_is_named(tmp_path, content):
     (tmp_path / "bad.json").write_bytes(content)
-    with pytest.raises(HeedfulError, match="bad.json is not valid JSON"):
+    with refused("damaged-file", tmp_path / "bad.json"):
         read_json(tmp_path / "bad.json")
 
 
 def test_a_path_through_a_file_or_to_a_folder_is_named(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps({}))
     for path in (tmp_path / "results.json" / "results.json", tmp_path):  # a file given as a run folder, and a folder
-        with pytest.raises(HeedfulError, match=path.name):
+        with refused("missing-file", path):
             read_json(path)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 300])
+def test_a_name_that_no_file_can_have_is_named(tmp_path, name):
+    with refused("unreadable-file", "--config x"):
+        open_file(tmp_path / name, "--config x")
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    write_json(tmp_path / "a.json", {})
+    monkeypatch.setattr("builtins.open", refuse)
+    with refused("unreadable-file", tmp_path / "a.json", os.strerror(errno.EACCES)):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize("how", ["in its words", "behind it"])
+def test_a_library_that_hides_the_fault_of_the_disk_is_seen_through(tmp_path, number, how):
+    """As safetensors does, and torch."""
+    with refused("unwritable-file", tmp_path / "a", os.strerror(number)), atomic_path(tmp_path / "a"):
+        if how == "in its words":
+            raise RuntimeError(f"I/O error: {os.strerror(number)} (os error {number})")
+        try:
+            raise OSError(number, os.strerror(number))
+        except OSError as error:
+            raise RuntimeError("unexpected pos 704 vs 598") from error
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_folder_for_temporary_files_a_spool_says_so(monkeypatch):
+    def refuse(**kwargs):
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with refused("unwritable-file", "/tmp", "TMPDIR"):
+        Spool(pa.schema([]))
 
 
 def test_a_spool_gives_back_what_was_written_and_leaves_no_file(tmp_path, monkeypatch):
@@ -165,16 +205,16 @@ def test_what_is_spooled_takes_no_memory_of_the_process():
     assert pa.total_allocated_bytes() - before < 100_000
 
 
-FULL = f"^{re.escape(tempfile.gettempdir())}: No space left on device; let TMPDIR name a folder with more room.$"
+FULL = "unwritable-file", tempfile.gettempdir(), os.strerror(errno.ENOSPC), "TMPDIR"
 
 
 @pytest.mark.parametrize("length", [1, 100_000], ids=["within a buffer", "beyond a buffer"])
 def test_a_full_disk_is_one_sentence(monkeypatch, length):
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "rb+"))  # noqa: SIM115
     spool = Spool(pa.schema([("a", pa.string())]))
-    with pytest.raises(HeedfulError, match=FULL):
+    with refused(*FULL):
         spool.write(pa.table({"a": ["x" * length]}))
-    with pytest.raises(HeedfulError, match=FULL):
+    with refused(*FULL):
         Spool(pa.schema([("a", pa.string())])).finish()
 
 
@@ -185,5 +225,5 @@ def test_a_disk_that_is_full_when_the_spool_is_finished_is_one_sentence(monkeypa
 
     spool = Spool(pa.schema([("a", pa.string())]))
     monkeypatch.setattr(spool, "_writer", Full())
-    with pytest.raises(HeedfulError, match=FULL):
+    with refused(*FULL):
         spool.finish()

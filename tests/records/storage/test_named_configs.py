@@ -2,9 +2,10 @@
 
 import pytest
 
-from heedful.records import HeedfulError
 from heedful.records.storage.named_configs import backbones, named_configs
 from heedful.rooms import folder
+
+from refusals import refused
 
 
 @pytest.mark.parametrize("kind", ["data", "model", "experiment", "suite"])
@@ -42,5 +43,5 @@ def test_a_file_that_says_nothing_of_a_backbone_has_none_and_a_broken_one_is_nam
     }
     assert found["bert"] == ("google-bert/bert-base-uncased", "heedful.lightning_modules.Encoder")
     (folder_ / "a.yaml").write_text("a: [")
-    with pytest.raises(HeedfulError, match=r"configs/model/a.yaml is not valid YAML"):
+    with refused("bad-yaml", "configs/model/a.yaml"):
         backbones()

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from heedful.records import HeedfulError, write_json
+from heedful.records import write_json
 from heedful.records.storage import run_files
 from heedful.records.storage.run_files import hashes_of, require_config, require_exported, require_files
+
+from refusals import refused
 
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # sha256 of no byte
 
@@ -37,11 +39,28 @@ def test_files_of_which_nothing_is_recorded_are_left_alone(run: Path) -> None:
     require_exported(run / "checkpoints" / "backbone")  # a model folder that happens to be called so
 
 
+def test_files_of_a_run_are_those_that_it_wrote(run: Path) -> None:
+    backbone = run / "checkpoints" / "backbone"
+    with refused("missing-run-file", run / "run.json"):
+        require_exported(backbone)
+    write_json(run / "run.json", {"schema": 7, "finished": "x", "files": hashes_of(run)})
+    require_exported(backbone)
+    (backbone / "added.json").touch()
+    with refused("changed-run-file", "checkpoints/backbone/added.json"):
+        require_exported(backbone)
+    (backbone / "config.json").write_text("{}")
+    with refused("changed-run-file", backbone / "config.json", "sha256"):
+        require_exported(backbone)
+    (backbone / "config.json").unlink()
+    with refused("missing-run-file", backbone / "config.json"):
+        require_exported(backbone)
+
+
 @pytest.mark.parametrize("about", [{"written": 7, "finished": "x"}, {"files": [1]}])
 def test_a_finished_run_recorded_its_files(run: Path, monkeypatch: pytest.MonkeyPatch, about: dict) -> None:
     (run / "run.json").touch()
     monkeypatch.setattr(run_files, "read_run", lambda folder: about)
-    with pytest.raises(HeedfulError, match="run.json is damaged: 'files' should hold the sha256 of each file"):
+    with refused("damaged-results", run / "run.json", "'files'"):
         require_exported(run / "checkpoints" / "backbone")
 
 
@@ -49,5 +68,5 @@ def test_any_start_of_the_run_may_have_written_its_settings(run: Path) -> None:
     write_json(run / "run.json", {"schema": 7, "config": "a", "resumed": [{"config": "b"}, {"config": EMPTY}]})
     require_config(run)
     (run / "config.yaml").write_text("edited: 1")
-    with pytest.raises(HeedfulError, match="config.yaml is not the file that was written there"):
+    with refused("changed-run-file", run / "config.yaml"):
         require_config(run)

@@ -4,9 +4,10 @@ import doctest
 
 import pytest
 
-from heedful.records import HeedfulError
 from heedful.records.storage import schema
 from heedful.records.storage.schema import SCHEMA, as_written, of_today, own_entry, present, whole, with_present_classes
+
+from refusals import refused
 
 
 @pytest.mark.parametrize("number", [{"format": 4}, {"schema": 4}, {"schema": SCHEMA}])
@@ -22,14 +23,14 @@ def test_what_had_no_number_is_written_without_one():
 
 @pytest.mark.parametrize("found", [{}, [], None, 3, {"data": "d"}])
 def test_what_has_no_number_is_not_ours(found):
-    with pytest.raises(HeedfulError, match="x was not written by Heedful, or is damaged: it has no 'schema'"):
+    with refused("damaged-results", "x ", "'schema'"):
         of_today(found, "x")
 
 
 @pytest.mark.parametrize("number", [3, SCHEMA + 1, "5", None, True, 4.0, float("nan")])
 def test_another_number_is_refused(number):
     for key in ("schema", "format"):
-        with pytest.raises(HeedfulError, match="x has the schema .*, and this version of Heedful reads 4 to"):
+        with refused("other-schema", "x ", f"4 to {SCHEMA}"):
             of_today({key: number}, "x")
 
 
