@@ -8,9 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from heedful.records.refusals import REFUSALS
-
-SETTING = re.compile(r"§([a-z_]+(?:\.[a-z_]+)*)")
+from heedful.records.refusals import REFUSALS, SETTING
 
 
 class HeedfulError(Exception):

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+SETTING = re.compile(r"§([a-z_]+(?:\.[a-z_]+)*)")
+
 
 class Refusal(NamedTuple):
     """What one code stands for.
@@ -29,9 +31,9 @@ SETTINGS = {
         "Give it another value.",
     ),
     "unknown-setting": Refusal(
-        "a setting that does not exist, on the command line or in a file, or that is not written out (`--resum`)",
+        "a setting that does not exist, on the command line or in a file, or that is not written out (`§resum`)",
         "the default is used, or another run takes the place of the one that was meant",
-        "See --help for all settings.",
+        "See §help for all settings.",
     ),
     "unknown-name": Refusal(
         "a name that stands for nothing: of data, models, evaluations, metrics, labels, parts, kinds, methods",
@@ -84,7 +86,7 @@ SETTINGS = {
     "unfit-checkpoints": Refusal(
         "checkpoints between measurements, or a last.ckpt of weights alone",
         "best.ckpt is not what was measured; a stopped run cannot go on",
-        "Leave the setting out, or measure more often with --trainer.val_check_interval.",
+        "Leave the setting out, or measure more often with §trainer.val_check_interval.",
     ),
     "missing-package": Refusal(
         "what needs a package that is not installed",
@@ -137,7 +139,7 @@ DATA = {
     "bad-header": Refusal(
         "a header with an empty or a repeated column, or none at all",
         "the first row is lost, or a column stands for another",
-        "Mend the header, or name the columns with --data.columns.",
+        "Mend the header, or name the columns with §data.columns.",
     ),
     "ragged-row": Refusal(
         "a row with more or fewer fields than there are columns, or with quotes that do not close",
@@ -162,7 +164,7 @@ DATA = {
     "unknown-label": Refusal(
         "a label in the data that is not among the labels",
         "its rows count as unlabelled",
-        "Name its spelling with --data.labels, or mend the row.",
+        "Name its spelling with §data.labels, or mend the row.",
     ),
     "wrong-gold": Refusal(
         "gold answers that contradict the data: an answer that does not stand in its text, a majority that is not one",
@@ -182,13 +184,13 @@ DATA = {
     "missing-split": Refusal(
         "a split that is not there, or that several files could be",
         "another split is measured",
-        "Name it with --data.splits.",
+        "Name it with §data.splits.",
     ),
     "trained-on": Refusal(
-        "validating on what is trained on: one file, one split, a copy, or what --data.hold_out and --data.folds hold "
-        "out where the model saw some of it before (`--data.validate_on_train true` asks for it)",
+        "validating on what is trained on: one file, one split, a copy, or what §data.hold_out and §data.folds hold "
+        "out where the model saw some of it before (`§data.validate_on_train true` asks for it)",
         "what was learnt by heart looks like skill",
-        "Name other examples to validate on, or add --data.validate_on_train true.",
+        "Name other examples to validate on, or add §data.validate_on_train true.",
     ),
     "nothing-left": Refusal(
         "settings that leave no example, or fewer than are asked for",
@@ -218,16 +220,16 @@ DATA = {
     "bad-pattern": Refusal(
         "a pattern of file names that does not fit its rows",
         "other pictures are shown",
-        "Change the pattern in --data.parts.",
+        "Change the pattern in §data.parts.",
     ),
     "no-hub": Refusal(
         "data or models of the hub that cannot be loaded (`HF_HUB_OFFLINE=1` takes what is cached)",
         "a traceback",
-        "Check the name and the network, or name files with --data.path.",
+        "Check the name and the network, or name files with §data.path.",
     ),
     "changed-data": Refusal(
         "files that changed since they were read; processes that read different data; going on with other examples "
-        "(`--allow_changed_data true` does; run.json says so)",
+        "(`§allow_changed_data true` does; run.json says so)",
         "half of the run is of other data",
         "Give it the same files, or begin a new run.",
     ),
@@ -255,9 +257,9 @@ MODELS = {
         "Take weights as safetensors, from whom you trust.",
     ),
     "foreign-package": Refusal(
-        "weights in a Python package that Heedful does not know (`--allow_package NAME`, on the command line alone)",
+        "weights in a Python package that Heedful does not know (`§allow_package NAME`, on the command line alone)",
         "importing it runs its code",
-        "If you know it, add --allow_package.",
+        "If you know it, add §allow_package.",
     ),
     "missing-weights": Refusal(
         "a folder of a model without weights, or without its config.json",
@@ -282,7 +284,7 @@ MODELS = {
     ),
     "unfit-model": Refusal(
         "a model that cannot read these data (other kinds of parts, or of answers, or too many), or that is not of the "
-        "architecture that --model names",
+        "architecture that §model names",
         "a part is left out, or a traceback",
         "Take a model of another kind.",
     ),
@@ -295,7 +297,7 @@ MODELS = {
         "a model whose outputs have other names than the labels of the data; their order is in its card, or in the "
         "code that trained it",
         "outputs are taken for labels by their position",
-        "Say which output is which with --model.labels, or train the model on the data.",
+        "Say which output is which with §model.labels, or train the model on the data.",
     ),
     "other-question": Refusal(
         "a head that answers another question than the data ask",
@@ -303,7 +305,7 @@ MODELS = {
         "Train the model on the data.",
     ),
     "fixed-network": Refusal(
-        "another `--model.vision`, `--model.image_size` or `--model.hidden` than a trained network has",
+        "another `§model.vision`, `§model.image_size` or `§model.hidden` than a trained network has",
         "config.yaml says what was not done",
         "Leave the setting out.",
     ),
@@ -313,9 +315,9 @@ MODELS = {
         "Copy the files of the model that its weights come from.",
     ),
     "unknown-words": Refusal(
-        "texts of whose tokens more than a fifth are unknown (`--model.max_unknown`)",
+        "texts of whose tokens more than a fifth are unknown (`§model.max_unknown`)",
         "most texts are alike",
-        "Take a model for such text, or raise --model.max_unknown.",
+        "Take a model for such text, or raise §model.max_unknown.",
     ),
     "reserved-text": Refusal(
         "texts with the characters of a special token, where the vocabulary cannot read them in another way",
@@ -325,23 +327,23 @@ MODELS = {
     "too-long": Refusal(
         "inputs that are longer than the model reads, where they cannot be cut",
         "the end is lost, with the question in it",
-        "Lower --prompt.tuples, or set --model.max_length.",
+        "Lower §prompt.tuples, or set §model.max_length.",
     ),
     "not-finite": Refusal(
         "outputs of a model that are not finite",
         'the label with the index 0 is "predicted"',
-        "Try --trainer.precision 32-true, or train with a lower --model.learning_rate.",
+        "Try §trainer.precision 32-true, or train with a lower §model.learning_rate.",
     ),
     "shared-prefix": Refusal(
         "a language model that gives other scores where prompts share their beginning, does not take what they share, "
         "or sees fewer tokens at once",
         "answers to another prompt",
-        "Add --model.share_prefix false.",
+        "Add §model.share_prefix false.",
     ),
     "ambiguous-answers": Refusal(
         "answers of labels that the model cannot tell apart, or of which one begins with another",
         "one label is never the less likely",
-        "Give the labels other answers with --data.prompts or --data.verbalisers.",
+        "Give the labels other answers with §data.prompts or §data.verbalisers.",
     ),
     "bad-prompt": Refusal(
         "a wording, template or demonstrations that cannot be what is meant",
@@ -372,7 +374,7 @@ MODELS = {
 
 SERVERS = {
     "bad-address": Refusal(
-        "what is not the address of a server, or a redirect to another one (`--endpoint.allow_redirects true`)",
+        "what is not the address of a server, or a redirect to another one (`§model.allow_redirects true`)",
         "another's answers, and the key in other hands",
         "Set the address of the server.",
     ),
@@ -390,12 +392,12 @@ SERVERS = {
     "server-refuses": Refusal(
         "a server that refuses requests, or more of them than may be left out",
         'its refusals count as "no answer"',
-        "See what it says, and --endpoint.extra.",
+        "See what it says, and §model.extra.",
     ),
     "server-answers": Refusal(
         "answers that are empty, none of the labels, the same for all, or not what was asked for",
         "chance in a table",
-        "Look at the log of the server, or take another --endpoint.read.",
+        "Look at the log of the server, or take another §model.read.",
     ),
     "other-server-model": Refusal(
         "two models behind one name; a first question that gets another answer than before",
@@ -405,12 +407,12 @@ SERVERS = {
     "damaged-answers": Refusal(
         "a file of answers that is damaged, of another program, or that holds another answer than was kept",
         "made-up answers",
-        "Move the file away, or name another with --endpoint.cache.",
+        "Move the file away, or name another with §model.cache.",
     ),
     "request-limit": Refusal(
-        "more requests than `--endpoint.max_requests`",
+        "more requests than `§model.max_requests`",
         "more is paid than was meant",
-        "Raise --endpoint.max_requests; the answers so far are kept.",
+        "Raise §model.max_requests; the answers so far are kept.",
     ),
     "never-trained": Refusal(
         "training a model that is only asked",
@@ -463,7 +465,7 @@ RUNS = {
     "lost-process": Refusal(
         "waiting for a process that has ended; the others end with one sentence",
         "a traceback, or waiting for ever",
-        "Start the command again; a training goes on with --resume RUN.",
+        "Start the command again; a training goes on with §resume RUN.",
     ),
     "missing-engine": Refusal(
         "an evaluation in a Trainer without Engine or without paired data",
@@ -493,7 +495,7 @@ RUNS = {
     "other-suite": Refusal(
         "results in the folder of a suite that were made with other settings, files or weights",
         "a ranking of models that were not treated alike",
-        "Move the folder away, or name another with --output.",
+        "Move the folder away, or name another with §output.",
     ),
     "failed-step": Refusal(
         "going on behind a step of a suite that failed or is missing",
@@ -520,7 +522,7 @@ RESULTS = {
         "Evaluate again.",
     ),
     "other-rows": Refusal(
-        "rows that results.json does not name by their sha256: cut, copied in, edited (`--accept_rows` takes them, and "
+        "rows that results.json does not name by their sha256: cut, copied in, edited (`§accept_rows` takes them, and "
         "flags all numbers); files of rows beside each other that are not of one evaluation",
         "numbers that no rows support",
         "Evaluate again.",
@@ -528,12 +530,12 @@ RESULTS = {
     "missing-rows": Refusal(
         "a folder without the rows that a number or a figure needs",
         "an empty table",
-        "Evaluate again, with that evaluation among --evaluations.",
+        "Evaluate again, with that evaluation among §evaluations.",
     ),
     "not-measured": Refusal(
         "a folder that does not hold the number that is asked for",
         "an empty figure",
-        "Evaluate again, with that evaluation among --evaluations.",
+        "Evaluate again, with that evaluation among §evaluations.",
     ),
     "two-numbers": Refusal(
         "two numbers of one name",
@@ -593,6 +595,7 @@ def with_tables(page: str) -> str:
     for section, refusals in SECTIONS.items():
         rows = [f"| `{code}` | {' | '.join(refusal)} |" for code, refusal in refusals.items()]
         table = "\n".join(["| code | refused | since otherwise | what to do |", "|---|---|---|---|", *rows, ""])
+        table = SETTING.sub(r"--\1", table.replace("§model.", "§endpoint.") if section == "Servers" else table)
         before = rf"(?<=^## {section}\n\n)(\|.*\n)*"
         page = re.sub(before, table.replace("\\", r"\\"), page, flags=re.MULTILINE)
     return page
