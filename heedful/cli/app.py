@@ -51,7 +51,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.lightning_internals import start_method
 from heedful.records import ExamplesBuilder, HeedfulError
-from heedful.records.errors import guess
+from heedful.records.errors import nearest
 from heedful.records.storage.claim import release
 from heedful.records.storage.run_files import CONFIG
 from heedful.records.storage.yaml_files import read_yaml
@@ -268,11 +268,11 @@ class HeedfulCLI(LightningCLI):
         chosen = self.config.get("evaluations")
         chosen = re.split(r"[\s,]+", chosen.strip()) if isinstance(chosen, str) else chosen
         if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
-            raise HeedfulError(
-                "unknown-name", f"--evaluations {unknown[0]} is not an evaluation.", guess(unknown[0], EVALUATIONS)
-            )
+            near = nearest(unknown[0], EVALUATIONS)
+            do = f"Do you mean {near}?" if near else "See --help for all names."
+            raise HeedfulError("unknown-name", f"--evaluations {unknown[0]} is not an evaluation.", do)
         if chosen == []:
-            raise HeedfulError("bad-setting", "--evaluations names nothing.", f"Name some of {', '.join(EVALUATIONS)}.")
+            raise HeedfulError("bad-setting", "--evaluations names nothing.", "Name some, or leave it out.")
         return chosen
 
     @property
