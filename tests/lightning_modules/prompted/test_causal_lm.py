@@ -1,6 +1,7 @@
 """Causal models in context: shared beginnings give what whole prompts give, and what transformers writes."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from heedful.lightning_modules.prompted.shared_prefix import (
     read_queries,
     write,
 )
-from heedful.records import NO_LABEL, SPAN, Example, Task
+from heedful.records import NO_LABEL, SOFT, SPAN, Example, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -372,8 +373,8 @@ def test_settings_that_do_not_fit_are_refused(folders, settings, code, facts):
 
 
 def test_data_that_it_does_not_answer_and_models_of_another_kind_are_refused(folders):
-    with refused("unfit-model", "CausalLM", f"{TAGS}"):
-        CausalLM(str(folders["llama"])).prepare(replace(TASK, kind=TAGS))
+    with refused("unfit-model", "CausalLM", "soft"):
+        CausalLM(str(folders["llama"])).prepare(replace(TASK, kind=SOFT))
     module = CausalLM(str(folders["llama"]))
     module.prepare(TASK)
     module.config.is_encoder_decoder = True

@@ -400,7 +400,7 @@ def test_an_endpoint_needs_a_name_and_is_not_trained():
     with refused("missing-setting", "name"):
         Endpoint().prepare(planted().task)
     with refused("unfit-model", "Endpoint", "labels"):
-        Endpoint("tiny").prepare(replace(planted().task, labels=()))
+        Endpoint("tiny").prepare(replace(planted().task, labels=(), default_label=None))
     with refused("never-trained", "Endpoint", "evaluate.py"):
         Endpoint("tiny").configure_optimizers()
 
@@ -473,7 +473,7 @@ def test_a_server_of_which_all_first_answers_are_none_is_asked_no_more(at, failu
     data.setup("validate")
     always = oracle(data, 0.4, 1.0, "both", failure)
     with FakeServer(always) as fake:
-        with refused("server-answers", "50 of the first 50 ", "tiny", "data.prompts", "read", "allow_invalid true"):
+        with refused("server-answers", "50 of the first 50 ", "tiny", "prompts", "read", "allow_invalid true"):
             measured(at(fake), data)
         assert len(fake.counted) == 51
     drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]

@@ -70,7 +70,7 @@ def test_a_question_that_the_tokenizer_joins_to_its_answer_is_refused():
     wording = Wording("Premise: {premise}\nHypothesis: {hypothesis}", "", {"neutral": "."})
     own = tokenizer()
     own.add_tokens([".  ."])
-    with refused("bad-prompt", "'.'", "data.prompts"):
+    with refused("bad-prompt", "'.'", "prompts"):
         PromptTokens(Glued(own), prompt(0, wording), chat=False)
 
 
@@ -93,7 +93,7 @@ def test_answers_of_which_one_begins_with_the_other_are_refused():
     wording = Wording(
         WORDING.question, "", {"entailment": "Not", "neutral": "Not entailment", "contradiction": "No way"}
     )
-    with refused("ambiguous-answers", "'Not entailment'", "'Not',", "data.prompts"):
+    with refused("ambiguous-answers", "'Not entailment'", "'Not',", "prompts"):
         PromptTokens(tokenizer(), prompt(0, wording), chat=False)
 
 
@@ -141,7 +141,7 @@ def test_a_question_that_the_tokenizer_joins_to_the_words_before_it_is_refused()
     own = tokenizer()
     own.add_tokens(["\n#!"])
     processor = PromptProcessor(own, prompt(0, Wording("{premise} {hypothesis} Answer:")), True, 512, 8)
-    with refused("bad-prompt", "question", "data.prompts"):
+    with refused("bad-prompt", "question", "prompts"):
         processor([Example("e/7", {"premise": "#!", "hypothesis": "x"}, "neutral")])
 
 

@@ -78,7 +78,7 @@ def test_many_keys_in_small_statements(keys, at_once):
 def test_a_file_of_something_else_is_named(tmp_path):
     path = tmp_path / "a.sqlite"
     path.write_bytes(b"SQLite format 3\x00" + bytes(range(256)) * 40)
-    with refused("damaged-answers", "cache", "a.sqlite", "--endpoint.cache"):
+    with refused("damaged-answers", "cache", "a.sqlite"):
         Answers(path)
     path.unlink()
     with sqlite3.connect(path) as other:

@@ -120,7 +120,7 @@ def test_what_fails_leaves_the_other_answers(ask, monkeypatch):
 def test_a_command_stops_before_it_sends_too_much(ask):
     sent = Sent({"z": lambda n: Reply("")})
     asker = ask(sent, most=3)
-    with refused("request-limit", "max_requests 3", "--endpoint.max_requests"):
+    with refused("request-limit", "max_requests 3", "answers so far are kept"):
         asker.replies(requests(*"abcde"))
     with refused("request-limit", "max_requests 3"):
         asker.replies(requests("e"))

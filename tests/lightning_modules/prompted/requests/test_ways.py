@@ -192,7 +192,7 @@ def test_which_of_several_labels_counts_is_a_matter_of_written_answers():
     prompt = Prompt(Wording("{premise}{hypothesis}", read="first"), TASK)
     WAYS["written"](MODEL, True).require(prompt, TASK)
     for read in ("first_token", "systemone", "decisions"):
-        with pytest.raises(HeedfulError, match=f"with read {read} none is"):
+        with refused("idle-setting", "read first", f"read {read}"):
             WAYS[read](MODEL, True).require(prompt, TASK)
 
 
