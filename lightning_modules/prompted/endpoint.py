@@ -392,7 +392,7 @@ class Endpoint(Classifier):
         Raises:
             HeedfulError: It is too many.
         """
-        refusals = [reply.refusal for reply in replies if reply is not None and reply.refusal]
+        refusals = [reply for reply in replies if reply is not None and reply.refusal]
         self.counts["answers"] += len(replies)
         self.counts["refused"] += len(refusals)
         self.counts["empty"] += sum(reply is not None and reply.is_empty for reply in replies) - len(refusals)
@@ -403,7 +403,7 @@ class Endpoint(Classifier):
             raise HeedfulError(
                 "server-refuses",
                 f"{self.counts['refused']:,} of {self.counts['answers']:,} requests were refused, {allowed}: "
-                f"{refusals[-1]}.",
+                f"{refusals[-1].said}.",
                 f"Lower §prompt.tuples where they are too long, see §model.extra, {goes_on}.",
             )
         if self.task.kind is SPAN and self.counts["empty"] > most and not self.allow_invalid:
