@@ -209,7 +209,7 @@ def test_results_with_attributions_are_made_of_rows_alone(three):
         ({"examples": 90}, "other-examples", ["/a", "/b", "30 are in one"]),
         ({"population": 20}, "other-examples", ["/a", "/b", "10 are in one", "--set"]),
         ({"first": 5}, "other-examples", ["/a", "/b", "10 are in one"]),
-        ({"group": "g"}, "other-examples", ["/a", "/b", "--data.groups"]),
+        ({"group": "g"}, "other-examples", ["/a", "/b", "groups"]),
         ({"manifest": "n"}, "other-examples", ["/a", "/b", "attributions"]),
         ({"methods": ("lime",)}, "other-examples", ["/a", "/b", "attributions"]),
         ({"quality": 0.6}, "nothing-to-show", ["ood"]),
@@ -231,7 +231,7 @@ MISTAKES = {
     "--samples=0": ("bad-setting", "--samples", "0"),
     "--set=x": ("bad-setting", "--set x", "NAME=FOLDER"),
     "--set=ood=a,b": ("repeated-name", "ood", "--set"),
-    "--factors=nope": ("unknown-name", "--factors nope", "max_diff"),
+    "--factors=nope": ("unknown-name", "factors nope", "max_diff"),
 }
 
 
@@ -254,7 +254,7 @@ def test_a_folder_without_attributions_is_named(tmp_path):
     save(tmp_path / "b", 0.8, **SIZES)
     results, rows = read_results(tmp_path / "b"), read_evaluation(tmp_path / "b", "accuracy")
     write_results(tmp_path / "b", results, {"accuracy": rows})
-    with refused("missing-rows", tmp_path / "b", "accuracy and attributions", "--evaluations"):
+    with refused("missing-rows", tmp_path / "b", "accuracy and attributions", "evaluations"):
         report.main([f"{tmp_path}/a", f"{tmp_path}/b"])
     assert not rows_file(tmp_path / "b", "attributions").exists()
 

@@ -148,7 +148,7 @@ def _require_alike(runs: Sequence[Basis]) -> None:
         run.run.folder for run, is_swapped in zip(runs, swapped, strict=True) if any(swapped) and not is_swapped
     ]:
         wrong = f"{lacking[0]} has no rows of {ATTENTIVENESS}, and others have."
-        raise HeedfulError("missing-rows", wrong, "Evaluate all with the same --evaluations.")
+        raise HeedfulError("missing-rows", wrong, "Evaluate all with the same §evaluations.")
 
 
 def _prompt(folder: str) -> Mapping[str, Any] | None:

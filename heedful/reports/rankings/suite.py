@@ -120,7 +120,7 @@ def _read(folder: str) -> Model:
     evaluated = {name: read_evaluation(folder, name) for name in (ACCURACY, EVALUATION)}
     for name, found in evaluated.items():
         if found is None:
-            remedy = f"Evaluate again, with {ACCURACY} and {EVALUATION} among --evaluations."
+            remedy = f"Evaluate again, with {ACCURACY} and {EVALUATION} among §evaluations."
             raise HeedfulError("missing-rows", f"{folder} has no rows of {name}.", remedy)
     (rows, metadata), (words, about) = evaluated.values()
     context = Context.of(about["context"])

@@ -119,7 +119,7 @@ def test_a_folder_without_results_is_named(tmp_path):
         causal_figure.main([str(tmp_path)])
 
 
-@pytest.mark.parametrize(("nothing", "why"), [({"kinds": ()}, "--evaluations"), ({"dce": None}, ": none")])
+@pytest.mark.parametrize(("nothing", "why"), [({"kinds": ()}, "evaluations"), ({"dce": None}, ": none")])
 def test_results_without_causal_effects_are_refused(tmp_path, nothing, why):
     with refused("not-measured", tmp_path / "a" / "results.json", why):
         causal_figure.main([save(tmp_path / "a", **nothing), save(tmp_path / "b")])

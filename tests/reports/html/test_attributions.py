@@ -93,7 +93,7 @@ def test_a_cell_says_what_is_known_of_it():
 
 
 def test_a_run_without_attributions_is_refused(tmp_path):
-    with refused("missing-rows", tmp_path, "attributions", "--evaluations"):
+    with refused("missing-rows", tmp_path, "attributions", "evaluations"):
         main([str(save(tmp_path))])
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -387,8 +387,8 @@ def test_what_is_left_out_is_counted(tmp_path, capsys):
     [
         ({"rows": rows_of(50)}, "other-examples", ["/a", "10 are in one"]),
         ({"manifest": "n"}, "other-examples", ["/a", "attentiveness"]),
-        ({"swapped": False}, "missing-rows", ["attentiveness", "--evaluations"]),
-        ({"context": replace(CONTEXT, seed=1)}, "other-examples", ["/a", "0 and 1", "--seed_everything"]),
+        ({"swapped": False}, "missing-rows", ["attentiveness", "evaluations"]),
+        ({"context": replace(CONTEXT, seed=1)}, "other-examples", ["/a", "0 and 1", "seed_everything"]),
         ({"seed": 0}, "incomparable-runs", ["/a"]),
         ({"context": replace(CONTEXT, kind=SOFT, data="x"), "rows": SOFT_ROWS}, "unfit-data", ["x"]),
     ],
