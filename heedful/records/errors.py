@@ -139,5 +139,6 @@ def run_command(name: str, main: Callable[[list[str]], None]) -> None:
         with ending_with_its_reader():
             main(sys.argv[1:])
     except HeedfulError as error:
+        error.name_settings(r"--\1")
         print(f"{name}: {error.line}", file=sys.stderr)
         sys.exit(2)

@@ -543,7 +543,8 @@ RESULTS = {
         "Rename the label, part or column in it.",
     ),
     "other-examples": Refusal(
-        "comparing runs on different examples, draws, seeds or interventions pair by pair",
+        "comparing runs on different examples, draws, seeds or interventions pair by pair (in a ranking also where a "
+        "model writes no label for an example, which is then not explained: attributions/without_label)",
         "a difference of unrelated pairs, with an interval",
         "Evaluate both on the same examples, with the same seed and settings.",
     ),
@@ -575,7 +576,7 @@ RESULTS = {
     "broken-factor": Refusal(
         "a factor of your own that cannot be imported, that fails, or that gives something else than a number or None",
         "a correlation over some of the examples",
-        "Mend its module.",
+        "Mend its module, or start beside it.",
     ),
 }
 

@@ -16,7 +16,6 @@ from transformers import AutoModelForSequenceClassification
 
 from heedful.cli import evaluation, training
 from heedful.lightning_modules import Encoder
-from heedful.records import HeedfulError
 from heedful.records.rows import read_rows, select, strings
 from heedful.records.storage.results import read_evaluation, read_results, read_run
 from heedful.records.storage.schema import SCHEMA
@@ -26,6 +25,7 @@ from heedful.reports.runs import measured, settings
 
 from commands import run
 from fake_server import FakeServer, answer_or_refusal
+from refusals import refused
 
 HERE = Path(__file__).parent
 WRITTEN = ("plain", "counterfactual", "tables", "natural_logic", "endpoint", "whole")  # folders with results
@@ -194,7 +194,7 @@ def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation
     for column_ in ("content", "gold", "y", "group"):
         assert before[column_].to_pylist() == now[column_].to_pylist(), column_
     np.testing.assert_allclose(column(before, "p"), column(now, "p"), atol=NEAR)
-    with pytest.raises(HeedfulError, match="named by their content since schema 7, and in an earlier run by their row"):
+    with refused("other-examples", "schema 7"):
         paired_differences(f"runs/{name}", "again")
 
 
@@ -270,5 +270,5 @@ def test_a_model_goes_on_learning(frozen):
 def test_a_later_schema_is_refused_by_name(frozen, file):
     path = Path("runs/plain") / file
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema": SCHEMA + 1}))
-    with pytest.raises(HeedfulError, match=f"{file} has the schema {SCHEMA + 1}.*install the version that wrote it"):
+    with refused("other-schema", path, f"schema {SCHEMA + 1}"):
         (read_results if file == "results.json" else read_run)("runs/plain")

@@ -19,10 +19,7 @@ from heedful.reports.rankings.folders import EVALUATION, names_of
 from heedful.reports.runs import measured
 
 ACCURACY = "accuracy"
-TO_DO = REMEDIES | {
-    EXAMPLES: "Evaluate both with one seed and as many examples, or name two sets with --set; of a model that writes "
-    f"no label, see {EVALUATION}/without_label in results.json."
-}
+TO_DO = REMEDIES | {EXAMPLES: "Evaluate both with one seed and as many examples, or name two sets with --set."}
 SWAPS = "swap_avg", "swap_max_diff"  # factors of words that are in both parts
 
 
@@ -123,7 +120,7 @@ def _read(folder: str) -> Model:
     evaluated = {name: read_evaluation(folder, name) for name in (ACCURACY, EVALUATION)}
     for name, found in evaluated.items():
         if found is None:
-            remedy = f"Evaluate again, with {ACCURACY} and {EVALUATION} among --evaluations."
+            remedy = f"Evaluate again, with {ACCURACY} and {EVALUATION} among §evaluations."
             raise HeedfulError("missing-rows", f"{folder} has no rows of {name}.", remedy)
     (rows, metadata), (words, about) = evaluated.values()
     context = Context.of(about["context"])
