@@ -239,6 +239,10 @@ class HeedfulCLI(LightningCLI):
             for kind, (reason, do) in UNFIT.items():
                 if isinstance(callback, kind):
                     raise HeedfulError("unfit-trainer", f"--trainer.callbacks {type(callback).__name__} {reason}.", do)
+        for setting, value in {"barebones": True, "enable_checkpointing": False}.items():
+            if self.config.trainer.get(setting) is value and not self.evaluating:
+                wrong = f"--trainer.{setting} {value} leaves out what a run needs: checkpoints, logs, evaluations."
+                raise HeedfulError("unfit-trainer", wrong, "Leave it out.")
         for setting in ("max_epochs", "max_steps", "limit_train_batches"):
             if not self.evaluating and self.config.trainer.get(setting) == 0:
                 raise HeedfulError(

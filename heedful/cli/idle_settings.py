@@ -184,8 +184,9 @@ def require_effect(cli: Any, argv: Sequence[str]) -> None:
     for name in (flag.replace("init_args.", "") for flag in given):
         evaluation = name.partition(".")[0]
         if evaluation in EVALUATIONS.keys() - cli.planned.keys():
-            nothing = cli.engine.idle.get(evaluation, Nothing("runs only where it is named: add it to --evaluations"))
-            raise HeedfulError("idle-setting", f"--{name} changes nothing: {evaluation} {nothing.reason}.")
+            nothing = cli.engine.idle.get(evaluation, Nothing("runs only where it is named"))
+            do = "" if evaluation in cli.engine.idle else f"Add {evaluation} to --evaluations, or leave it out."
+            raise HeedfulError("idle-setting", f"--{name} changes nothing: {evaluation} {nothing.reason}.", do)
         for idle in IDLE:
             if re.fullmatch(idle.names, name) and idle.in_command(cli):
                 raise HeedfulError("idle-setting", f"--{name} changes nothing: {idle.why}.")
