@@ -178,7 +178,7 @@ class Context(NamedTuple):
 def _settings(parser: Parser) -> Settings:
     """The settings of a parser."""
     settings: Settings = {}
-    for action in parser._actions:
+    for action in parser.arguments:
         *groups, name = action.dest.split(".")
         inner = settings
         for group in groups:
@@ -363,7 +363,7 @@ def _form(given: Any, hint: Any) -> str:
 
 def _lacking(kind: type, given: Any) -> list[str]:
     """The settings that a class needs and that are not given."""
-    return [action.dest for action in _parser_of(kind)._actions if action.required and given.get(action.dest) is None]
+    return [action.dest for action in _parser_of(kind).arguments if action.required and given.get(action.dest) is None]
 
 
 def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:

@@ -12,6 +12,7 @@ from heedful.records import HeedfulError
 
 OURS, VERSION = 0x48656564, 3  # marks the file: four letters of the first name
 UNSEALED, CLAIMED = 1, 2  # earlier versions: without checksums, and with claims of several processes
+KEPT = "the answers so far are kept"
 SEAL = re.compile(r"([0-9a-f]{16}) (.*)", re.DOTALL)  # a checksum and an answer
 PATIENCE = 60.0  # seconds that a process waits for another one that writes
 AT_ONCE = 500  # keys of one statement

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from heedful.lightning_modules.prompted.requests.answers import Answers, key_of
+from heedful.lightning_modules.prompted.requests.answers import KEPT, Answers, key_of
 from heedful.lightning_modules.prompted.requests.meter import Meter
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
-from heedful.lightning_modules.prompted.requests.server import KEPT, Refused, Unusable
+from heedful.lightning_modules.prompted.requests.server import Refused, Unusable
 from heedful.records import HeedfulError, stopping
 
 MOST_UNUSABLE = 4  # times that a request is sent whose answers cannot be read

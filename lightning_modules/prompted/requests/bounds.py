@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from heedful.lightning_modules.prompted.requests.server import KEPT
+from heedful.lightning_modules.prompted.requests.answers import KEPT
 from heedful.records import HeedfulError
 
 MOST_BYTES = 8 * 2**20  # of an answer, packed and unpacked; those to prompts have some thousands

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
+from heedful.lightning_modules.prompted.requests.answers import KEPT
 from heedful.lightning_modules.prompted.requests.secrets import Secrets
 from heedful.records import HeedfulError
 
@@ -19,7 +20,6 @@ PATIENCE = 10.0  # seconds in which a server shows that it is there
 REFUSES = " refuses the request: "
 QUOTES = "'", '"'
 LONGEST = 300  # characters of what a server says that a message repeats
-KEPT = "the answers so far are kept"
 
 
 class Unusable(Exception):
