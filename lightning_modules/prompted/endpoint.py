@@ -33,6 +33,7 @@ from heedful.records import (
     percent,
     printable,
 )
+from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 
 FIRST = 50  # questions that are asked before all others
@@ -142,6 +143,8 @@ class Endpoint(Classifier):
                 f"§model.extra holds {replaced[0]!r}, and what is asked, and of whom, is said by other settings.",
                 "Leave it out; see §model.name and §data.prompts.",
             )
+        if read not in WAYS:
+            raise HeedfulError("unknown-name", f"§model.read {read} is not a way to ask.", guess(read, WAYS))
         self.name = name
         self.read = read
         self.has_probabilities = WAYS[read].has_probabilities

@@ -394,6 +394,8 @@ def test_settings_that_are_none(settings):
     ((setting, given),) = settings.items()
     with refused("bad-setting", f"{setting} {given} "):
         Endpoint("tiny", **settings)
+    with refused("unknown-name", "wrtten", "written"):
+        Endpoint("tiny", read="wrtten")
 
 
 def test_an_endpoint_needs_a_name_and_is_not_trained():
