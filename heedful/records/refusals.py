@@ -395,17 +395,19 @@ SERVERS = {
         "See what it says, and §model.extra.",
     ),
     "server-answers": Refusal(
-        "answers that are empty, none of the labels, the same for all, or not what was asked for",
+        "answers that are empty, the same for all, not what was asked for, or none of the labels, which may have other "
+        "texts in §data.prompts (`§model.allow_invalid true` goes on)",
         "chance in a table",
         "Look at the log of the server, or take another §model.read.",
     ),
     "other-server-model": Refusal(
-        "two models behind one name; a first question that gets another answer than before",
+        "two models behind one name; a first question that gets another answer than before, of another model or by "
+        "chance",
         "two models in one table",
         "Take a name that only one model has, and another file of answers.",
     ),
     "damaged-answers": Refusal(
-        "a file of answers that is damaged, of another program, or that holds another answer than was kept",
+        "a file of answers that is damaged, of another program or version, or that holds another answer than was kept",
         "made-up answers",
         "Move the file away, or name another with §model.cache.",
     ),

@@ -161,9 +161,12 @@ class Server:
 
     def _cause(self, error: Exception) -> str:
         """Why there is no connection, in brackets; never the value of a header, which may be the key in any form."""
+        import httpx2
+
         cause = error.__cause__ or error
-        told = str(cause)
-        return f" ({self.secrets.hide(told)[:LONGEST] if 'header' not in told.lower() else type(cause).__name__})"
+        is_of_network = isinstance(cause, httpx2.NetworkError | httpx2.RemoteProtocolError)
+        told = self.secrets.hide(str(cause))[:LONGEST] if is_of_network else ""
+        return f" ({told or type(cause).__name__})"
 
     def _said(self, error: Any) -> str:
         """What a server says of its refusal, in brackets."""

@@ -5,6 +5,7 @@ import gzip
 import json
 import logging
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -22,7 +23,9 @@ from fake_server import FakeServer, Fault
 from refusals import refused
 
 openai = pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
-from heedful.lightning_modules.prompted.requests import bounds  # noqa: E402, which needs openai
+import httpx2  # noqa: E402, which comes with openai
+
+from heedful.lightning_modules.prompted.requests import bounds  # noqa: E402, which needs it
 
 SOON = {"retry-after-ms": "1"}
 BODY = {"model": "m", "messages": [{"role": "user", "content": "q"}]}
@@ -71,7 +74,7 @@ def test_the_time_that_the_server_names_is_waited(monkeypatch):
         (Fault(429, "", headers={"Retry-After": "300"}), "server-refuses", ["wait 300 s", "concurrency"]),
         (Fault(418, '{"error": {"message": "tea"}}'), "server-refuses", ["HTTP 418 (tea)."]),
         (Fault(seconds=0.5), "no-server", ["9 times (0.1 s).", "Raise timeout"]),
-        (Fault(closes=True), "no-server", ["OPENAI_BASE_URL"]),
+        (Fault(closes=True), "no-server", ["(Server disconnected", "OPENAI_BASE_URL"]),
     ],
 )
 def test_what_stays_is_one_sentence(waited, fault, code, facts):
@@ -210,8 +213,15 @@ def test_the_value_of_a_header_is_never_repeated(waited):
     """Whatever the client makes of it: user and password go into a header, too."""
     server = Server("http://127.0.0.1:9/v1", KEY, 1.0)
     error = openai.APIConnectionError(request=None)
-    error.__cause__ = ValueError(f"Illegal header value b'Bearer {KEY[:9]} {KEY[9:]}'")
-    assert server._cause(error) == " (ValueError)"
+    for cause in (ValueError, httpx2.LocalProtocolError):
+        error.__cause__ = cause(f"Illegal value b'Bearer {KEY[:9]} {KEY[9:]}'")
+        assert server._cause(error) == f" ({cause.__name__})"
+
+
+def test_without_its_package_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with refused("missing-package", "openai", "pip install 'openai>=3.54'"):
+        Server("http://127.0.0.1:9/v1", KEY, 1.0)
 
 
 KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=9, max_size=30)
