@@ -19,7 +19,7 @@ ONE = (400, 413, 422)  # HTTP statuses of one request that is refused, while oth
 PATIENCE = 10.0  # seconds in which a server shows that it is there
 REFUSES = " refuses the request: "
 QUOTES = "'", '"'
-LONGEST = 300  # characters of what a server says that a message repeats
+LONGEST = 150  # characters of what a server says that a message repeats
 
 
 class Unusable(Exception):
