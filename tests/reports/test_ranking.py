@@ -212,6 +212,7 @@ def test_results_with_attributions_are_made_of_rows_alone(three):
         ({"group": "g"}, "other-examples", ["/a", "/b", "groups"]),
         ({"manifest": "n"}, "other-examples", ["/a", "/b", "attributions"]),
         ({"methods": ("lime",)}, "other-examples", ["/a", "/b", "attributions"]),
+        ({"population": 0}, "damaged-rows", ["/b"]),
         ({"quality": 0.6}, "nothing-to-show", ["ood"]),
         ({"data": "other"}, "too-few-runs", ["ood", "/a"]),
     ],
