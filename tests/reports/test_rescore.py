@@ -191,7 +191,7 @@ def test_rows_that_were_not_recorded_are_not_scored(runs, attack, later, capsys)
     with pytest.raises(HeedfulError) as error:
         main([str(runs / "one"), *later])
     assert error.value.code in (("damaged-rows", "other-rows") if later else ("missing-rows", "other-rows"))
-    assert ("--accept_rows" in str(error.value)) != bool(later)
+    assert ("accept_rows" in str(error.value)) != bool(later)
     assert (runs / "one" / "results.json").read_text() == before
 
 
@@ -199,7 +199,7 @@ def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_fo
     folder = runs / "one"
     before = read_results(folder)
     save_edited(folder / "rows" / ACCURACY, lambda table: table)
-    with refused("other-rows", folder / "rows" / ACCURACY, "--accept_rows"):
+    with refused("other-rows", folder / "rows" / ACCURACY, "accept_rows"):
         main([str(folder)])
     main(["--accept_rows", str(folder)])
     assert "marked, since rows are not known to be those that were recorded" in capsys.readouterr().out
@@ -233,7 +233,7 @@ def test_results_that_say_no_hashes_stay_unless_rows_are_accepted(runs, capsys):
     contents = {"{": "damaged-file", "[]": "damaged-results", '{"schema": 7}': "damaged-results"}
     for content, code in {**contents, '{"schema": 7, "rows": []}': "damaged-results"}.items():
         path.write_text(content)
-        with refused(code, path, "--accept_rows"):
+        with refused(code, path, "accept_rows"):
             main([str(runs / "one")])
         assert path.read_text() == content
         main([str(runs / "one"), "--accept_rows"])

@@ -49,7 +49,8 @@ def _own(name: str) -> Factor:
         raise HeedfulError("broken-factor", wrong) from error
     factor = getattr(of, function, None)
     if not callable(factor):
-        at = Path(getattr(of, "__file__", None) or "python").parent  # perhaps another module of the same name
+        file = getattr(of, "__file__", None)
+        at = Path(file).parent if file else "Python"  # perhaps another module of the same name
         raise HeedfulError("broken-factor", f"§factors {name}: {module} in {at} has no function {function!r}.")
     return factor
 
