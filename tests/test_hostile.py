@@ -22,6 +22,8 @@ from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.records import HeedfulError
 
+from refusals import refused, told
+
 
 class Payload:
     """Unpickled, it makes a file."""
@@ -109,7 +111,7 @@ def test_weights_with_a_pickle_payload_do_not_run_it(
     folder = folder_with(tiny_bert, tmp_path)
     (folder / "model.safetensors").unlink()
     torch.save({"x": Payload(marker)}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
-    with pytest.raises(HeedfulError, match="something else than tensors"):
+    with refused("untrusted-weights", folder):
         build(folder)
     assert not marker.exists()
 
@@ -151,7 +153,7 @@ def test_code_that_comes_with_a_model_is_not_run(
     folder = folder_with(tiny_bert, tmp_path, **files)
     (folder / "code.py").write_text(CODE.format(marker=str(marker)))
     if files.get("config", {}).get("model_type") == "code":
-        with pytest.raises(HeedfulError, match="contains custom code"):
+        with refused("damaged-model", folder):
             build(folder)
     else:
         assert type(build(folder).network).__module__.startswith("transformers.")
@@ -166,9 +168,8 @@ def test_a_config_that_says_nonsense_is_refused_in_one_sentence(
     tiny_bert: Path, tmp_path: Path, config: dict[str, Any]
 ) -> None:
     folder = folder_with(tiny_bert, tmp_path, config=config)
-    with pytest.raises(HeedfulError, match=f"The model {folder} could not be loaded") as caught:
+    with refused("damaged-model", folder):
         build(folder)
-    assert "\n" not in str(caught.value)
 
 
 # configurations
@@ -201,8 +202,8 @@ def start(monkeypatch: pytest.MonkeyPatch, argv: list[str]) -> HeedfulCLI:
     return HeedfulCLI(False, folder=None, args=expand(argv))
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
-    """The line that is printed to the user."""
+def printed_by(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
+    """The line that the user reads of a command that is refused."""
     with pytest.raises(SystemExit) as stopped:
         mistakes.guarded(lambda: start(monkeypatch, argv))
     assert stopped.value.code == 2
@@ -231,6 +232,12 @@ PLACES = {
 }
 
 
+def code_of(place: str, name: str) -> str:
+    """The parser itself looks through settings that may be functions."""
+    by_parser = place in ("function", "callable", "hook") and not name.startswith("hostile_code")
+    return "bad-setting" if by_parser else "foreign-class"
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     "name", [OTHERS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in (OTHERS[1], DENIED[1]))]
@@ -240,8 +247,8 @@ def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
 ) -> None:
     """Nothing is instantiated and nothing called; a module is imported to see what it holds, unless it is denied."""
     (module / "evil.yaml").write_text(PLACES[place] % name)
-    message = refused(monkeypatch, capsys, ["--config", str(module / "evil.yaml")])
-    assert "--trainer" in message or "--data" in message or "--model" in message
+    printed = printed_by(monkeypatch, capsys, ["--config", str(module / "evil.yaml")])
+    told(printed, *(("unknown-setting", "--data.hub") if place == "hub" else (code_of(place, name), "--", name)))
     assert not (module / "made").exists()
 
 
@@ -251,7 +258,12 @@ def test_other_classes_and_functions_are_refused_as_well(
     place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (module / "evil.yaml").write_text(PLACES[place] % name)
-    refused(monkeypatch, capsys, ["--config", str(module / "evil.yaml")])
+    printed = printed_by(monkeypatch, capsys, ["--config", str(module / "evil.yaml")])
+    told(
+        printed,
+        code_of(place, name),
+        "--trainer.",
+    )
     assert not (module / "made").exists()
 
 
@@ -261,9 +273,7 @@ def test_a_short_form_that_names_a_file_is_no_way_around(
 ) -> None:
     (module / "evil.yaml").write_text("class_path: hostile_code.Evil")
     for value in (str(module / "evil.yaml"), "hostile_code.Evil", '{"class_path": "hostile_code.Evil"}'):
-        message = refused(monkeypatch, capsys, [f"--{kind}", value])
-        assert f"--{kind}: import path" in message
-        assert "does not correspond to a subclass" in message
+        told(printed_by(monkeypatch, capsys, [f"--{kind}", value]), "foreign-class", f"--{kind}", "hostile_code.Evil")
     assert not (module / "made").exists()
 
 
@@ -280,7 +290,8 @@ def test_tags_of_yaml_make_nothing(
 ) -> None:
     (module / "evil.yaml").write_text(tag if flag != "--config" else f"trainer:\n  max_epochs: {tag}\n")
     argv = ["--trainer.max_epochs", tag] if flag == "value" else [flag, str(module / "evil.yaml")]
-    refused(monkeypatch, capsys, argv)
+    printed = printed_by(monkeypatch, capsys, argv)
+    told(printed, *(("bad-setting", *argv) if flag == "value" else ("bad-yaml", module / "evil.yaml")))
     assert not (module / "imported").exists()
 
 
@@ -289,7 +300,7 @@ def test_deep_nesting_is_no_traceback(
     flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "deep.yaml").write_text("[" * 5000)
-    assert "deep.yaml" in refused(monkeypatch, capsys, [flag, str(tmp_path / "deep.yaml")])
+    told(printed_by(monkeypatch, capsys, [flag, str(tmp_path / "deep.yaml")]), "bad-yaml", tmp_path / "deep.yaml")
 
 
 OWN = """
@@ -337,13 +348,16 @@ def test_a_configuration_cannot_allow_a_package(
     argv = ["--allow_package", "one", "--data.n_train", "9", "--allow_package=two"]
     assert with_packages(argv) == ["--data.n_train", "9"]
     assert allowed == {"one", "two"}
-    with pytest.raises(HeedfulError, match="--allow_package needs a value"):
+    with refused("missing-setting", "--allow_package"):
         with_packages(["--allow_package"])
     allowed.clear()
     model = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "package:hostile.sub/x"}}
-    for settings in ({"allow_package": "hostile", "model": model}, {"model": model}):
+    for code, fact, settings in (
+        ("command-line-only", "--allow_package NAME", {"allow_package": "hostile", "model": model}),
+        ("foreign-package", "allow_package hostile", {"model": model}),
+    ):
         (tmp_path / "settings.yaml").write_text(json.dumps(settings))
         argv = with_packages(["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"])
-        with pytest.raises(HeedfulError, match="allow_package (NAME|hostile)"):
+        with refused(code, fact):
             start(monkeypatch, argv).check()
     assert not allowed

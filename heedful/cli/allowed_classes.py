@@ -52,10 +52,7 @@ def require_kinds(config: Any, flag: str = "-", owner: type | None = None) -> No
             module, _, name = items["class_path"].rpartition(".")
             owner = getattr(sys.modules.get(module), name, None)  # imported by the parser, if it may be at all
             if not (isinstance(owner, type) and issubclass(owner, KINDS)):
-                known = ", ".join(kind.__name__ for kind in KINDS)
-                raise HeedfulError(
-                    "foreign-class", f"-{flag} {items['class_path']} may not be named.", f"Name a class of {known}."
-                )
+                raise HeedfulError("foreign-class", f"-{flag} {items['class_path']} may not be named.")
         for name, value in items.items():
             if not str(name).startswith("__"):  # that is how the parser notes from which file a section came
                 require_kinds(value, flag if name == "init_args" else f"{flag}.{name}".replace("-.", "-"), owner)

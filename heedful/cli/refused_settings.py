@@ -316,7 +316,7 @@ def _named(path: str | None, kinds: tuple[type, ...]) -> type | Fault:
         do = f"Do you mean {near}?" if near else f"Name a {kind}."
         return Fault((), "unknown-name", f"{{flag}} {path} is not a class that can be imported.", do)
     if not (isinstance(found, type) and issubclass(found, kinds)):
-        return Fault((), "foreign-class", f"{{flag}} {path} is not a {kind}.")
+        return Fault((), "foreign-class", f"{{flag}} {path} is of another kind.", f"Name a class of {kind}.")
     return found
 
 
@@ -378,7 +378,7 @@ def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
     elif isinstance(value, list):
         for inner in value:
             yield from _gaps(inner, hint, place)
-    elif isinstance(value, Namespace) and (owner := _class(value.get("class_path"), KINDS)):
+    elif isinstance(value, Namespace) and isinstance(owner := _named(value.get("class_path"), KINDS), type):
         settings = value.get("init_args") or Namespace()
         if lacking := _lacking(owner, settings):
             told = f"{flag} {owner.__name__} lacks {', '.join(lacking)}."

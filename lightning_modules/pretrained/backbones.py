@@ -151,7 +151,8 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     except Exception as error:  # of what anybody may have written, any line can be wrong in any way
         said = f"The model {backbone} cannot be loaded ({reason(error)})."
         if Path(backbone).is_dir():
-            raise HeedfulError("damaged-model", said) from error
+            ways = "Take a whole copy, or a model of which transformers has the code."
+            raise HeedfulError("damaged-model", said, ways) from error
         ways = "Check the name and the network, or take a folder (§model FOLDER) or §model minilm."
         raise HeedfulError("no-hub", said, ways) from error
 
