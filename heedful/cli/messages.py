@@ -128,21 +128,29 @@ def _without_enums(value: Any) -> Any:
 
 
 def user_mistake(error: BaseException | None) -> HeedfulError | None:
-    """The HeedfulError that led to an exception, if one did: jsonargparse and Lightning raise their own on top.
+    """The refusal that led to an exception, if one did: jsonargparse and Lightning raise their own on top.
 
     It names settings by their flags.
     """
-    while error is not None and not isinstance(error, HeedfulError):
-        if is_of_lost_process(error):
-            return HeedfulError("lost-process", LOST)
-        if isinstance(error, ImportError) and is_of_lightning(error):
-            return HeedfulError("missing-package", f"--trainer: {first_sentence(error)}")
-        if isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) and is_of_lightning(error):
-            return HeedfulError("unfit-trainer", f"--trainer: {first_sentence(error)}")
+    while error is not None:
+        if (refusal := _refusal(error)) is not None:
+            refusal.name_settings(as_flag)
+            return refusal
         error = error.__cause__ or error.__context__
-    if error is not None:
-        error.name_settings(as_flag)
-    return error
+    return None
+
+
+def _refusal(error: BaseException) -> HeedfulError | None:
+    """An error as a refusal; None where it is not about what a user can mend."""
+    if isinstance(error, HeedfulError):
+        return error
+    if is_of_lost_process(error):
+        return HeedfulError("lost-process", LOST)
+    if isinstance(error, ImportError) and is_of_lightning(error):
+        return HeedfulError("missing-package", f"--trainer: {first_sentence(error)}")
+    if isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) and is_of_lightning(error):
+        return HeedfulError("unfit-trainer", f"--trainer: {first_sentence(error)}")
+    return None
 
 
 def is_of_lost_process(error: BaseException) -> bool:

@@ -62,7 +62,7 @@ def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
         refused = isinstance(after, Refusal)
         if not argument.words[0].startswith("--"):
             yield HeedfulError("unknown-setting", f"{argument.words[0]!r} stands behind no flag.")
-        for fault in _faults(argument.content, settings, (), Context(argument.typed, config)):
+        for fault in _faults(argument.content, settings, (), Context(() if argument.file else argument.typed, config)):
             if fault.code == "unknown-setting" or argument.file or (refused and argument.text):
                 yield argument.error(fault)
         if refused and not argument.text:
@@ -117,7 +117,8 @@ class Argument:
         flag, _, value = words[0].partition("=")
         self.text = words[1] if words[1:] else value
         self.file = ""
-        names = [name for name in flag.removeprefix("--").removesuffix("+").split(".") if name != "init_args"]
+        *outer, last = flag.removeprefix("--").removesuffix("+").split(".")
+        names = [*(name for name in outer if name != "init_args"), last]
         if names[0] in (*ROOMS, "config") and not names[1:] and os.path.isfile(self.text):
             self.file = f"{flag} {self.text}"
             self.text = Path(self.text).read_text(encoding="utf-8-sig")
@@ -159,7 +160,7 @@ class Context(NamedTuple):
     """What is known beside a value.
 
     Attributes:
-        typed: The names in its flag.
+        typed: The names in its flag; none in a file.
         before: What was set at its place before.
     """
 
@@ -226,7 +227,7 @@ def _faults(given: Any, hint: Any, place: Place, context: Context) -> Iterator[F
     elif isinstance(given, str) and kinds and not os.path.isfile(given) and str not in _members(hint):
         if isinstance(found := _named(given, kinds), Fault):
             yield found._replace(place=place)
-    elif not _takes(hint, given):
+    elif not _takes(hint, given) or (given is None and place == context.typed):  # which a file may leave out
         yield Fault(place, "bad-setting", f"{{flag}} {{given}} is not {_words(hint)}.", _remedy(given, hint))
 
 
@@ -273,11 +274,11 @@ def _within(name: str, settings: Settings, context: Context) -> Place:
 
 def _faults_of_class(given: Any, kinds: tuple[type, ...], place: Place, context: Context) -> Iterator[Fault]:
     """What is wrong with a class and its settings."""
-    is_typed = len(place) < len(context.typed)
+    is_typed = len(place) < len(context.typed) and not given.keys() & {*OF_A_CLASS}
     is_plain = dataclasses.is_dataclass(kinds[0])  # whose name is not given
     owner = kinds[0]
     if not is_plain:
-        path = None if is_typed else given.get("class_path")
+        path = given.get("class_path")
         named = _named(path or context.inside("class_path").before, kinds)
         if not isinstance(named, type):
             yield named._replace(place=(*place, "class_path") if path else place)
@@ -305,18 +306,18 @@ def _subclasses(kinds: Iterable[type]) -> dict[str, type]:
     return inner | {name: found for kind in kinds for name, found in _subclasses(kind.__subclasses__()).items()}
 
 
-def _named(path: str | None, kinds: tuple[type, ...]) -> type | Fault:
+def _named(path: Any, kinds: tuple[type, ...]) -> type | Fault:
     """The class of these kinds that a name stands for, or what is wrong with it."""
     kind = " or ".join(kind.__name__ for kind in kinds)
     if path is None:
         return Fault((), "missing-setting", f"{{flag}} does not say which {kind} it is.", "Name it with class_path.")
-    found = _class(path, kinds)
+    found = _class(str(path), kinds)
     if found is None:
-        near = nearest(path.rpartition(".")[2], _subclasses(kinds))
+        near = nearest(str(path).rpartition(".")[2], _subclasses(kinds))
         do = f"Do you mean {near}?" if near else f"Name a {kind}."
-        return Fault((), "unknown-name", f"{{flag}} {path} is not a class that can be imported.", do)
+        return Fault((), "unknown-name", "{flag} {given} is not a class that can be imported.", do)
     if not (isinstance(found, type) and issubclass(found, kinds)):
-        return Fault((), "foreign-class", f"{{flag}} {path} is not a {kind}.")
+        return Fault((), "foreign-class", f"{{flag}} {{given}} is not a {kind}.")
     return found
 
 
