@@ -111,6 +111,22 @@ class Parser(LightningArgumentParser):
         finally:
             self.is_lenient = False
 
+    def settings(self) -> dict[str, Any]:
+        """Name to type hint of each setting, or to the settings of a group."""
+        settings: dict[str, Any] = {}
+        for action in self._actions:
+            *groups, name = action.dest.split(".")
+            inner = settings
+            for group in groups:
+                inner[group] = inner = inner[group] if isinstance(inner.get(group), dict) else {}
+            if name != "help":  # of the whole, and of a setting
+                inner[name] = getattr(action, "_typehint", Any)
+        return settings
+
+    def lacking(self, given: Namespace | dict[str, Any]) -> list[str]:
+        """The names of the settings that are needed and not given."""
+        return [action.dest for action in self._actions if action.required and given.get(action.dest) is None]
+
     def save(self, cfg: Namespace, *args: Any, **kwargs: Any) -> None:
         super().save(_without_enums(cfg), *args, **kwargs)
 
