@@ -37,7 +37,7 @@ from heedful.callbacks.outputs.progress import Progress
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.held_out import require_held_out
-from heedful.cli.idle_settings import OR_ADD, require_effect, require_one_seed
+from heedful.cli.idle_settings import require_effect, require_one_seed
 from heedful.cli.messages import Parser, as_flag, first_sentence, user_mistake
 from heedful.cli.model_forms import model_folder
 from heedful.cli.named_folder import claim_named, require_inside
@@ -239,6 +239,10 @@ class HeedfulCLI(LightningCLI):
             for kind, (reason, do) in UNFIT.items():
                 if isinstance(callback, kind):
                     raise HeedfulError("unfit-trainer", f"--trainer.callbacks {type(callback).__name__} {reason}.", do)
+        for setting, value in {"barebones": True, "enable_checkpointing": False}.items():
+            if self.config.trainer.get(setting) is value and not self.evaluating:
+                wrong = f"--trainer.{setting} {value} leaves out what a run needs: checkpoints, logs, evaluations."
+                raise HeedfulError("unfit-trainer", wrong, "Leave it out.")
         for setting in ("max_epochs", "max_steps", "limit_train_batches"):
             if not self.evaluating and self.config.trainer.get(setting) == 0:
                 raise HeedfulError(
@@ -315,7 +319,8 @@ class HeedfulCLI(LightningCLI):
         self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read, *of_model))
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
-            raise HeedfulError("idle-setting", f"--evaluations {name} {nothing.reason}.", OR_ADD)
+            do = "Leave it out, or add what is missing."
+            raise HeedfulError("idle-setting", f"--evaluations {name} {nothing.reason}.", do)
         require_effect(self, sys.argv[1:])
         for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
             plan.inquiry.require(self.model.processor, plan.pool)

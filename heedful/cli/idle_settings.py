@@ -19,8 +19,6 @@ from heedful.metrics.attributions.methods import METHODS
 from heedful.records import SPAN, HeedfulError
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
-OR_ADD = "Leave it out, or add what is missing."
-
 
 class Idle(NamedTuple):
     """Settings that change nothing in some commands.
@@ -186,8 +184,9 @@ def require_effect(cli: Any, argv: Sequence[str]) -> None:
     for name in (flag.replace("init_args.", "") for flag in given):
         evaluation = name.partition(".")[0]
         if evaluation in EVALUATIONS.keys() - cli.planned.keys():
-            nothing = cli.engine.idle.get(evaluation, Nothing("runs only where --evaluations names it"))
-            raise HeedfulError("idle-setting", f"--{name} changes nothing: {evaluation} {nothing.reason}.", OR_ADD)
+            nothing = cli.engine.idle.get(evaluation, Nothing("runs only where it is named"))
+            do = "" if evaluation in cli.engine.idle else f"Add {evaluation} to --evaluations, or leave it out."
+            raise HeedfulError("idle-setting", f"--{name} changes nothing: {evaluation} {nothing.reason}.", do)
         for idle in IDLE:
             if re.fullmatch(idle.names, name) and idle.in_command(cli):
                 raise HeedfulError("idle-setting", f"--{name} changes nothing: {idle.why}.")

@@ -86,11 +86,6 @@ class Parser(LightningArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False} | kwargs)
 
-    @property
-    def arguments(self) -> list[Any]:
-        """What may be given."""
-        return self._actions
-
     def error(self, message: str, ex: Exception | None = None) -> None:
         sentence = " ".join(message.split())
         sentence = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}..."
@@ -111,6 +106,22 @@ class Parser(LightningArgumentParser):
         finally:
             self.is_lenient = False
 
+    def settings(self) -> dict[str, Any]:
+        """Name to type hint of each setting, or to the settings of a group."""
+        settings: dict[str, Any] = {}
+        for action in self._actions:
+            *groups, name = action.dest.split(".")
+            inner = settings
+            for group in groups:
+                inner[group] = inner = inner[group] if isinstance(inner.get(group), dict) else {}
+            if name != "help":  # of the whole, and of a setting
+                inner[name] = getattr(action, "_typehint", Any)
+        return settings
+
+    def lacking(self, given: Namespace | dict[str, Any]) -> list[str]:
+        """The names of the settings that are needed and not given."""
+        return [action.dest for action in self._actions if action.required and given.get(action.dest) is None]
+
     def save(self, cfg: Namespace, *args: Any, **kwargs: Any) -> None:
         super().save(_without_enums(cfg), *args, **kwargs)
 
@@ -128,21 +139,29 @@ def _without_enums(value: Any) -> Any:
 
 
 def user_mistake(error: BaseException | None) -> HeedfulError | None:
-    """The HeedfulError that led to an exception, if one did: jsonargparse and Lightning raise their own on top.
+    """The refusal that led to an exception, if one did: jsonargparse and Lightning raise their own on top.
 
     It names settings by their flags.
     """
-    while error is not None and not isinstance(error, HeedfulError):
-        if is_of_lost_process(error):
-            return HeedfulError("lost-process", LOST)
-        if isinstance(error, ImportError) and is_of_lightning(error):
-            return HeedfulError("missing-package", f"--trainer: {first_sentence(error)}")
-        if isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) and is_of_lightning(error):
-            return HeedfulError("unfit-trainer", f"--trainer: {first_sentence(error)}")
+    while error is not None:
+        if (refusal := _refusal(error)) is not None:
+            refusal.name_settings(as_flag)
+            return refusal
         error = error.__cause__ or error.__context__
-    if error is not None:
-        error.name_settings(as_flag)
-    return error
+    return None
+
+
+def _refusal(error: BaseException) -> HeedfulError | None:
+    """An error as a refusal; None where it is not about what a user can mend."""
+    if isinstance(error, HeedfulError):
+        return error
+    if is_of_lost_process(error):
+        return HeedfulError("lost-process", LOST)
+    if isinstance(error, ImportError) and is_of_lightning(error):
+        return HeedfulError("missing-package", f"--trainer: {first_sentence(error)}")
+    if isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) and is_of_lightning(error):
+        return HeedfulError("unfit-trainer", f"--trainer: {first_sentence(error)}")
+    return None
 
 
 def is_of_lost_process(error: BaseException) -> bool:

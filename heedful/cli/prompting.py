@@ -33,9 +33,10 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
             raise HeedfulError("never-trained", f"{model.description} is asked in context, and not trained here.")
         return []
     if not model.reads_prompts and prompting != Prompting():
+        given = next(name for name, value in vars(prompting).items() if value != getattr(Prompting(), name))
         raise HeedfulError(
             "idle-setting",
-            f"--prompt changes nothing: {model.description} is not asked in context.",
+            f"§prompt.{given} changes nothing: {model.description} is not asked in context.",
             "Leave it out, or take --model smollm2, a T5, or --endpoint NAME.",
         )
     prompts = prompting.prompts(data, model.own_wording) if model.needs_prompt or prompting != Prompting() else []

@@ -48,22 +48,23 @@ def parsed(parser: Parser, args: Sequence[str]) -> Namespace:
         config = parser.parse_args(args)
     except Refusal as refusal:
         raise next(_errors(parser, args), refusal) from None
-    for error in _gaps(config, _settings(parser), ()):
+    for error in _gaps(config, parser.settings(), ()):
         raise error
     return config
 
 
 def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
     """What is wrong with each argument, and then what is missing."""
-    settings = _settings(parser)
+    settings = parser.settings()
     config = Namespace()
     for argument in _arguments(args):
         after = parser.with_argument(argument.words, config)
         refused = isinstance(after, Refusal)
         if not argument.words[0].startswith("--"):
             yield HeedfulError("unknown-setting", f"{argument.words[0]!r} stands behind no flag.")
-        for fault in _faults(argument.content, settings, (), Context(argument.typed, config)):
-            if fault.code == "unknown-setting" or argument.file or (refused and argument.text):
+        context = Context(() if argument.file else argument.typed, config)
+        for fault in _faults(argument.content, settings, (), context) if argument.file or refused else ():
+            if argument.file or argument.text or fault.code == "unknown-setting":
                 yield argument.error(fault)
         if refused and not argument.text:
             yield HeedfulError("missing-setting", f"{argument.flag} has no value.", "Write one behind it.")
@@ -117,7 +118,8 @@ class Argument:
         flag, _, value = words[0].partition("=")
         self.text = words[1] if words[1:] else value
         self.file = ""
-        names = [name for name in flag.removeprefix("--").removesuffix("+").split(".") if name != "init_args"]
+        *outer, last = flag.removeprefix("--").removesuffix("+").split(".")
+        names = [*(name for name in outer if name != "init_args"), last]
         if names[0] in (*ROOMS, "config") and not names[1:] and os.path.isfile(self.text):
             self.file = f"{flag} {self.text}"
             self.text = Path(self.text).read_text(encoding="utf-8-sig")
@@ -159,7 +161,7 @@ class Context(NamedTuple):
     """What is known beside a value.
 
     Attributes:
-        typed: The names in its flag.
+        typed: The names in its flag; none in a file.
         before: What was set at its place before.
     """
 
@@ -173,19 +175,6 @@ class Context(NamedTuple):
             before = before[-1] if isinstance(before, list) and before else before
             before = before.get(name) if isinstance(before, Namespace | dict) else None
         return self._replace(before=before)
-
-
-def _settings(parser: Parser) -> Settings:
-    """The settings of a parser."""
-    settings: Settings = {}
-    for action in parser.arguments:
-        *groups, name = action.dest.split(".")
-        inner = settings
-        for group in groups:
-            inner[group] = inner = inner[group] if isinstance(inner.get(group), dict) else {}
-        if name != "help":  # of the whole, and of a setting
-            inner[name] = getattr(action, "_typehint", Any)
-    return settings
 
 
 @cache
@@ -226,7 +215,7 @@ def _faults(given: Any, hint: Any, place: Place, context: Context) -> Iterator[F
     elif isinstance(given, str) and kinds and not os.path.isfile(given) and str not in _members(hint):
         if isinstance(found := _named(given, kinds), Fault):
             yield found._replace(place=place)
-    elif not _takes(hint, given):
+    elif not _takes(hint, given) or (given is None and place == context.typed):  # which a file may leave out
         yield Fault(place, "bad-setting", f"{{flag}} {{given}} is not {_words(hint)}.", _remedy(given, hint))
 
 
@@ -265,7 +254,7 @@ def _within(name: str, settings: Settings, context: Context) -> Place:
     groups = {group: inner for group, inner in settings.items() if isinstance(inner, dict)}
     for kind in ROOMS:
         owner = _class(context.inside(kind, "class_path").before, KINDS)
-        groups |= {kind: _settings(_parser_of(owner))} if owner else {}
+        groups |= {kind: _parser_of(owner).settings()} if owner else {}
     of = {setting: group for group in sorted(groups, reverse=True) for setting in groups[group]}
     near = nearest(name, [setting for setting in of if setting.startswith(name)])
     return (of[near], near) if near else ()
@@ -273,11 +262,11 @@ def _within(name: str, settings: Settings, context: Context) -> Place:
 
 def _faults_of_class(given: Any, kinds: tuple[type, ...], place: Place, context: Context) -> Iterator[Fault]:
     """What is wrong with a class and its settings."""
-    is_typed = len(place) < len(context.typed)
+    is_typed = len(place) < len(context.typed) and not given.keys() & {*OF_A_CLASS}
     is_plain = dataclasses.is_dataclass(kinds[0])  # whose name is not given
     owner = kinds[0]
     if not is_plain:
-        path = None if is_typed else given.get("class_path")
+        path = given.get("class_path")
         named = _named(path or context.inside("class_path").before, kinds)
         if not isinstance(named, type):
             yield named._replace(place=(*place, "class_path") if path else place)
@@ -288,8 +277,8 @@ def _faults_of_class(given: Any, kinds: tuple[type, ...], place: Place, context:
             yield _unknown((*place, name), nearest(str(name), OF_A_CLASS))
         place = (*place, "init_args")
         given = given.get("init_args") or {}
-    yield from _faults_of_group(given, _settings(_parser_of(owner)), place, context.inside("init_args"))
-    if is_plain and not is_typed and (lacking := _lacking(owner, given)):
+    yield from _faults_of_group(given, _parser_of(owner).settings(), place, context.inside("init_args"))
+    if is_plain and not is_typed and (lacking := _parser_of(owner).lacking(given)):
         yield Fault(place, "missing-setting", f"{{flag}} {{given}} lacks {', '.join(lacking)}.")
 
 
@@ -305,18 +294,18 @@ def _subclasses(kinds: Iterable[type]) -> dict[str, type]:
     return inner | {name: found for kind in kinds for name, found in _subclasses(kind.__subclasses__()).items()}
 
 
-def _named(path: str | None, kinds: tuple[type, ...]) -> type | Fault:
+def _named(path: Any, kinds: tuple[type, ...]) -> type | Fault:
     """The class of these kinds that a name stands for, or what is wrong with it."""
     kind = " or ".join(kind.__name__ for kind in kinds)
     if path is None:
         return Fault((), "missing-setting", f"{{flag}} does not say which {kind} it is.", "Name it with class_path.")
-    found = _class(path, kinds)
+    found = _class(str(path), kinds)
     if found is None:
-        near = nearest(path.rpartition(".")[2], _subclasses(kinds))
+        near = nearest(str(path).rpartition(".")[2], _subclasses(kinds))
         do = f"Do you mean {near}?" if near else f"Name a {kind}."
-        return Fault((), "unknown-name", f"{{flag}} {path} is not a class that can be imported.", do)
+        return Fault((), "unknown-name", "{flag} {given} is not a class that can be imported.", do)
     if not (isinstance(found, type) and issubclass(found, kinds)):
-        return Fault((), "foreign-class", f"{{flag}} {path} is of another kind.", f"Name a class of {kind}.")
+        return Fault((), "foreign-class", "{flag} {given} is of another kind.", f"Name a class of {kind}.")
     return found
 
 
@@ -357,13 +346,8 @@ def _form(given: Any, hint: Any) -> str:
         return f"[{_form(given, inner[0]) or (given if str in _members(inner[0]) else 'VALUE')}]"
     if kinds := _kinds(hint):
         is_plain = dataclasses.is_dataclass(kinds[0])
-        return f"{{{next(iter(_settings(_parser_of(kinds[0])))) if is_plain else 'class_path'}: VALUE}}"
+        return f"{{{next(iter(_parser_of(kinds[0]).settings())) if is_plain else 'class_path'}: VALUE}}"
     return "{NAME: VALUE}" if _of(hint, MAPPINGS) else ""
-
-
-def _lacking(kind: type, given: Any) -> list[str]:
-    """The settings that a class needs and that are not given."""
-    return [action.dest for action in _parser_of(kind).arguments if action.required and given.get(action.dest) is None]
 
 
 def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
@@ -378,11 +362,11 @@ def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
     elif isinstance(value, list):
         for inner in value:
             yield from _gaps(inner, hint, place)
-    elif isinstance(value, Namespace) and isinstance(owner := _named(value.get("class_path"), KINDS), type):
+    elif isinstance(value, Namespace) and isinstance(owner := _class(value.get("class_path"), KINDS), type):
         settings = value.get("init_args") or Namespace()
-        if lacking := _lacking(owner, settings):
+        if lacking := _parser_of(owner).lacking(settings):
             told = f"{flag} {owner.__name__} lacks {', '.join(lacking)}."
             yield HeedfulError("missing-setting", told, f"Add {_flag((*place, lacking[0]))}.")
-        yield from _gaps(settings, _settings(_parser_of(owner)), place)
+        yield from _gaps(settings, _parser_of(owner).settings(), place)
     elif value is None and place in [(kind,) for kind in ROOMS]:
         yield HeedfulError("missing-setting", f"{flag} does not say what it is.", "Name it with class_path.")

@@ -1,7 +1,6 @@
 """Short forms of the command line: ``--data mnli`` is ``--data configs/data/mnli.yaml``."""
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from importlib import import_module
@@ -10,7 +9,7 @@ from pathlib import Path
 from heedful.cli.model_forms import backbone_form
 from heedful.cli.runs import classes_in_configs, split_configs
 from heedful.lightning_modules.families import stand_ins
-from heedful.records import HeedfulError, require_file
+from heedful.records import HeedfulError
 from heedful.records.errors import nearest
 from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.schema import ROOMS, present, whole
@@ -79,23 +78,6 @@ def _helped(flag: str, name: str, of_command: str | None) -> str:
     return f"{flag}={named}" if named else flag
 
 
-def require_no_pipe(arguments: Sequence[str]) -> None:
-    """Refuse arguments that name a pipe, a device or a socket, which the parser would read as a file of settings.
-
-    Raises:
-        HeedfulError: One does; to read it could wait for ever.
-    """
-    for argument in arguments:
-        flag, has_value, value = argument.partition("=")
-        value = value if has_value and flag.startswith("--") else argument
-        try:
-            exists = os.path.exists(value) and not os.path.isdir(value)
-        except ValueError:  # a NUL
-            continue
-        if exists:
-            require_file(value, argument.replace("=", " ", 1) if value != argument else value)
-
-
 def class_named(value: str, kind: str, in_section: bool = False) -> str | None:
     """The import path of the class that a YAML file, JSON or a class path names; None if none is.
 
@@ -153,7 +135,6 @@ def expand(argv: Sequence[str]) -> list[str]:
             helps[flag] = argv.pop(0) if argv and not has_value and not argv[0].startswith("--") else value
         else:
             rest.append(flag + has_value + value)
-    require_no_pipe([*rest, *short.values()])
     classes = classes_in_configs(rest)
     configs, rest = split_configs(rest)
     short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short

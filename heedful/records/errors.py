@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from heedful.records.labels import listing
 from heedful.records.refusals import REFUSALS, SETTING
 
 
@@ -96,7 +97,7 @@ def guess(name: str, known: Collection[str]) -> str:
         ('Do you mean mnli?', 'Known are mnli, rte.')
     """
     near = nearest(name, known)
-    return f"Known are {', '.join(known)}." if near is None else f"Do you mean {near}?"
+    return f"Known are {listing([*known])}." if near is None else f"Do you mean {near}?"
 
 
 def without_hub(*ways: str) -> str:
@@ -139,5 +140,6 @@ def run_command(name: str, main: Callable[[list[str]], None]) -> None:
         with ending_with_its_reader():
             main(sys.argv[1:])
     except HeedfulError as error:
+        error.name_settings(r"--\1")
         print(f"{name}: {error.line}", file=sys.stderr)
         sys.exit(2)

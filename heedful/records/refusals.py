@@ -395,17 +395,19 @@ SERVERS = {
         "See what it says, and §model.extra.",
     ),
     "server-answers": Refusal(
-        "answers that are empty, none of the labels, the same for all, or not what was asked for",
+        "answers that are empty, the same for all, not what was asked for, or none of the labels, which may have other "
+        "texts in §data.prompts (`§model.allow_invalid true` goes on)",
         "chance in a table",
         "Look at the log of the server, or take another §model.read.",
     ),
     "other-server-model": Refusal(
-        "two models behind one name; a first question that gets another answer than before",
+        "two models behind one name; a first question that gets another answer than before, of another model or by "
+        "chance",
         "two models in one table",
         "Take a name that only one model has, and another file of answers.",
     ),
     "damaged-answers": Refusal(
-        "a file of answers that is damaged, of another program, or that holds another answer than was kept",
+        "a file of answers that is damaged, of another program or version, or that holds another answer than was kept",
         "made-up answers",
         "Move the file away, or name another with §model.cache.",
     ),
@@ -543,7 +545,8 @@ RESULTS = {
         "Rename the label, part or column in it.",
     ),
     "other-examples": Refusal(
-        "comparing runs on different examples, draws, seeds or interventions pair by pair",
+        "comparing runs on different examples, draws, seeds or interventions pair by pair (in a ranking also where a "
+        "model writes no label for an example, which is then not explained: attributions/without_label)",
         "a difference of unrelated pairs, with an interval",
         "Evaluate both on the same examples, with the same seed and settings.",
     ),
@@ -575,7 +578,7 @@ RESULTS = {
     "broken-factor": Refusal(
         "a factor of your own that cannot be imported, that fails, or that gives something else than a number or None",
         "a correlation over some of the examples",
-        "Mend its module.",
+        "Mend its module, or start beside it.",
     ),
 }
 

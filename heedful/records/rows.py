@@ -273,10 +273,7 @@ def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | Non
     lone = sorted(first.keys() ^ second.keys())
     forms = [[form.fullmatch(uid) is not None for uid in lone] for form in (BY_ROW, BY_CONTENT)]
     if all(map(any, forms)) and all(map(any, zip(*forms, strict=True))):
-        return (
-            "examples without an id are named by their content since schema 7, and in an earlier run by their row: "
-            "evaluate the earlier one again"
-        )
+        return "before schema 7 examples without an id are named by their row: evaluate that run again"
     if lone:
         return f"{len(lone):,} are in one of them only, the first is {lone[0]}"
     other = sorted(uid for uid, content in first.items() if content != second[uid])

@@ -24,10 +24,10 @@ REMEDIES = {
     REGIME: "Name runs that were trained alike.",
     TRAINING: "Name one of them.",
     DATA: "Name runs on the same examples.",
-    DEFAULT: "Evaluate both with the same --data.default_label.",
-    SEED: "Evaluate both with one --seed_everything.",
+    DEFAULT: "Evaluate both with the same §data.default_label.",
+    SEED: "Evaluate both with one §seed_everything.",
     EXAMPLES: "Evaluate both on the same data.",
-    GROUPS: "Evaluate both with the same --data.groups and --data.cluster, and by one version of the data set's YAML.",
+    GROUPS: "Evaluate both with the same §data.groups and §data.cluster, and by one version of the data set's YAML.",
     CHANGES: "Evaluate both with the same settings and version of Heedful.",
 }
 

@@ -184,11 +184,7 @@ def main(arguments: list[str]) -> None:
 
 def _factors(names: Sequence[str], of_l1: bool) -> dict[str, Factor]:
     """Factors by their names, all where none is named; ``of_l1`` takes them of normalised attributions."""
-    try:
-        factors = factors_named(names or list(FACTORS))
-    except HeedfulError as error:
-        error.name_settings(r"--\1")
-        raise
+    factors = factors_named(names or list(FACTORS))
     if of_l1:
         return {name: partial(of_normalised, factor) for name, factor in factors.items()}
     return factors

@@ -90,7 +90,7 @@ def _is_marked(folder: str | Path, files: Iterable[str], accept_rows: bool) -> b
     except HeedfulError as error:
         if accept_rows:
             return True
-        remedy = f"{error.do} --accept_rows takes the rows as they are, and marks the results."
+        remedy = f"{error.do} §accept_rows takes the rows as they are, and marks the results."
         raise HeedfulError(error.code, error.wrong, remedy) from None
     return ACCEPTED in recorded
 

@@ -10,7 +10,6 @@ from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
 from heedful.metrics.metric import Numbers
 from heedful.records import Context, HeedfulError, MetricName, Section, Shown
-from heedful.records.errors import guess
 from heedful.records.storage.schema import SCHEMA
 
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
@@ -39,8 +38,8 @@ def score(
         HeedfulError: Two numbers have the same name, or an evaluation is not among the metrics.
     """
     if unknown := sorted(evaluated.keys() - metrics.keys()):
-        wrong = f"There is no evaluation {unknown[0]}."
-        raise HeedfulError("unknown-name", wrong, guess(unknown[0], metrics))
+        wrong = f"There is no metric of the evaluation {unknown[0]}."
+        raise HeedfulError("unknown-name", wrong, "Make it known with heedful.metrics.register.")
     numbers: Numbers = {}
     named: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])

@@ -14,6 +14,7 @@ from heedful.lightning_modules.pretrained.adapters import with_adapter
 from heedful.lightning_modules.pretrained.backbone_config import open_config
 from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, resolve
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
+from heedful.lightning_modules.pretrained.misfits import reason
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import (
@@ -226,13 +227,8 @@ class CausalLM(Classifier):
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
-            lines = str(error).strip().splitlines() or [""]
-            raise HeedfulError(
-                "shared-prefix",
-                f"{self.backbone} cannot read prompts that share their beginning ({type(error).__name__}: "
-                f"{lines[0].rstrip('.')}).",
-                "Add §model.share_prefix false.",
-            ) from error
+            wrong = f"{self.backbone} cannot read prompts that share their beginning ({reason(error)})."
+            raise HeedfulError("shared-prefix", wrong) from error
         if self.largest_difference is None:
             self._compare(queries, read)
         return read

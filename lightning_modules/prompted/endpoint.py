@@ -33,6 +33,7 @@ from heedful.records import (
     percent,
     printable,
 )
+from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 
 FIRST = 50  # questions that are asked before all others
@@ -142,6 +143,8 @@ class Endpoint(Classifier):
                 f"§model.extra holds {replaced[0]!r}, and what is asked, and of whom, is said by other settings.",
                 "Leave it out; see §model.name and §data.prompts.",
             )
+        if read not in WAYS:
+            raise HeedfulError("unknown-name", f"§model.read {read} is not a way to ask.", guess(read, WAYS))
         self.name = name
         self.read = read
         self.has_probabilities = WAYS[read].has_probabilities
@@ -392,7 +395,7 @@ class Endpoint(Classifier):
         Raises:
             HeedfulError: It is too many.
         """
-        refusals = [reply.refusal for reply in replies if reply is not None and reply.refusal]
+        refusals = [reply for reply in replies if reply is not None and reply.refusal]
         self.counts["answers"] += len(replies)
         self.counts["refused"] += len(refusals)
         self.counts["empty"] += sum(reply is not None and reply.is_empty for reply in replies) - len(refusals)
@@ -403,7 +406,7 @@ class Endpoint(Classifier):
             raise HeedfulError(
                 "server-refuses",
                 f"{self.counts['refused']:,} of {self.counts['answers']:,} requests were refused, {allowed}: "
-                f"{refusals[-1]}.",
+                f"{refusals[-1].said}.",
                 f"Lower §prompt.tuples where they are too long, see §model.extra, {goes_on}.",
             )
         if self.task.kind is SPAN and self.counts["empty"] > most and not self.allow_invalid:

@@ -27,7 +27,16 @@ from causal import save
 from drawn_pictures import write_vqa
 from infotabs_files import write_infotabs
 
-TRAINED = "nothing is trained here"
+
+def no(code: str, *facts: str) -> str:
+    """It is refused: by this code, with these facts in the message."""
+    return "refused: " + " | ".join([code, *facts])
+
+
+NOTHING = no("idle-setting")
+OTHER_SEED = no("clashing-settings", "--seed_everything 3")
+NO_INOCULATION = no("idle-setting", "--augment inoculation")
+NO_COUNTERFACTUALS = no("idle-setting", "--augment counterfactual")
 PROCESS = "process"  # where and how it runs; no number changes
 ELSEWHERE = "elsewhere"  # what it does has tests of its own
 CONSENT = "consent"  # to what is refused without it
@@ -39,13 +48,13 @@ COMMON: dict[str, tuple[Any, str]] = {
     "data": ("mnli", ELSEWHERE),
     "model": ("minilm", ELSEWHERE),
     "trainer.limit_val_batches": (0.5, "trainer"),
-    "trainer.limit_test_batches": (1, "refused: changes nothing"),
-    "trainer.limit_predict_batches": (1, "refused: changes nothing"),
-    "trainer.default_root_dir": ("x", "refused: --output"),
-    "trainer.enable_autolog_hparams": (False, "refused: changes nothing"),
-    "trainer.model_registry": ("x", "refused: changes nothing"),
-    "trainer.use_distributed_sampler": (True, "refused: changes nothing"),
-    "trainer.reload_dataloaders_every_n_epochs": (1, "refused: resample_counterfactuals"),
+    "trainer.limit_test_batches": (1, NOTHING),
+    "trainer.limit_predict_batches": (1, NOTHING),
+    "trainer.default_root_dir": ("x", no("idle-setting", "--output")),
+    "trainer.enable_autolog_hparams": (False, NOTHING),
+    "trainer.model_registry": ("x", NOTHING),
+    "trainer.use_distributed_sampler": (True, NOTHING),
+    "trainer.reload_dataloaders_every_n_epochs": (1, no("idle-setting", "--data.resample_counterfactuals")),
     "trainer.precision": ("bf16-true", "trainer"),
     "trainer.fast_dev_run": (True, "trainer"),
     "trainer.callbacks": ("LearningRateMonitor", "trainer"),
@@ -70,9 +79,9 @@ COMMON: dict[str, tuple[Any, str]] = {
     },
     "model.backbone": ("DIR", ELSEWHERE),
     "model.max_length": (48, "model"),
-    "model.labels": ("[a,b,c]", "refused: no trained head"),
-    "model.collapse": ("argmax", "refused: head of three labels"),
-    "model.sha256": ("0" * 64, "refused: weights in a Python package"),
+    "model.labels": ("[a,b,c]", NOTHING),
+    "model.collapse": ("argmax", NOTHING),
+    "model.sha256": ("0" * 64, no("idle-setting", "package:")),
     "model.compiled": (True, "model"),
     "model.max_unknown": (0.9, "model"),
     "data.shortcut": (0.5, "rows"),
@@ -83,22 +92,22 @@ COMMON: dict[str, tuple[Any, str]] = {
     "data.default_label": ("entailment", "rows"),
     "data.swap": ("[hypothesis]", "plan"),
     "data.partial": ("hypothesis", "rows"),
-    "data.folds": (3, "refused: needs both"),
-    "data.fold": (1, "refused: needs both"),
-    "data.slices": ("[x]", "refused: no such column"),
+    "data.folds": (3, no("missing-setting", "--data.folds N", "--data.fold K")),
+    "data.fold": (1, no("missing-setting", "--data.folds N", "--data.fold K")),
+    "data.slices": ("[x]", no("missing-column", "--data.slices x", "planted")),
     "data.max_validation": (5, "rows"),
     "data.eval_batch_size": (5, "batches"),
     "data.num_workers": (1, PROCESS),
-    "data.seed": (3, "refused: follow the run's"),
+    "data.seed": (3, OTHER_SEED),
     "data.note": ("a note", "rows"),
-    "data.template": ("{premise} {hypothesis}", "refused: not in words around them"),
-    "data.verbalisers": ("{neutral: maybe}", "refused: not in words around them"),
-    "data.prompts": ("{a: {question: '{premise} {hypothesis}'}}", "refused: not in words around them"),
+    "data.template": ("{premise} {hypothesis}", NOTHING),
+    "data.verbalisers": ("{neutral: maybe}", NOTHING),
+    "data.prompts": ("{a: {question: '{premise} {hypothesis}'}}", NOTHING),
     "attentiveness.draws": (2, "plan"),
-    "natural_logic.path": ("nowhere", "refused: nowhere"),
-    "natural_logic.split": ("dev", "refused: needs --natural_logic.path"),
-    "natural_logic.seeds": (3, "refused: needs --natural_logic.path"),
-    "natural_logic.paired": (True, "refused: needs --natural_logic.path"),
+    "natural_logic.path": ("nowhere", no("missing-file", "nowhere")),
+    "natural_logic.split": ("dev", no("idle-setting", "--natural_logic.path")),
+    "natural_logic.seeds": (3, no("idle-setting", "--natural_logic.path")),
+    "natural_logic.paired": (True, no("idle-setting", "--natural_logic.path")),
 }
 TRAIN: dict[str, tuple[Any, str]] = {
     **{
@@ -119,19 +128,19 @@ TRAIN: dict[str, tuple[Any, str]] = {
             "gradient_clip_algorithm": "value",
         }.items()
     },
-    "trainer.enable_checkpointing": (False, "refused: ModelCheckpoint"),
-    "trainer.barebones": (True, "refused: barebones"),
+    "trainer.enable_checkpointing": (False, no("unfit-trainer", "--trainer.enable_checkpointing False")),
+    "trainer.barebones": (True, no("unfit-trainer", "--trainer.barebones True")),
     "trainer.sync_batchnorm": (True, PROCESS),
     "model.learning_rate": (1e-3, "model"),
     "model.weight_decay": (0.2, "model"),
     "model.warmup": (0.3, "model"),
     "data.n_train": (30, "training"),
     "data.augment": ("counterfactual", "training"),
-    "data.inoculation.path": ("x", "refused: says what --augment inoculation trains on"),
-    "data.inoculation.n": (3, "refused: says what --augment inoculation trains on"),
-    "data.inoculation.by_group": (True, "refused: says what --augment inoculation trains on"),
-    "data.inoculation.perturbed": (True, "refused: says what --augment inoculation trains on"),
-    "data.resample_counterfactuals": (True, "refused: needs --augment counterfactual"),
+    "data.inoculation.path": ("x", NO_INOCULATION),
+    "data.inoculation.n": (3, NO_INOCULATION),
+    "data.inoculation.by_group": (True, NO_INOCULATION),
+    "data.inoculation.perturbed": (True, NO_INOCULATION),
+    "data.resample_counterfactuals": (True, NO_COUNTERFACTUALS),
     "data.max_train": (20, "training"),
     "data.batch_size": (5, "batches"),
     "attentiveness.max_examples": (3, "plan"),
@@ -148,26 +157,24 @@ TRAIN: dict[str, tuple[Any, str]] = {
             "save_on_exception": True,
         }.items()
     },
-    "checkpoint.save_top_k": (2, "refused: needs a field in --checkpoint.filename"),
-    "checkpoint.monitor": ("loss/planted", "refused: --checkpoint.mode min"),
-    "checkpoint.dirpath": ("x", "refused: choose that with --output"),
-    "checkpoint.save_weights_only": (True, "refused: "),
-    "checkpoint.every_n_train_steps": (3, "refused: "),
-    "checkpoint.train_time_interval": ("00:01:00", "refused: "),
+    "checkpoint.save_top_k": (2, no("repeated-name", "--checkpoint.save_top_k 2", "--checkpoint.filename")),
+    "checkpoint.monitor": ("loss/planted", no("bad-monitor", "loss/planted", "--checkpoint.mode min")),
+    "checkpoint.dirpath": ("x", no("clashing-settings", "--checkpoint.dirpath x", "--output")),
+    "checkpoint.save_weights_only": (True, no("unfit-checkpoints", "--checkpoint.save_weights_only")),
+    "checkpoint.every_n_train_steps": (3, no("unfit-checkpoints", "--checkpoint.every_n_train_steps")),
+    "checkpoint.train_time_interval": ("00:01:00", no("unfit-checkpoints", "--checkpoint.train_time_interval")),
     "checkpoint.every_n_epochs": (2, "checkpoint"),
-    "checkpoint.save_on_train_epoch_end": (True, "refused: "),
+    "checkpoint.save_on_train_epoch_end": (True, no("unfit-checkpoints", "--checkpoint.save_on_train_epoch_end")),
     **dict.fromkeys(("init_from", "allow_changed_data", "resume", "ckpt_path"), ("RUN", ELSEWHERE)),
 }
 EVALUATE: dict[str, tuple[Any, str]] = {
-    name: (value, f"refused: {TRAINED}")
+    name: (value, NOTHING)
     for name, (value, _) in TRAIN.items()
     if name.partition(".")[0] in ("trainer", "model", "data")
 }
+EVALUATE |= {name: (TRAIN[name][0], NOTHING) for name in ("data.n_train", "data.max_train")}
 EVALUATE |= {
-    name: (TRAIN[name][0], "refused: no training example is read") for name in ("data.n_train", "data.max_train")
-}
-EVALUATE |= {
-    name: (TRAIN[name][0], "refused: inoculation")
+    name: (TRAIN[name][0], NO_INOCULATION)
     for name in (
         "data.inoculation.path",
         "data.inoculation.n",
@@ -175,31 +182,24 @@ EVALUATE |= {
         "data.inoculation.perturbed",
     )
 }
-EVALUATE["data.resample_counterfactuals"] = (True, "refused: needs --augment counterfactual")
-EVALUATE["attentiveness.max_examples"] = (3, "refused: evaluate.py changes all examples")
-UNNAMED = "refused: "
+EVALUATE["data.resample_counterfactuals"] = (True, NO_COUNTERFACTUALS)
+EVALUATE["attentiveness.max_examples"] = (3, no("idle-setting", "evaluate.py"))
 EVALUATE |= {
-    name: (value, UNNAMED)
+    name: (value, NOTHING)
     for name, value in {
         "default_label.draws": 3,
         "table_rows.operations": "[delete]",
         "table_rows.max_examples": 3,
         "table_rows.rows_per_table": 3,
-        "evidence.path": "x",
         "evidence.split": "dev",
         "challenge.kinds": "[negation]",
         "challenge.half_or_double": True,
-        "counterfactual_tables.paths": "[x]",
-        "counterfactual_tables.hypothesis_only": "x",
-        "two_class.benchmarks": "[x]",
         "attributions.methods": "lime",
         "attributions.samples": 9,
         "attributions.examples": 9,
         "attributions.steps": 9,
         "attributions.explain": "gold",
-        "attributions.scale": "log-odds",
         "attributions.hide": "delete",
-        "attributions.subwords": "norm",
         "attributions.shown": 3,
         "prompt.tuples": 1,
         "prompt.seeds": 2,
@@ -207,17 +207,19 @@ EVALUATE |= {
         "prompt.wordings": "x",
     }.items()
 }
+EVALUATE |= {
+    "evidence.path": ("x", no("unfit-data", "--evidence.path x", "--data infotabs")),
+    "counterfactual_tables.paths": ("[x]", no("missing-file", "--counterfactual_tables.paths x")),
+    "counterfactual_tables.hypothesis_only": ("x", no("missing-rows", "--counterfactual_tables.hypothesis_only x")),
+    "two_class.benchmarks": ("[x]", no("bad-setting", "--two_class.benchmarks [x]")),
+    "attributions.scale": ("log-odds", no("bad-setting", "--attributions.scale log-odds")),
+    "attributions.subwords": ("norm", no("bad-setting", "--attributions.subwords norm")),
+}
 EVALUATE |= dict.fromkeys(("checkpoint", "evaluations", "dry_run"), ("x", ELSEWHERE))
 SETTINGS = {"train": COMMON | TRAIN, "evaluate": COMMON | EVALUATE}
 
 
-def refused(words: str) -> str:
-    return f"refused: {words}"
-
-
-NO_TEMPLATE = refused("not in words around them")
-NO_HUB = refused("files that --data.path names")
-NO_INOCULATION = refused("says what --augment inoculation trains on")
+NO_HUB = no("idle-setting", "--data.path")
 TEXT: dict[str, tuple[Any, str]] = {  # data.*, of a folder of csv files
     "name": ("other", "rows"),
     "note": ("a note", "rows"),
@@ -234,18 +236,18 @@ TEXT: dict[str, tuple[Any, str]] = {  # data.*, of a folder of csv files
     "meta": ("[genre]", "rows"),
     "slices": ("[genre]", "rows"),
     "where": ("{genre: a}", "rows"),
-    "quoting": (False, refused("quotes are plain characters")),
-    "columns": ("[a, b]", refused("fields where --data.columns names 2")),
+    "quoting": (False, no("ragged-row", "validation.csv", "row 1")),
+    "columns": ("[a, b]", no("ragged-row", "row 1", "--data.columns")),
     "hub": ("{id: a/b}", NO_HUB),
     "hold_out": (5, "rows"),
-    "folds": (3, refused("needs both")),
-    "fold": (1, refused("needs both")),
+    "folds": (3, no("missing-setting", "--data.folds N", "--data.fold K")),
+    "fold": (1, no("missing-setting", "--data.folds N", "--data.fold K")),
     "validate_on_train": (True, CONSENT),
     "max_validation": (5, "rows"),
     "max_train": (3, "training"),
     "mixture": ("[{split: further, share: 0.2}]", "training"),
     "augment": ("counterfactual", "training"),
-    "resample_counterfactuals": (True, refused("needs --augment counterfactual")),
+    "resample_counterfactuals": (True, NO_COUNTERFACTUALS),
     "inoculation.path": ("x", NO_INOCULATION),
     "inoculation.n": (3, NO_INOCULATION),
     "inoculation.by_group": (True, NO_INOCULATION),
@@ -255,20 +257,20 @@ TEXT: dict[str, tuple[Any, str]] = {  # data.*, of a folder of csv files
     "batch_size": (5, "batches"),
     "eval_batch_size": (5, "batches"),
     "num_workers": (1, PROCESS),
-    "seed": (3, refused("follow the run's")),
-    "template": ("{premise} so {hypothesis}", NO_TEMPLATE),
-    "verbalisers": ("{neutral: maybe}", NO_TEMPLATE),
-    "prompts": ("{a: {question: '{premise} {hypothesis}'}}", NO_TEMPLATE),
+    "seed": (3, OTHER_SEED),
+    "template": ("{premise} so {hypothesis}", NOTHING),
+    "verbalisers": ("{neutral: maybe}", NOTHING),
+    "prompts": ("{a: {question: '{premise} {hypothesis}'}}", NOTHING),
 }
 NOT_TRAINED: dict[str, str] = {  # in evaluate.py
-    **dict.fromkeys(("batch_size", "augment", "mixture", "control"), refused(TRAINED)),
-    **dict.fromkeys(("max_train", "without_tables"), refused("no training example is read")),
+    **dict.fromkeys(("batch_size", "augment", "mixture", "control"), NOTHING),
+    **dict.fromkeys(("max_train", "without_tables"), NOTHING),
 }
 NLIXY = TEXT | {
     "path": ("{files}/nlixy2", "rows"),
     "splits": ("{validation: test}", "rows"),
     "parts": ("{premise: premise, hypothesis: insertion}", "rows"),
-    "label": ("relation", refused("unknown label")),
+    "label": ("relation", no("unknown-label", "row 1", "--data.labels")),
     "several": (", ", "task"),
     "uid": ("null", "rows"),
     "groups": ("[context, pair]", "rows"),
@@ -276,16 +278,16 @@ NLIXY = TEXT | {
     "labels": ("{entailment: [], neutral: [non-entailment], contradiction: [], more: []}", "task"),
     "slices": ("[operator]", "rows"),
     "where": ("{relation: leq}", "rows"),
-    "quoting": (False, refused("the files of nlixy have one form")),
-    "columns": ("[a, b]", refused("the files of nlixy have one form")),
+    "quoting": (False, no("idle-setting", "nlixy")),
+    "columns": ("[a, b]", no("idle-setting", "nlixy")),
     "mixture": ("[{split: dev, share: 0.2}]", "training"),
 }
-ONE_PART = refused("has one part")
+ONE_PART = no("unfit-data", "sentence")
 MSGS = TEXT | {
     "task": ("main_verb_control", "rows"),
     "control": ("10L", "training"),
     "path": ("{files}/msgs2", "rows"),
-    "splits": ("{validation: control_train}", refused("never has the value 'test'")),
+    "splits": ("{validation: control_train}", no("unknown-name", "--data.where", "'condition'", "'test'")),
     "parts": ("{sentence: condition}", "rows"),
     "label": ("surface_feature_label", "rows"),
     "labels": ("{absent: [0], present: [1], more: []}", "task"),
@@ -297,16 +299,16 @@ MSGS = TEXT | {
     "meta": ("[paradigmID]", "rows"),
     "slices": ("[surface_feature_label]", "rows"),
     "where": ("{validation: {condition: training}}", "rows"),
-    "quoting": (False, refused("there are none")),
-    "columns": ("[a, b]", refused("there are none")),
-    "hold_out": (5, refused("--data.splits names test")),
+    "quoting": (False, NOTHING),
+    "columns": ("[a, b]", NOTHING),
+    "hold_out": (5, no("clashing-settings", "--data.hold_out 5", "--data.splits", "test")),
     "mixture": ("[{split: control_train, share: 0.1}]", "training"),
     "augment": ("counterfactual", ONE_PART),
     "swap": ("[sentence]", ONE_PART),
     "partial": ("sentence", "regime"),
-    "template": ("say {sentence}", NO_TEMPLATE),
-    "verbalisers": ("{absent: maybe}", NO_TEMPLATE),
-    "prompts": ("{a: {question: '{sentence}'}}", NO_TEMPLATE),
+    "template": ("say {sentence}", NOTHING),
+    "verbalisers": ("{absent: maybe}", NOTHING),
+    "prompts": ("{a: {question: '{sentence}'}}", NOTHING),
 }
 TABLES = TEXT | {
     "table_style": ("structure", "task"),
@@ -315,7 +317,7 @@ TABLES = TEXT | {
     "path": ("{files}/tab2/infotabs", "rows"),
     "splits": ("{validation: alpha1}", "rows"),
     "parts": ("{premise: premise, hypothesis: annotater_id}", "rows"),
-    "label": ("table_id", refused("unknown label")),
+    "label": ("table_id", no("unknown-label", "row 1", "--data.labels")),
     "labels": ("{entailment: [E], neutral: [N], contradiction: [C], more: []}", "task"),
     "several": (", ", "task"),
     "uid": ("hypothesis", "rows"),
@@ -333,29 +335,29 @@ READING = {name: row for name, row in TEXT.items() if name not in ("label", "lab
     "distractors": ("[]", "plan"),
     "path": ("{files}/rag2", "rows"),
     "parts": ("{passage: distractor, question: question, distractor: passage}", "rows"),
-    "several": (", ", refused("lists all right answers already")),
+    "several": (", ", no("idle-setting", "'answers'")),
     "uid": ("null", "rows"),
     "groups": ("[kind]", "rows"),
     "cluster": ("passage", "rows"),
     "meta": ("[kind]", "rows"),
     "slices": ("[kind]", "rows"),
     "where": ("{kind: a}", "rows"),
-    "quoting": (False, refused("there are none")),
-    "columns": ("[a, b]", refused("there are none")),
-    "mixture": ("[{split: further, share: 0.2}]", refused("mixes texts that have labels")),
+    "quoting": (False, NOTHING),
+    "columns": ("[a, b]", NOTHING),
+    "mixture": ("[{split: further, share: 0.2}]", no("unfit-data", "--data.mixture")),
     "swap": ("[question]", "plan"),
-    "partial": ("question", refused("is for a text and a question")),
+    "partial": ("question", no("unfit-data", "--partial question", "distractor")),
     "template": ("{question} in {passage} {distractor}", "batch"),
-    "verbalisers": ("{neutral: maybe}", refused("the labels are")),
-    "prompts": ("{a: {question: '{passage} {question} {distractor}'}}", refused("the template of the data")),
+    "verbalisers": ("{neutral: maybe}", no("unknown-name", "--data.verbalisers neutral")),
+    "prompts": ("{a: {question: '{passage} {question} {distractor}'}}", no("idle-setting", "--prompt.wordings")),
 }
 PICTURES = TEXT | {
-    "pictures": ("[]", refused("needs a part that is a picture")),
-    "answers": ("answers.txt", refused("either --data.labels or --data.answers")),
-    "image_folder": ("{files}/squares2", refused("does not exist")),
+    "pictures": ("[]", no("bad-setting", "--data.pictures")),
+    "answers": ("answers.txt", no("clashing-settings", "--data.labels", "--data.answers")),
+    "image_folder": ("{files}/squares2", no("missing-file", "row ", "squares2")),
     "path": ("{files}/squares2", "rows"),
     "parts": ("{image: 'pictures/{file}', question: id}", "rows"),
-    "label": ("id", refused("unknown label")),
+    "label": ("id", no("unknown-label", "row 1", "--data.labels")),
     "labels": ("{'no': [], 'yes': [], more: []}", "task"),
     "default_label": ("yes", "rows"),
     "several": (", ", "task"),
@@ -365,66 +367,63 @@ PICTURES = TEXT | {
     "meta": ("[file]", "rows"),
     "slices": ("[text]", "rows"),
     "where": ("{text: 'is it red ?'}", "rows"),
-    "quoting": (False, refused("there are none")),
-    "columns": ("[a, b]", refused("there are none")),
-    "mixture": ("[{split: further, share: 0.2}]", refused("mixes texts that have labels")),
+    "quoting": (False, NOTHING),
+    "columns": ("[a, b]", NOTHING),
+    "mixture": ("[{split: further, share: 0.2}]", no("unfit-data", "--data.mixture")),
     "swap": ("[question]", "plan"),
     "partial": ("question", "regime"),
-    "template": ("{image} {question}", NO_TEMPLATE),
-    "verbalisers": ("{'no': maybe}", NO_TEMPLATE),
-    "prompts": ("{a: {question: '{question}'}}", NO_TEMPLATE),
+    "template": ("{image} {question}", NOTHING),
+    "verbalisers": ("{'no': maybe}", NOTHING),
+    "prompts": ("{a: {question: '{question}'}}", NOTHING),
 }
 QUESTIONS = {name: row for name, row in PICTURES.items() if name not in ("labels", "hub")} | {
     "answers": (3, "task"),
     "given": ("nothing", "rows"),
-    "label": ("answer_type", refused("none of the answers")),
-    "image_folder": ("{files}/squares2", refused("all pictures stand in the rows")),
+    "label": ("answer_type", no("nothing-left", "--data.answers")),
+    "image_folder": ("{files}/squares2", NOTHING),
     "path": ("{files}/vqa2", "rows"),
-    "splits": ("{validation: train}", refused("validated on the same rows")),
+    "splits": ("{validation: train}", no("trained-on", "'train'", "--data.splits")),
     "parts": ("{image: image, question: answer_type}", "rows"),
     "default_label": ("unrelated", "rows"),
-    "several": (", ", refused("lists what each answered already")),
+    "several": (", ", no("idle-setting", "'answers'")),
     "groups": ("[answer_type]", "rows"),
     "meta": ("[question_type]", "rows"),
     "slices": ("[question_type]", "rows"),
     "where": ("{answer_type: other}", "rows"),
-    "augment": ("counterfactual", refused("has none: name it with --data.default_label")),
+    "augment": ("counterfactual", no("missing-setting", "--data.default_label")),
     "hub.id": ("a/b", NO_HUB),
     "hub.revision": ("x", NO_HUB),
     "hub.subset": ("x", NO_HUB),
     "hub.train": ("x/y", NO_HUB),
-    "verbalisers": ("{neutral: maybe}", refused("the labels are")),
+    "verbalisers": ("{neutral: maybe}", no("unknown-name", "--data.verbalisers neutral")),
 }
 LEARNS = {"learning_rate": (1e-3, "model"), "weight_decay": (0.2, "model"), "warmup": (0.3, "model")}
 PRETRAINED: dict[str, tuple[Any, str]] = LEARNS | {
     "backbone": ("DIR", ELSEWHERE),
     "max_length": (20, "model"),
     "max_unknown": (0.9, "model"),
-    "sha256": ("0" * 64, refused("weights in a Python package")),
+    "sha256": ("0" * 64, no("idle-setting", "package:")),
     "compiled": (True, "model"),
 }
 HEAD = PRETRAINED | {
-    "labels": ("[a, b, c]", refused("no trained head")),
-    "collapse": ("argmax", refused("head of three labels")),
+    "labels": ("[a, b, c]", NOTHING),
+    "collapse": ("argmax", NOTHING),
 }
-WRITTEN = "answers are labels here"
 CAUSAL: dict[str, tuple[Any, str]] = {
-    **{name: (value, refused(TRAINED)) for name, (value, _) in LEARNS.items()},
+    **{name: (value, NOTHING) for name, (value, _) in LEARNS.items()},
     "backbone": ("DIR", ELSEWHERE),
     "adapter": ("DIR", ELSEWHERE),
-    "gguf_file": ("x", refused("holds no such file")),
-    "sha256": ("0" * 64, refused("weights in a Python package")),
-    "max_length": (20, refused("lower --prompt.tuples, or raise --model.max_length")),
+    "gguf_file": ("x", no("missing-file", "--model.gguf_file x")),
+    "sha256": ("0" * 64, no("idle-setting", "package:")),
+    "max_length": (20, no("too-long", "20", "--prompt.tuples", "--model.max_length")),
     "max_unknown": (0.9, "model"),
     "chat": (False, "batch"),
     "decoding": ("likelihood", "model"),
     "score": ("mean", "model"),
     "calibrated": (True, "model"),
-    "longest_answer": (3, refused(WRITTEN)),
+    "longest_answer": (3, NOTHING),
     "share_prefix": (False, "model"),
 }
-NO_LABELS = refused("answers are texts here")
-NO_TOKENS = refused("typed decisions")
 ENDPOINT: dict[str, tuple[Any, str]] = {
     **{
         name: (value, "model")
@@ -512,7 +511,7 @@ FAMILIES = {  # by the name of the class, and more where it has several lives
     "Writer": Family(
         PRETRAINED
         | {"no_answer": ("nobody knows", "batch"), "longest_answer": (3, "model")}
-        | {"max_length": (20, refused("no room"))},
+        | {"max_length": (20, no("too-long", "--model.max_length 20"))},
         f"{RAG} {T5}",
         "model",
         ("train",),
@@ -542,8 +541,8 @@ FAMILIES = {  # by the name of the class, and more where it has several lives
     "CausalLM": Family(CAUSAL, f"{SMALL} --model {{llama}}", "model", ("evaluate",)),
     "CausalLM of spans": Family(
         CAUSAL
-        | {"decoding": ("likelihood", NO_LABELS), "score": ("mean", NO_LABELS), "calibrated": (True, NO_LABELS)}
-        | {"longest_answer": (3, "model"), "max_length": (60, refused("raise --model.max_length"))},
+        | {"decoding": ("likelihood", NOTHING), "score": ("mean", NOTHING), "calibrated": (True, NOTHING)}
+        | {"longest_answer": (3, "model"), "max_length": (60, no("too-long", "60", "--model.max_length"))},
         f"{RAG} --model {{llama}}",
         "model",
         ("evaluate",),
@@ -552,7 +551,11 @@ FAMILIES = {  # by the name of the class, and more where it has several lives
         ENDPOINT, f"{SMALL} --endpoint org/tiny --model.cache {{files}}/answers.sqlite", "model", ("evaluate",)
     ),
     "Endpoint of decisions": Family(
-        ENDPOINT | {name: (ENDPOINT[name][0], NO_TOKENS) for name in ("chat", "temperature", "seed", "max_tokens")},
+        ENDPOINT
+        | {
+            name: (ENDPOINT[name][0], no("idle-setting", "--model.read"))
+            for name in ("chat", "temperature", "seed", "max_tokens")
+        },
         f"{SMALL} --endpoint org/tiny --model.cache {{files}}/answers.sqlite --model.read systemone",
         "model",
         ("evaluate",),
@@ -806,12 +809,15 @@ def plain(start: Callable[..., HeedfulCLI]) -> dict[str, dict[str, Any]]:
     return {command: state(start(command)) for command in SETTINGS}
 
 
-def check(does: str, command: Callable[[], HeedfulCLI], plain: dict[str, Any]) -> None:
-    """A command with a setting is refused in these words, or is otherwise in what the setting changes."""
+def check(does: str, flag: str, command: Callable[[], HeedfulCLI], plain: dict[str, Any]) -> None:
+    """A command with a setting is refused with this code, or is otherwise in what the setting changes."""
     if does.startswith("refused: "):
+        code, *facts = does.removeprefix("refused: ").split(" | ")
+        named = [".".join(flag.partition("=")[0].split(".")[:2])] if code == "idle-setting" else []
         with pytest.raises(HeedfulError) as caught:
             command()
-        assert does.removeprefix("refused: ") in str(caught.value).replace("§", "--")
+        assert caught.value.code == code
+        assert [fact for fact in (*named, *facts) if fact not in str(caught.value)] == []
         return
     assert state(command())[does] != plain[does]
 
@@ -826,7 +832,8 @@ def test_a_setting_changes_something_or_is_refused(
     start: Callable[..., HeedfulCLI], plain: dict[str, dict[str, Any]], command: str, name: str
 ) -> None:
     value, does = SETTINGS[command][name]
-    check(does, lambda: start(command, flag_of(name, value)), plain[command])
+    flag = flag_of(name, value)
+    check(does, flag, lambda: start(command, flag), plain[command])
 
 
 CASES_OF_FAMILIES = [
@@ -864,4 +871,4 @@ def test_a_setting_of_a_family_changes_something_or_is_refused(
     argv, plain = plain_of(name, command)
     value, does = FAMILIES[name].lines(command)[setting]
     flag = filled(flag_of(f"{FAMILIES[name].section}.{setting}", value), places)
-    check(does, lambda: prepare(command, *argv, flag), plain)
+    check(does, flag, lambda: prepare(command, *argv, flag), plain)

@@ -194,7 +194,7 @@ def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation
     for column_ in ("content", "gold", "y", "group"):
         assert before[column_].to_pylist() == now[column_].to_pylist(), column_
     np.testing.assert_allclose(column(before, "p"), column(now, "p"), atol=NEAR)
-    with refused("other-schema", f"runs/{name}", "again"):
+    with refused("other-examples", "schema 7"):
         paired_differences(f"runs/{name}", "again")
 
 

@@ -13,9 +13,9 @@ from heedful.records.refusals import REFUSALS
 COLUMNS, LINES = 80, 3
 NAME = "evaluate.py: "
 JARGON = re.compile(
-    r"\b(state_dict|kwargs|args\[|dtype|tensors?|logits|NoneType|traceback|isinstance"
-    r"|(?<!\.)nn\.|forward pass|instantiat|"
-    r"size mismatch|missing keys?|unexpected keys?|__\w+__|subclass|callable|iterable|namespace|deseriali|serialis)",
+    r"\b(state_dict|kwargs|args\[|dtype|tensors?|logits|NoneType|traceback|isinstance|(?<!\.)nn\.|forward pass|"
+    r"instantiat|size mismatch|missing keys?|unexpected keys?|__\w+__|subclass|callable|iterable|namespace|"
+    r"deseriali|serialis)",
     re.IGNORECASE,
 )
 OURS = re.compile(

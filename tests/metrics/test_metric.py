@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from heedful.metrics import METRICS
 from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, beside
 from heedful.metrics.tables.challenge import perturbations
-from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Context, HeedfulError, Line, Measurement, MetricName
+from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Context, Line, Measurement, MetricName
 from heedful.records.rows import BASE, where
 from heedful.reports.results import score
 
 from made_rows import make
 from natural_logic_rows import base_row, pair_row, table
+from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
 NAME = MetricName("attentiveness", "d", "premise")
@@ -60,9 +61,7 @@ def test_two_numbers_of_one_name_are_refused():
 
     metadata = {"context": CONTEXT.as_dict(), "counts": {}}
     run = {"data": "d", "split": "s", "seed": 0, "note": None, "counts": {}}
-    with pytest.raises(
-        HeedfulError, match="f and f both yield the metric f/d/x: rename the label, part or column in it"
-    ):
+    with refused("two-numbers", "f and f ", "f/d/x"):
         score(run, {"f": (make({"u": ("neutral", "neutral")}), metadata)}, {"f": Metric("f", twice)})
 
 

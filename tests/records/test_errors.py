@@ -50,6 +50,19 @@ def test_a_setting_is_named_as_where_it_was_given() -> None:
         assert error.code == "clashing-settings"
 
 
+def test_a_command_prints_the_code_and_names_settings_as_flags(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def main(arguments: list[str]) -> None:
+        raise HeedfulError("bad-setting", f"§data.n is {arguments[0]}.")
+
+    monkeypatch.setattr("sys.argv", ["compare", "0"])
+    with pytest.raises(SystemExit) as ended:
+        errors.run_command("compare", main)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"compare: --data.n is 0. {REFUSALS['bad-setting'].do} [bad-setting]\n"
+
+
 @pytest.mark.parametrize(
     ("wrong", "located"),
     [

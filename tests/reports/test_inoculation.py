@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from heedful.records import Context, HeedfulError
+from heedful.records import Context
 from heedful.records.storage.results import write_results
 from heedful.reports.inoculation import challenge_tests, compare, main
 
 import written_results
+from refusals import refused
 
 E, C = "entailment", "contradiction"
 LABELS = (E, "neutral", C)
@@ -113,5 +114,18 @@ def test_each_way_of_what_flips_is_printed_and_one_that_is_missing_is_undefined(
 def test_a_run_without_challenge_examples_is_refused(tmp_path, rows_of):
     rows = {"accuracy": rows_of(BASE)}
     folders = [written_results.save(tmp_path / name, rows=rows, context=replace(MADE, own={})) for name in "ab"]
-    with pytest.raises(HeedfulError, match="have no rows of challenge or counterfactual_tables in common"):
+    with refused("missing-rows", *folders, "challenge", "counterfactual_tables"):
         compare(*folders)
+
+
+def test_mistakes_are_one_sentence(tmp_path, rows_of):
+    folder = written_results.save(tmp_path / "a", rows={"accuracy": rows_of(BASE)}, context=MADE)
+    without = written_results.save(tmp_path / "b")
+    with refused("too-few-runs"):
+        main([str(folder)])
+    with refused("missing-file", tmp_path / "gone"):
+        main([str(folder), str(tmp_path / "gone")])
+    with refused("incomparable-runs", folder):
+        main([str(folder), str(folder)])
+    with refused("missing-rows", without, "accuracy"):
+        main([str(folder), str(without)])

@@ -5,10 +5,11 @@ import io
 
 import pytest
 
-from heedful.records import HeedfulError, Measurement, MetricName
+from heedful.records import Measurement, MetricName
 from heedful.reports import matrix as report
 
 import written_results
+from refusals import refused
 
 FLAG = ("not_above_majority",)
 
@@ -99,7 +100,7 @@ def test_the_terminal_shows_the_same(runs, capsys, monkeypatch):
 
 
 def test_nothing_to_show_is_said_in_a_sentence(tmp_path):
-    with pytest.raises(HeedfulError, match="no accuracy, no attentiveness"):
+    with refused("nothing-to-show"):
         report.main([str(written_results.save(tmp_path))])
     with pytest.raises(SystemExit):
         report.main(["--help"])

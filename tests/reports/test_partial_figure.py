@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import Context, HeedfulError, Measurement, MetricName
+from heedful.records import Context, Measurement, MetricName
 from heedful.reports import partial_figure as report
 from heedful.reports.figures.canvas import COLORS
 from heedful.reports.figures.files import FORMATS
@@ -14,6 +14,7 @@ from heedful.reports.runs import measured
 
 import written_results
 from made_rows import make
+from refusals import refused
 
 PARTS = ("premise", "hypothesis")
 
@@ -151,11 +152,11 @@ def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, ca
 
 
 def test_mistakes_are_one_sentence(runs, tmp_path):
-    with pytest.raises(HeedfulError, match="must end in one of .png, .pdf, .svg"):
+    with refused("bad-setting", f"--output {tmp_path}/f.gif", ".png, .pdf, .svg"):
         report.main([*runs, "--output", str(tmp_path / "f.gif")])
-    with pytest.raises(HeedfulError, match="nothing to draw. .*--partial hypothesis"):
+    with refused("nothing-to-show", runs[0], "--partial hypothesis"):
         report.main([runs[0]])
-    with pytest.raises(HeedfulError, match="No run holds attentiveness"):
+    with refused("nothing-to-show", "attentiveness"):
         report.main([runs[1]])
     with pytest.raises(SystemExit):
         report.main(["--help"])

@@ -12,7 +12,6 @@ import pytest
 
 from heedful.metrics.ranking.protocol import drawn, uniforms
 from heedful.metrics.ranking.ranked import ranked
-from heedful.records import HeedfulError
 from heedful.records.storage.results import read_evaluation, read_results, rows_file, write_results
 from heedful.reports import ranking as report
 from heedful.reports.rankings.folders import sets_of
@@ -20,6 +19,7 @@ from heedful.reports.rankings.tables import set_dependent
 from heedful.reports.rescore import rescored
 
 from ranking_suites import save, suite
+from refusals import refused
 
 QUALITIES = {"step-5": 0.55, "step-25": 0.6, "step-100": 0.85}
 SIZES = {"examples": 120, "population": 30}
@@ -202,55 +202,52 @@ def test_results_with_attributions_are_made_of_rows_alone(three):
         assert "attributions/ood/shap/index_diff" in read_results(folder)["metrics"]
 
 
-def refused(tmp_path, *arguments):
-    with pytest.raises(HeedfulError) as error:
-        report.main([str(tmp_path / argument) if not argument.startswith("-") else argument for argument in arguments])
-    message = str(error.value)
-    assert "\n" not in message
-    return message.replace(str(tmp_path), "")
-
-
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "code", "facts"),
     [
-        ({"content": "x"}, "/a and /b were evaluated on different examples: 120 of 120 have another text or label"),
-        ({"examples": 90}, "/a and /b were evaluated on different examples: 30 are in one of them only"),
-        ({"population": 20}, "/a and /b were evaluated on different examples: 10 are in one of them only"),
-        ({"first": 5}, "/a and /b were evaluated on different examples: 10 are in one of them only"),
-        (
-            {"group": "g"},
-            "/a and /b name other groups as clusters of intervals: evaluate both with the same --data.groups",
-        ),
-        ({"manifest": "n"}, "The changes of attributions in /a and /b were not made alike (their manifests differ)"),
-        (
-            {"methods": ("lime",)},
-            "The changes of attributions in /a and /b were not made alike (their manifests differ)",
-        ),
-        ({"quality": 0.6}, "ood: all models have the same accuracy, so there is no order to predict."),
-        ({"data": "other"}, "The set ood has the results of one model alone"),
+        ({"content": "x"}, "other-examples", ["/a", "/b", "120 of 120"]),
+        ({"examples": 90}, "other-examples", ["/a", "/b", "30 are in one"]),
+        ({"population": 20}, "other-examples", ["/a", "/b", "10 are in one", "--set"]),
+        ({"first": 5}, "other-examples", ["/a", "/b", "10 are in one"]),
+        ({"group": "g"}, "other-examples", ["/a", "/b", "groups"]),
+        ({"manifest": "n"}, "other-examples", ["/a", "/b", "attributions"]),
+        ({"methods": ("lime",)}, "other-examples", ["/a", "/b", "attributions"]),
+        ({"population": 0}, "damaged-rows", ["/b"]),
+        ({"quality": 0.6}, "nothing-to-show", ["ood"]),
+        ({"data": "other"}, "too-few-runs", ["ood", "/a"]),
     ],
 )
-def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, message):
+def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, code, facts):
     save(tmp_path / "a", **{"quality": 0.6, **SIZES})
     save(tmp_path / "b", **{"quality": 0.8, **SIZES, **settings})
-    assert refused(tmp_path, "a", "b").startswith(message)
+    with refused(code, *facts):
+        report.main([f"{tmp_path}/a", f"{tmp_path}/b"])
 
 
-def test_what_is_missing_is_named(tmp_path):
+MISTAKES = {
+    "--method=owen": ("not-measured", "ood", "owen", "shap"),
+    "gone": ("missing-file", "gone"),
+    "--n=5,x": ("bad-setting", "--n 5,x", "5,10,20"),
+    "--n=0": ("bad-setting", "--n 0"),
+    "--samples=0": ("bad-setting", "--samples", "0"),
+    "--set=x": ("bad-setting", "--set x", "NAME=FOLDER"),
+    "--set=ood=a,b": ("repeated-name", "ood", "--set"),
+    "--factors=nope": ("unknown-name", "factors nope", "max_diff"),
+}
+
+
+@pytest.mark.parametrize("argument", MISTAKES)
+def test_what_is_missing_is_named(tmp_path, monkeypatch, argument):
+    monkeypatch.chdir(tmp_path)
     save(tmp_path / "a", 0.6, **SIZES)
     save(tmp_path / "b", 0.8, **SIZES)
-    assert (
-        refused(tmp_path, "a", "b", "--method=owen") == "ood: these models were not explained by owen; there is shap."
-    )
-    assert refused(tmp_path, "a", "gone") == "/gone/results.json does not exist."
-    several = f"--set=x={tmp_path}/a,{tmp_path}/b,{tmp_path}/gone"
-    assert refused(tmp_path, several) == "/gone/results.json does not exist."
-    assert refused(tmp_path, "a", "b", "--n=5,x") == "--n 5,x: write the numbers of examples, such as 5,10,20."
-    assert refused(tmp_path, "a", "b", "--n=0").startswith("--n 0:")
-    assert refused(tmp_path, "a", "b", "--samples=0").startswith("--samples 0:")
-    assert refused(tmp_path, "a", "b", "--set=x").startswith("--set x: write NAME=FOLDER")
-    assert refused(tmp_path, "a", "b", "--factors=nope").startswith("--factors: there is no factor 'nope'")
-    assert refused(tmp_path) == "name the folders of two evaluations or more, or a folder that holds them"
+    with refused(*MISTAKES[argument]):
+        report.main(["a", "b", argument])
+
+
+def test_a_ranking_needs_folders():
+    with refused("too-few-runs"):
+        report.main([])
 
 
 def test_a_folder_without_attributions_is_named(tmp_path):
@@ -258,8 +255,8 @@ def test_a_folder_without_attributions_is_named(tmp_path):
     save(tmp_path / "b", 0.8, **SIZES)
     results, rows = read_results(tmp_path / "b"), read_evaluation(tmp_path / "b", "accuracy")
     write_results(tmp_path / "b", results, {"accuracy": rows})
-    told = refused(tmp_path, "a", "b")
-    assert told == "/b has no rows of attributions: evaluate it with accuracy and attributions among --evaluations."
+    with refused("missing-rows", tmp_path / "b", "accuracy and attributions", "evaluations"):
+        report.main([f"{tmp_path}/a", f"{tmp_path}/b"])
     assert not rows_file(tmp_path / "b", "attributions").exists()
 
 

@@ -32,6 +32,7 @@ from heedful.reports.runs import measured as runs_of
 from infotabs_files import module, write_infotabs
 from letters import METHODS, Letters, reader
 from oracles import measure
+from refusals import refused
 
 CONTEXTS = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
 PAIRS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child", "none")]
@@ -189,7 +190,8 @@ def test_rows_that_were_not_recorded_are_not_scored(runs, attack, later, capsys)
         return
     with pytest.raises(HeedfulError) as error:
         main([str(runs / "one"), *later])
-    assert ("--accept_rows takes the rows as they are" in str(error.value)) != bool(later)
+    assert error.value.code in (("damaged-rows", "other-rows") if later else ("missing-rows", "other-rows"))
+    assert ("accept_rows" in str(error.value)) != bool(later)
     assert (runs / "one" / "results.json").read_text() == before
 
 
@@ -197,7 +199,7 @@ def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_fo
     folder = runs / "one"
     before = read_results(folder)
     save_edited(folder / "rows" / ACCURACY, lambda table: table)
-    with pytest.raises(HeedfulError, match="accuracy.parquet is not the file that .*--accept_rows"):
+    with refused("other-rows", folder / "rows" / ACCURACY, "accept_rows"):
         main([str(folder)])
     main(["--accept_rows", str(folder)])
     assert "marked, since rows are not known to be those that were recorded" in capsys.readouterr().out
@@ -228,9 +230,10 @@ def test_rows_alone_give_marked_results(runs, capsys):
 
 def test_results_that_say_no_hashes_stay_unless_rows_are_accepted(runs, capsys):
     path = runs / "one" / "results.json"
-    for content in ("{", "[]", json.dumps({"schema": 7}), json.dumps({"schema": 7, "rows": []})):
+    contents = {"{": "damaged-file", "[]": "damaged-results", '{"schema": 7}': "damaged-results"}
+    for content, code in {**contents, '{"schema": 7, "rows": []}': "damaged-results"}.items():
         path.write_text(content)
-        with pytest.raises(HeedfulError, match="results.json .*--accept_rows takes the rows as they are"):
+        with refused(code, path, "accept_rows"):
             main([str(runs / "one")])
         assert path.read_text() == content
         main([str(runs / "one"), "--accept_rows"])
@@ -244,19 +247,19 @@ def test_a_flipped_bit_is_seen_wherever_it_is(runs):
     places = generator("flips").integers(len(content), size=20).tolist()
     for place in places:
         flip(file, place)
-        with pytest.raises(HeedfulError, match="attentiveness.parquet is not the file that"):
+        with refused("other-rows", file):
             rescored(runs / "one")
         file.write_bytes(content)
     (runs / "one" / "results.json").unlink()
-    refused = 0
+    seen = 0
     for place in places:
         flip(file, place)
         try:
             assert json.loads(rescored(runs / "one"))["accepted_rows"] is True
         except HeedfulError:
-            refused += 1
+            seen += 1
         file.write_bytes(content)
-    assert refused > len(places) / 2  # by the checksums of pages
+    assert seen > len(places) / 2  # by the checksums of pages
 
 
 def test_results_that_could_not_be_read_again_are_not_written(runs):
@@ -264,7 +267,7 @@ def test_results_that_could_not_be_read_again_are_not_written(runs):
         return {MetricName("accuracy", context.data): Measurement(1.5, 3)}
 
     before = (runs / "one" / "results.json").read_text()
-    with pytest.raises(HeedfulError, match="What the rows of .* give is damaged: a number of 'accuracy/planted' makes"):
+    with refused("damaged-results", runs / "one", "'accuracy/planted'"):
         rescored(runs / "one", METRICS | {"accuracy": Metric("accuracy", beyond)})
     assert (runs / "one" / "results.json").read_text() == before
 
@@ -280,22 +283,24 @@ def test_a_context_without_what_its_metric_needs_is_one_sentence(tmp_path):
     rows, meta = engine.rows["attentiveness"]
     lacking = meta | {"context": {k: v for k, v in meta["context"].items() if k != "own"}}
     write_results(tmp_path, engine.results, engine.rows | {"attentiveness": (rows, lacking)})
-    with pytest.raises(HeedfulError, match=r"^The rows of .* cannot be scored \(KeyError: 'swap'\): evaluate again"):
+    with refused("damaged-rows", tmp_path, "KeyError: 'swap'"):
         rescored(tmp_path)
 
 
 def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(HeedfulError, match="has no rows: name the folder of a run"):
+    with refused("missing-rows", tmp_path):
         rescored(tmp_path)
+    with refused("too-few-runs"):
+        main([])
     engine = texts(Attentiveness())
     table, meta = engine.rows["accuracy"]
     others = {"accuracy": (table, meta | {"run": meta["run"] | {"split": "test"}})}
     write_results(tmp_path, engine.results, engine.rows | others)
-    with pytest.raises(HeedfulError, match="were not written by one evaluation"):
+    with refused("other-rows", "accuracy.parquet", "attentiveness.parquet"):
         rescored(tmp_path)
     write_results(tmp_path / "third", engine.results, {"accuracy": (table, {"data": "d", "seed": 0, "manifest": "m"})})
-    with pytest.raises(HeedfulError, match="is damaged: it does not say its 'run'"):
+    with refused("damaged-rows", "third/rows/accuracy.parquet", "'run'"):
         rescored(tmp_path / "third")
     write_results(tmp_path / "fourth", engine.results, {"unheard_of": (table, meta)})
-    with pytest.raises(HeedfulError, match="unheard_of is unknown"):
+    with refused("unknown-name", "fourth", "unheard_of"):
         rescored(tmp_path / "fourth")

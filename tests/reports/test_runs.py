@@ -4,10 +4,10 @@ import pytest
 import yaml
 
 from heedful.cli.short_forms import config_path, names
-from heedful.records import HeedfulError
 from heedful.reports.runs import columns, measured, short_name
 
 import written_results
+from refusals import refused
 from written_results import configured
 
 
@@ -81,17 +81,5 @@ def test_a_folder_without_settings_goes_by_its_name_and_damaged_ones_are_refused
     (run,) = measured([str(tmp_path / "mine")])
     assert run.label == "mine"
     (tmp_path / "mine" / "config.yaml").write_text("- no\n")
-    with pytest.raises(HeedfulError, match="config.yaml is damaged"):
+    with refused("changed-run-file", tmp_path / "mine" / "config.yaml"):
         measured([str(tmp_path / "mine")])
-
-
-def test_a_configuration_that_stands_for_too_much_is_refused(tmp_path):
-    """A few lines with aliases stand for more values than fit into a memory."""
-    folder = tmp_path / "run"
-    configured(folder)
-    names = "abcdefghi"
-    bomb = ["a: &a [x, x, x, x, x, x, x, x, x]"]
-    bomb += [f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in zip(names, names[1:], strict=False)]
-    (folder / "config.yaml").write_text("\n".join(bomb))
-    with pytest.raises(HeedfulError, match="config.yaml stands for more than 100,000 values"):
-        measured([folder])

@@ -148,6 +148,8 @@ class PerturbHypothesis(EachExample):
     limit: int | None = None
 
     def __post_init__(self) -> None:
+        if self.kind not in KINDS or self.direction not in DIRECTIONS:
+            raise ValueError(f"{self.kind}, {self.direction}: not a kind and a direction of perturbation.")
         if self.half_or_double and (self.kind, self.direction) != ("numbers", "flipped"):
             raise ValueError("Only numbers become half or double, and only to flip the label.")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from heedful.metrics.attributions.attribution import Attribution
 from heedful.metrics.attributions.factors import FACTORS, VARIANTS, Factor
 from heedful.records import HeedfulError
-from heedful.records.errors import guess
+from heedful.records.errors import guess, nearest
 
 
 def factors_named(names: Sequence[str]) -> dict[str, Factor]:
@@ -32,7 +32,7 @@ def factors_named(names: Sequence[str]) -> dict[str, Factor]:
 def _built_in(name: str) -> Factor:
     known = FACTORS | VARIANTS
     if name not in known:
-        remedy = f"{guess(name, known)} One of your own is module:function."
+        remedy = f"{guess(name, known if nearest(name, known) else FACTORS)} One of your own is module:function."
         raise HeedfulError("unknown-name", f"§factors {name}: there is no such factor.", remedy)
     return known[name]
 
@@ -45,12 +45,13 @@ def _own(name: str) -> Factor:
     try:
         of = importlib.import_module(module)
     except Exception as error:  # whatever a user's module raises
-        wrong = f"§factors {name}: {module} cannot be imported from {here}: {_told(error)}."
-        raise HeedfulError("broken-factor", wrong, "Mend it, or start the command in its folder.") from error
+        wrong = f"§factors {name} cannot be imported from {here}: {_told(error)}."
+        raise HeedfulError("broken-factor", wrong) from error
     factor = getattr(of, function, None)
     if not callable(factor):
-        at = getattr(of, "__file__", None) or "built in"  # perhaps another module of the same name
-        raise HeedfulError("broken-factor", f"§factors {name}: {of.__name__} ({at}) has no function {function!r}.")
+        file = getattr(of, "__file__", None)
+        at = Path(file).parent if file else "Python"  # perhaps another module of the same name
+        raise HeedfulError("broken-factor", f"§factors {name}: {module} in {at} has no function {function!r}.")
     return factor
 
 

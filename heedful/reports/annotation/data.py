@@ -40,9 +40,9 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
     try:
         config = parser.parse_object({"data": {"class_path": class_path, "init_args": found | {"seed": seed}}})
         data = parser.instantiate_classes(config).data
-    except (ArgumentError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise HeedfulError("changed-run-file", f"{path} was edited, or is of another version: {reason}.") from None
+    except (ArgumentError, ValueError):
+        wrong = f"{path} was edited, or is of another version: its settings are not those of {class_path}."
+        raise HeedfulError("changed-run-file", wrong) from None
     data.setup("validate")
     return data
 

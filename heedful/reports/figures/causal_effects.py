@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
-NOT_MEASURED = "evaluate the run on natural logic first"
 Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stand in results.json
 
 
@@ -46,8 +45,8 @@ def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
         if not any(of_run.values()):
             family = f"{NATURAL_LOGIC}/"
             reasons = [m["reason"] for name, m in results["metrics"].items() if name.startswith(family) and m["reason"]]
-            wrong = f"{folder}/results.json holds no causal effects: {[*reasons, NOT_MEASURED][0]}."
-            raise HeedfulError("not-measured", wrong)
+            why = f": {reasons[0]}" if reasons else ""
+            raise HeedfulError("not-measured", f"{folder}/results.json holds no causal effects{why}.")
         for data, by_kind in of_run.items():
             found[f"{name} ({data})" if len(of_run) > 1 else name] = by_kind
     return found

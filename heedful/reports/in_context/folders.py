@@ -15,7 +15,7 @@ from heedful.metrics.metric import Numbers
 from heedful.metrics.statistics.paired import recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import SOFT, SPAN, Context, HeedfulError, Measurement
-from heedful.records.rows import BASE, probabilities, select, strings, where
+from heedful.records.rows import BASE, probabilities, select, strings
 from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
 from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, Basis, basis, of_each_set, require_alike
 from heedful.reports.runs import HOW, PLAIN, PROMPT, WHO, Measured, measured, settings, told_apart
@@ -148,7 +148,7 @@ def _require_alike(runs: Sequence[Basis]) -> None:
         run.run.folder for run, is_swapped in zip(runs, swapped, strict=True) if any(swapped) and not is_swapped
     ]:
         wrong = f"{lacking[0]} has no rows of {ATTENTIVENESS}, and others have."
-        raise HeedfulError("missing-rows", wrong, "Evaluate all with the same --evaluations.")
+        raise HeedfulError("missing-rows", wrong, "Evaluate all with the same §evaluations.")
 
 
 def _prompt(folder: str) -> Mapping[str, Any] | None:
@@ -189,8 +189,6 @@ def _read(run: Measured, model: str) -> Asked:
     if context.kind is SOFT:
         wrong = f"{run.folder}: {context.data} has soft labels, of which there is no report in context."
         raise HeedfulError("unfit-data", wrong, "Leave it out.")
-    if not where(rows, intervention=BASE).any():
-        raise HeedfulError("damaged-rows", f"{run.folder}: no example was predicted.")
     parts: list[str] = []
     if ATTENTIVENESS in evaluated:
         context = Context.of(evaluated[ATTENTIVENESS][1]["context"])

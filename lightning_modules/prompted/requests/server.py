@@ -19,7 +19,7 @@ ONE = (400, 413, 422)  # HTTP statuses of one request that is refused, while oth
 PATIENCE = 10.0  # seconds in which a server shows that it is there
 REFUSES = " refuses the request: "
 QUOTES = "'", '"'
-LONGEST = 300  # characters of what a server says that a message repeats
+LONGEST = 150  # characters of what a server says that a message repeats
 
 
 class Unusable(Exception):
@@ -161,9 +161,12 @@ class Server:
 
     def _cause(self, error: Exception) -> str:
         """Why there is no connection, in brackets; never the value of a header, which may be the key in any form."""
+        import httpx2
+
         cause = error.__cause__ or error
-        told = str(cause)
-        return f" ({self.secrets.hide(told)[:LONGEST] if 'header' not in told.lower() else type(cause).__name__})"
+        is_of_network = isinstance(cause, httpx2.NetworkError | httpx2.RemoteProtocolError)
+        told = self.secrets.hide(str(cause))[:LONGEST] if is_of_network else ""
+        return f" ({told or type(cause).__name__})"
 
     def _said(self, error: Any) -> str:
         """What a server says of its refusal, in brackets."""

@@ -1,6 +1,7 @@
 """Causal models in context: shared beginnings give what whole prompts give, and what transformers writes."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,11 +20,12 @@ from heedful.lightning_modules.prompted.shared_prefix import (
     read_queries,
     write,
 )
-from heedful.records import NO_LABEL, SPAN, Example, HeedfulError, Task
+from heedful.records import NO_LABEL, SOFT, SPAN, Example, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
 from causal import CONFIGS, EXAMPLES, TASK, prompt, save
+from refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -146,18 +148,14 @@ def test_a_sliding_window_counts_tokens_and_no_padding(folders):
         assert module._written(inputs, read) == plain._written(inputs, None)
     module.prompt_with(prompt())
     module.config.sliding_window = window - 1
-    with pytest.raises(
-        HeedfulError, match=rf"sees {window - 1} tokens at once, and a prompt with its answer has {window}"
-    ):
+    with refused("shared-prefix", f"{window - 1} tokens", f"has {window}.", "share_prefix false", "tuples"):
         module.answer(inputs)
 
 
 def test_a_model_that_takes_no_states_of_a_beginning_is_refused_in_a_sentence(tmp_path):
     folder = save(tmp_path / "bloom", "bloom")
     module, plain = model(folder), model(folder, share_prefix=False)
-    with pytest.raises(
-        HeedfulError, match=r"cannot read prompts that share their beginning .*: add share_prefix false"
-    ):
+    with refused("shared-prefix", "bloom", "share_prefix false"):
         module.answer(module.processor(EXAMPLES))
     assert plain.answer(plain.processor(EXAMPLES)).probs.isfinite().all()
 
@@ -320,7 +318,7 @@ def test_a_model_that_reads_shared_beginnings_otherwise_is_refused(folders, monk
     monkeypatch.setattr(
         "heedful.lightning_modules.prompted.causal_lm.read_prefix", lambda network, ids: read_prefix(network, ids[::-1])
     )
-    with pytest.raises(HeedfulError, match="share_prefix false"):
+    with refused("shared-prefix", f"{module.backbone} gives", "share_prefix false"):
         module.answer(module.processor(EXAMPLES))
 
 
@@ -363,21 +361,31 @@ def test_several_prompts_one_after_the_other(folders):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "code", "facts"),
     [
-        ({"max_length": 4000}, "4000 is more than the 2048 positions"),
-        ({"gguf_file": "nothing.gguf"}, "holds no such file"),
+        ({"max_length": 4000}, "bad-setting", ["max_length 4000", "2048"]),
+        ({"gguf_file": "nothing.gguf"}, "missing-file", ["nothing.gguf"]),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(folders, settings, message):
-    with pytest.raises(HeedfulError, match=message):
+def test_settings_that_do_not_fit_are_refused(folders, settings, code, facts):
+    with refused(code, *facts):
         model(folders["llama"], **settings)
+
+
+def test_data_that_it_does_not_answer_and_models_of_another_kind_are_refused(folders):
+    with refused("unfit-model", "CausalLM", "soft"):
+        CausalLM(str(folders["llama"])).prepare(replace(TASK, kind=SOFT))
+    module = CausalLM(str(folders["llama"]))
+    module.prepare(TASK)
+    module.config.is_encoder_decoder = True
+    with refused("unfit-model", str(folders["llama"]), "llama", "Seq2Seq"):
+        module.prepare(TASK)
 
 
 def test_a_tokenizer_without_a_chat_template(tmp_path):
     folder = save(tmp_path / "plain", chat=False)
     assert model(folder).processor.tokens.text("?").endswith("\n\n?")
-    with pytest.raises(HeedfulError, match="has no chat template"):
+    with refused("idle-setting", "chat", folder):
         model(folder, chat=True)
 
 

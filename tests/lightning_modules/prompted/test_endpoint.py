@@ -12,13 +12,14 @@ from pytorch_lightning import Trainer
 from heedful.callbacks import Accuracy, Answers, Attentiveness, Engine
 from heedful.datamodules import PairedData, Planted
 from heedful.lightning_modules import Endpoint
-from heedful.records import SPAN, Example, Examples, HeedfulError
+from heedful.records import SPAN, Example, Examples
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 from heedful.records.rows import read_rows, select
 
 from commands import TRAINER
 from fake_server import FakeServer, Fault, question_of, share_of
+from refusals import refused, told
 
 pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
 
@@ -210,17 +211,22 @@ def test_probabilities_reach_the_rows(at, read):
 
 
 @pytest.mark.parametrize(
-    ("read", "answer", "said"),
+    ("read", "answer", "code", "facts"),
     [
-        ("written", None, "answers a first question with nothing"),
-        ("first_token", "entailment", "no log-probabilities of first tokens, which read first_token needs"),
-        ("systemone", {"answers": {"answer": {"probabilities": dict.fromkeys("ab", 0.0)}}}, "one for each label"),
-        ("systemone", Fault(404, "{}"), "has no model tiny, or there is no such address: HTTP 404"),
+        ("written", None, "server-answers", ["first question", "max_tokens"]),
+        ("first_token", "entailment", "server-answers", ["no log-probabilities", "read first_token"]),
+        (
+            "systemone",
+            {"answers": {"answer": {"probabilities": dict.fromkeys("ab", 0.0)}}},
+            "server-answers",
+            ["/systemone", "4 times", "one for each label"],
+        ),
+        ("systemone", Fault(404, "{}"), "server-refuses", ["/systemone", "model tiny,", "HTTP 404"]),
     ],
 )
-def test_a_server_that_ignores_what_it_is_asked_for_is_refused_at_the_first_question(at, read, answer, said):
+def test_a_server_that_ignores_what_it_is_asked_for_is_refused_at_the_first_question(at, read, answer, code, facts):
     with FakeServer(lambda body, n: answer) as fake:
-        with pytest.raises(HeedfulError, match=said):
+        with refused(code, *facts):
             measured(at(fake, read=read), planted())
         assert len(fake.counted) == 1
 
@@ -296,21 +302,20 @@ def test_empty_texts_are_not_no_answer(at):
     assert select(engine.rows["answers"][0], uid="a/0", intervention="base")["y"].to_pylist() == ["(no label)"]
     with (
         FakeServer(rule(9)) as fake,
-        pytest.raises(HeedfulError, match=r"tiny left 9 of 25 answers empty, which is not the"),
+        refused("server-answers", "9 of 25 ", "tiny", "5 %", "max_tokens", "allow_invalid true"),
     ):
         measured(at(fake), Questions(25), Answers())
 
 
 def test_what_a_model_thinks_aloud_is_no_answer(at):
-    refusal = pytest.raises(HeedfulError, match="answers a first question with nothing.*raise max_tokens")
-    with FakeServer(lambda body, n: "<think>It may be 3") as fake, refusal:
+    with FakeServer(lambda body, n: "<think>It may be 3") as fake, refused("server-answers", "max_tokens"):
         measured(at(fake), Questions(25), Answers())
 
 
 def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
-    def rule(refused):
+    def rule(n_refused):
         refusal = Fault(400, '{"error": {"message": "content_filter"}}')
-        is_refused = lambda body: any(f"What is {i}?" in question_of(body) for i in range(refused))  # noqa: E731
+        is_refused = lambda body: any(f"What is {i}?" in question_of(body) for i in range(n_refused))  # noqa: E731
         return lambda body, n: refusal if is_refused(body) else "entailment"
 
     with FakeServer(rule(2)) as fake:
@@ -323,15 +328,11 @@ def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
         assert len(fake.requests) == 51 + 1 + 1 + 2 + 25  # a first question, one asked again, what was refused, null
     said = select(engine.rows["answers"][0], intervention="base")
     assert {r["uid"] for r in said.to_pylist() if r["y"] == "(no label)"} == {"a/0", "a/1"}
-    refusal = pytest.raises(
-        HeedfulError, match=r"9 of 25 requests were refused, .*at most 5 % may be: .*content_filter"
-    )
-    with FakeServer(rule(9)) as fake, refusal:
+    facts = "9 of 25 ", "5 %", "HTTP 400 (content_filter)", "tuples", "extra", "allow_invalid true"
+    with FakeServer(rule(9)) as fake, refused("server-refuses", *facts):
         measured(at(fake), Questions(25), Answers())
     with FakeServer(lambda body, n: Fault(400, "no")) as fake:
-        with pytest.raises(
-            HeedfulError, match=r"refuses the request: HTTP 400 \(no\)\. See tuples where it is too long, and extra\.$"
-        ):
+        with refused("server-refuses", fake.url, "HTTP 400 (no).", "tuples", "extra"):
             measured(at(fake), Questions(25), Answers())
         assert len(fake.requests) == 1
 
@@ -367,34 +368,42 @@ def test_a_server_that_was_mended_is_asked_again(at):
     """What another run heard at its first question does not count."""
     says = [""]
     with FakeServer(lambda body, n: says[0]) as fake:
-        with pytest.raises(HeedfulError, match="answers a first question with nothing"):
+        with refused("server-answers", "first question", "max_tokens"):
             measured(at(fake), planted(4))
         says[0] = "entailment"
         assert value(measured(at(fake), planted(4)), "accuracy/planted/entailment") == 1
         says[0] = ""
-        with pytest.raises(HeedfulError, match=r"otherwise than 20\d\d-\d\d-\d\d: 'entailment' then, '' now"):
+        with refused("other-server-model", "tiny", " 20", "'entailment' then", "'' now", "answers.sqlite"):
             measured(at(fake), planted(4))
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    "settings",
     [
-        ({"read": "guessed"}, "read guessed: unknown; known are written, first_token"),
-        ({"concurrency": 0}, "concurrency 0 must be at least 1"),
-        ({"max_requests": -1}, "max_requests -1 may not be negative"),
-        ({"temperature": -1.0}, "temperature may not be negative"),
-        ({"prices": [1.0]}, "prices are two"),
+        {"concurrency": 0},
+        {"max_tokens": 0},
+        {"max_requests": -1},
+        {"temperature": -1.0},
+        {"temperature": float("nan")},
+        {"timeout": 0.0},
+        {"prices": [1.0]},
+        {"prices": [-1.0, 2.0]},
     ],
 )
-def test_settings_that_are_none(settings, said):
-    with pytest.raises(HeedfulError, match=said):
+def test_settings_that_are_none(settings):
+    ((setting, given),) = settings.items()
+    with refused("bad-setting", f"{setting} {given} "):
         Endpoint("tiny", **settings)
+    with refused("unknown-name", "wrtten", "written"):
+        Endpoint("tiny", read="wrtten")
 
 
 def test_an_endpoint_needs_a_name_and_is_not_trained():
-    with pytest.raises(HeedfulError, match="name must name the model at the server"):
+    with refused("missing-setting", "name"):
         Endpoint().prepare(planted().task)
-    with pytest.raises(HeedfulError, match="Endpoint is asked and never trained: python evaluate.py measures it"):
+    with refused("unfit-model", "Endpoint", "labels"):
+        Endpoint("tiny").prepare(replace(planted().task, labels=(), default_label=None))
+    with refused("never-trained", "Endpoint", "evaluate.py"):
         Endpoint("tiny").configure_optimizers()
 
 
@@ -466,9 +475,7 @@ def test_a_server_of_which_all_first_answers_are_none_is_asked_no_more(at, failu
     data.setup("validate")
     always = oracle(data, 0.4, 1.0, "both", failure)
     with FakeServer(always) as fake:
-        with pytest.raises(
-            HeedfulError, match=r"^50 of the first 50 answers of tiny are none: '.*'\. Look at .*goes on\.$"
-        ):
+        with refused("server-answers", "50 of the first 50 ", "tiny", "prompts", "read", "allow_invalid true"):
             measured(at(fake), data)
         assert len(fake.counted) == 51
     drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]
@@ -494,8 +501,7 @@ def named(model, text, fingerprint=None):
 
 def test_two_models_behind_one_name_make_no_table(at):
     says = lambda body, n: named("big" if share_of(question_of(body)) < 0.5 else "small", "neutral")  # noqa: E731
-    refusal = pytest.raises(HeedfulError, match="Two models answer to the name tiny, as the server says: big, small")
-    with FakeServer(says) as fake, refusal:
+    with FakeServer(says) as fake, refused("other-server-model", "tiny", "big, small", "answers.sqlite"):
         measured(at(fake), planted())
     models = ["big"]
     with FakeServer(lambda body, n: named(models[0], "neutral", "fp_1")) as fake:
@@ -505,7 +511,7 @@ def test_two_models_behind_one_name_make_no_table(at):
         assert engine.results["counts"]["fingerprints"] == {"fp_1": 20}
         models[0] = "small"
         sent = len(fake.requests)
-        with pytest.raises(HeedfulError, match="as the server says: big, small.*another file than cache"):
+        with refused("other-server-model", "tiny", "big, small", "other.sqlite"):
             measured(at(fake, **other), planted(10), Accuracy())
         assert len(fake.requests) == sent + 1
 
@@ -515,9 +521,7 @@ def test_a_model_that_changed_without_saying_so_is_seen_at_the_first_question(at
     with FakeServer(lambda body, n: says[0]) as fake:
         measured(at(fake), planted(10), Accuracy())
         says[0] = "entailment"
-        with pytest.raises(
-            HeedfulError, match="answers the first question otherwise than .*: 'neutral' then, 'entailment' now"
-        ):
+        with refused("other-server-model", "tiny", "'neutral' then", "'entailment' now", "allow_invalid true"):
             measured(at(fake), planted(10), Accuracy())
         engine = measured(at(fake, allow_invalid=True), planted(10), Accuracy())
         assert value(engine, "null/planted/flips") == 1
@@ -541,7 +545,7 @@ def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatc
 @pytest.mark.parametrize("entry", ["model", "messages", "prompt", "stream"])
 def test_what_is_asked_and_of_whom_is_not_a_further_entry(entry):
     for given in ("x", None):
-        with pytest.raises(HeedfulError, match=f"extra may not hold {entry}"):
+        with refused("clashing-settings", f"extra holds '{entry}'"):
             Endpoint("tiny", extra={entry: given})
 
 
@@ -594,7 +598,7 @@ def failing(rank, world, folder):
     try:
         rank_of(rank, world, folder)
     except HeedfulError as error:
-        (folder / f"rank_{rank}").write_text(str(error))
+        (folder / f"rank_{rank}").write_text(error.line)
 
 
 answer = lambda body, n: ("neutral", "entailment", "Contradiction", "?")[int(4 * share_of(question_of(body)))]
@@ -623,9 +627,9 @@ def by_processes(forks, tmp_path_factory):
 
 @pytest.mark.parametrize("failure", ["first", "base", "changed"])
 def test_what_fails_in_the_process_that_asks_is_one_sentence_in_all(by_processes, failure):
-    told = {(by_processes / failure / f"rank_{rank}").read_text() for rank in range(2)}
-    assert len(told) == 1
-    assert "refuses the key in OPENAI_API_KEY: HTTP 401" in told.pop()
+    said = {(by_processes / failure / f"rank_{rank}").read_text() for rank in range(2)}
+    assert len(said) == 1
+    told(f"evaluate.py: {said.pop()}", "bad-key", "OPENAI_API_KEY", "HTTP 401")
 
 
 @pytest.mark.parametrize("processes", [2, 3])

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.tables.transitions import METRIC, Changes, invalid_transitions
-from heedful.records import Context, HeedfulError, Line, Measurement
+from heedful.records import Context, Line, Measurement
 
 from clustered_shares import Entry, share_interval
 from python_rows import sort_rows
+from refusals import refused
 
 # written down once more: what must not happen, by the first letters of before and after
 FORBIDDEN = {
@@ -189,13 +190,13 @@ def test_splits_count_alike_however_many_rows_they_have(rows_of):
 
 def test_rows_of_an_unknown_split_are_refused(rows_of):
     rows = table_of(rows_of, "delete", [("a.u", "A", "neutral", "neutral", "", "unknown")])
-    with pytest.raises(HeedfulError, match="A row is of the split 'a', which is none of b, c"):
+    with refused("damaged-rows", "'a'", "b, c"):
         compute(rows, "d", ["delete"], splits=["b", "c"])
 
 
 def test_a_prediction_of_another_label_is_named(rows_of):
     rows = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no", "intervention": "delete", "clusters": ["u", "t"]}])
-    with pytest.raises(HeedfulError, match="Transitions are known between entailment.*a prediction is 'yes'"):
+    with refused("no-labels-for-it", "entailment", "'yes'"):
         compute(rows, "d", ["delete"])
 
 

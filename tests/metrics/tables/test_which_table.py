@@ -1,9 +1,8 @@
 """Which table a row is about."""
 
-import pytest
-
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import HeedfulError
+
+from refusals import refused
 
 
 def test_a_slice_names_the_table_and_else_a_cluster_of_any_of_its_rows(rows_of):
@@ -22,5 +21,5 @@ def test_a_slice_names_the_table_and_else_a_cluster_of_any_of_its_rows(rows_of):
 def test_an_example_without_a_table_is_refused(rows_of):
     rows = rows_of({"a": ("E", "E"), "b": ("E", "E")}, [{"uid": "a", "y2": "N", "clusters": ["table T1"]}])
     assert tables_of(rows, ["a"]) == ["T1"]
-    with pytest.raises(HeedfulError, match="^No row says which table b is about, by a slice 'table=...' or a cluster"):
+    with refused("damaged-rows", " b ", "'table=...'"):
         tables_of(rows, ["a", "b"])

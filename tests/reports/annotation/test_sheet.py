@@ -14,7 +14,7 @@ from PIL import Image
 
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import Planted
-from heedful.records import Context, HeedfulError, generator
+from heedful.records import Context, generator
 from heedful.records.storage.results import write_results
 from heedful.reports import sheet as report
 from heedful.reports.annotation.choice import Case, chosen
@@ -23,6 +23,7 @@ from heedful.reports.annotation.scoring import kappa, wilson
 
 from made_rows import make
 from oracles import measure
+from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
 CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
@@ -140,7 +141,7 @@ def test_two_annotators_have_a_kappa_and_are_scored_where_both_say_yes(run, caps
     for old in (sheet, sheet.with_suffix(".html")):
         old.unlink()
     larger = fill(write(run, 5)[0], ["yes"] * 5, "other.tsv")
-    with pytest.raises(HeedfulError, match="not two copies of one sheet"):
+    with refused("other-sheet", files[0], larger):
         report.main(["--score", files[0], larger])
 
 
@@ -183,54 +184,68 @@ def test_pictures_stand_in_the_html():
 
 def test_mistakes_are_one_sentence(run, tmp_path):
     sheet, _ = write(run, 2)
-    with pytest.raises(HeedfulError, match="exists, and may hold answers"):
+    with refused("folder-taken", sheet, "--output"):
         write(run, 2)
-    with pytest.raises(HeedfulError, match="row 3: now_wrong is 'maybe', and should be yes or no"):
+    with refused("bad-sheet", "row 3", "now_wrong", "'maybe'"):
         report.main(["--score", fill(sheet, ["yes", "maybe"])])
     other = tmp_path / "other.tsv"
     other.write_text("a\tb\n1\t2\n")
-    with pytest.raises(HeedfulError, match="has no column 'uid'"):
+    with refused("bad-sheet", other, "'uid'"):
         report.main(["--score", str(other)])
-    with pytest.raises(HeedfulError, match="name the folder of a run, or --score"):
+    with refused("too-few-runs", "--score"):
         report.main([])
-    with pytest.raises(HeedfulError, match="one annotator or of two"):
+    with refused("bad-setting", "--n", "0"):
+        report.main([str(run), "--n", "0"])
+    with refused("bad-setting", "--output", "2"):
+        report.main([str(run), str(run), "--output", "x"])
+    other.write_bytes(b"\xff")
+    with refused("bad-text", other):
+        report.main(["--score", str(other)])
+    with refused("bad-setting", "--score", "3"):
         report.main(["--score", *[str(sheet)] * 3])
     file = fill(sheet, ["yes", "no"])
-    with pytest.raises(HeedfulError, match=r"filled.tsv twice: two annotators have a sheet each"):
+    with refused("repeated-name", "--score", file):
         report.main(["--score", file, str(tmp_path / "." / "filled.tsv")])
     lines = (tmp_path / "filled.tsv").read_text()
     label, uid, lender = (read_tsv(file)[0][name] for name in ("label", "uid", "lent_by"))
     (tmp_path / "other.tsv").write_text(lines + lines.splitlines(keepends=True)[1])
-    with pytest.raises(HeedfulError, match=f"other.tsv, row 4: the case {uid} stands in row 2 already"):
+    with refused("bad-sheet", f"{other}, row 4", uid, "row 2"):
         report.main(["--score", str(other)])
     (tmp_path / "other.tsv").write_text(lines.replace(f"\t{lender}\t", "\td/v/other\t"))
-    with pytest.raises(HeedfulError, match=f"was not made of .*: {uid} has the premise of {lender} there, and of d/v/"):
+    with refused("other-sheet", run, uid, "premise", lender, "d/v/other"):
         report.main(["--score", str(other)])
     without = "\n".join("\t".join(line.split("\t")[:-2] + line.split("\t")[-1:]) for line in lines.splitlines())
     (tmp_path / "other.tsv").write_text(without)  # as earlier versions wrote it
     report.main(["--score", str(other)])
     (tmp_path / "filled.tsv").write_text(lines.replace(f"\t{label}\t", "\tneutral\t"))
-    with pytest.raises(HeedfulError, match="was not made of"):
+    with refused("other-sheet", run, uid, "'neutral'"):
         report.main(["--score", file])
     run.rename(tmp_path / "gone")
-    with pytest.raises(HeedfulError, match="is not there: name its folder"):
+    with refused("missing-file", run, "--score"):
         report.main(["--score", file])
 
 
 @pytest.mark.parametrize(
-    ("class_path", "settings", "message"),
+    ("class_path", "settings", "code", "fact"),
     [
-        ("heedful.datamodules.Planted", {"n_validation": 59}, "are not the same: 1 are in one of them only"),
-        ("heedful.datamodules.Planted", {"grammar_seed": 1, **DATA}, "are not the same: 60 of 60 have another text"),
-        ("os.system", {}, "names another class"),
-        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, "names another class"),
-        ("heedful.datamodules.Planted", {"unheard_of": 1}, "is damaged, or of another version"),
+        ("heedful.datamodules.Planted", {"n_validation": 59}, "changed-data", "1 are in one"),
+        ("heedful.datamodules.Planted", {"grammar_seed": 1, **DATA}, "changed-data", "60 of 60"),
+        ("os.system", {}, "foreign-class", "os.system"),
+        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, "foreign-class", "Planted"),
+        ("heedful.datamodules.Planted", {"unheard_of": 1}, "changed-run-file", "datamodules.Planted"),
     ],
 )
-def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, settings, message):
+def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, settings, code, fact):
     configure(run, class_path, settings)
-    with pytest.raises(HeedfulError, match=message):
+    with refused(code, "config.yaml", fact):
         write(run)
     (run / "config.yaml").unlink()
-    with pytest.raises(HeedfulError, match="config.yaml does not exist"):
+    with refused("missing-run-file", run / "config.yaml"):
         write(run)
+
+
+def test_a_run_of_which_no_prediction_counts_has_no_sheet(tmp_path):
+    engine = measure(lambda premise, hypothesis: "neutral", Planted(**DATA), Attentiveness(draws=1))
+    write_results(tmp_path, engine.results, engine.rows)
+    with refused("nothing-to-show", tmp_path):
+        write(tmp_path)

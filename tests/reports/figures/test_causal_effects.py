@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import HeedfulError, Measurement, MetricName, Section, Shown
+from heedful.records import Measurement, MetricName, Section, Shown
 from heedful.reports.figures import causal_effects as causal_figure
 from heedful.reports.figures.causal_effects import collect, figure
 from heedful.reports.runs import short_names
 
 import written_results
+from refusals import refused
 
 
 def save(
@@ -109,16 +110,16 @@ def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, cap
 
 @pytest.mark.parametrize("name", ["f", "f.jpeg"])
 def test_another_kind_of_file_is_refused(tmp_path, name):
-    with pytest.raises(HeedfulError, match="must end in one of .png"):
+    with refused("bad-setting", f"--output {name}", ".png, .pdf, .svg"):
         causal_figure.main([save(tmp_path / "a"), "--output", name])
 
 
 def test_a_folder_without_results_is_named(tmp_path):
-    with pytest.raises(HeedfulError, match="results.json does not exist"):
+    with refused("not-a-run", tmp_path / "results.json"):
         causal_figure.main([str(tmp_path)])
 
 
-@pytest.mark.parametrize(("nothing", "why"), [({"kinds": ()}, "evaluate the run on"), ({"dce": None}, "none")])
+@pytest.mark.parametrize(("nothing", "why"), [({"kinds": ()}, "evaluations"), ({"dce": None}, ": none")])
 def test_results_without_causal_effects_are_refused(tmp_path, nothing, why):
-    with pytest.raises(HeedfulError, match=f"a/results.json holds no causal effects: {why}"):
+    with refused("not-measured", tmp_path / "a" / "results.json", why):
         causal_figure.main([save(tmp_path / "a", **nothing), save(tmp_path / "b")])

@@ -5,11 +5,12 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.records import HeedfulError, Measurement, MetricName
+from heedful.records import Measurement, MetricName
 from heedful.reports.figures import transitions as transition_figure
 from heedful.reports.figures.transitions import collect, figure, style
 
 import written_results
+from refusals import refused
 
 
 def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
@@ -114,14 +115,12 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
 
 def test_another_kind_of_file_an_operation_that_was_not_measured_and_no_run_are_refused(tmp_path):
     run = save(tmp_path / "a", operations=("delete", "permute"))
-    with pytest.raises(HeedfulError, match="must end in one of .png"):
+    with refused("bad-setting", "--output f.jpeg", ".png, .pdf, .svg"):
         transition_figure.main([run, "--output", "f.jpeg"])
-    with pytest.raises(
-        HeedfulError, match="a/results.json holds no transitions of --operation insert, but of: delete, p"
-    ):
+    with refused("not-measured", tmp_path / "a" / "results.json", "--operation insert", "delete, permute"):
         transition_figure.main([run, "--operation", "insert"])
-    with pytest.raises(HeedfulError, match="results.json does not exist"):
+    with refused("not-a-run", tmp_path / "results.json"):
         transition_figure.main([str(tmp_path)])
     written_results.save(tmp_path / "b")
-    with pytest.raises(HeedfulError, match="but of: none"):
+    with refused("not-measured", tmp_path / "b" / "results.json"):
         transition_figure.main([str(tmp_path / "b")])

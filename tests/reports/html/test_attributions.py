@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from heedful.records import HeedfulError
 from heedful.reports.html.attributions import main, page
 
+from refusals import refused
 from word_cases import CASES, HOSTILE
 from written_results import save
 
@@ -93,9 +93,9 @@ def test_a_cell_says_what_is_known_of_it():
 
 
 def test_a_run_without_attributions_is_refused(tmp_path):
-    with pytest.raises(HeedfulError, match="has no attributions: evaluate the model with --evaluations attributions"):
+    with refused("missing-rows", tmp_path, "attributions", "evaluations"):
         main([str(save(tmp_path))])
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(HeedfulError, match=r"results\.json does not exist"):
+    with refused("not-a-run", empty / "results.json"):
         main([str(empty)])

@@ -11,7 +11,7 @@ import pytest
 
 from heedful.metrics.accuracy import accuracy
 from heedful.metrics.attentiveness import attentiveness
-from heedful.records import NO_LABEL, SPAN, HeedfulError, MetricName
+from heedful.records import NO_LABEL, SPAN, MetricName
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, rows_file
@@ -24,6 +24,7 @@ from heedful.reports.in_context.summary import print_summary
 import written_results
 from made_rows import make
 from prompted_runs import CONTEXT, LABELS, rows_of, save
+from refusals import refused
 
 SOFT_ROWS = make({"u00": ('{"entailment": 1.0}', "entailment")}, labels=1)
 KINDS = ("plain", "counterfactual", "extra_tuple", "matched_labels")
@@ -382,50 +383,41 @@ def test_what_is_left_out_is_counted(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "code", "facts"),
     [
-        ({"rows": rows_of(50)}, "/a and /b were evaluated on different examples: 10 are in one of them only"),
-        ({"manifest": "n"}, "The changes of attentiveness in /a and /b were not made alike (their manifests differ)"),
-        (
-            {"swapped": False},
-            "/b has no rows of attentiveness, and others have: evaluate all with the same --evaluations.",
-        ),
-        ({"context": replace(CONTEXT, seed=1)}, "/a and /b were evaluated with the seeds 0 and 1"),
-        ({"seed": 0}, "/a and /b hold results of the same model with the same prompt: name one."),
-        ({"context": replace(CONTEXT, kind=SOFT, data="x"), "rows": SOFT_ROWS}, "/b: x has soft labels"),
+        ({"rows": rows_of(50)}, "other-examples", ["/a", "10 are in one"]),
+        ({"manifest": "n"}, "other-examples", ["/a", "attentiveness"]),
+        ({"swapped": False}, "missing-rows", ["attentiveness", "evaluations"]),
+        ({"context": replace(CONTEXT, seed=1)}, "other-examples", ["/a", "0 and 1", "seed_everything"]),
+        ({"seed": 0}, "incomparable-runs", ["/a"]),
+        ({"context": replace(CONTEXT, kind=SOFT, data="x"), "rows": SOFT_ROWS}, "unfit-data", ["x"]),
     ],
 )
-def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, message):
+def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, code, facts):
     save(tmp_path / "a", rows_of())
     settings = {"rows": rows_of(seed=1), "seed": 1, **settings}
     save(tmp_path / "b", **settings)
-    with pytest.raises(HeedfulError) as error:
+    with refused(code, tmp_path / "b", *facts):
         main([str(tmp_path / "a"), str(tmp_path / "b")])
-    assert message in str(error.value).replace(str(tmp_path), "")
 
 
 def test_folders_without_prompts_are_refused(tmp_path):
-    def refused(*folders):
-        with pytest.raises(HeedfulError) as error:
-            main([*folders])
-        return str(error.value).replace(str(tmp_path), "")
-
-    assert "name the folders of one evaluation in context or more" in refused()
+    with refused("too-few-runs"):
+        main([])
     plain = str(written_results.save(tmp_path / "plain"))
-    assert "/plain was not asked in context: its run.json has no 'prompt'" in refused(plain)
+    with refused("not-measured", plain, "run.json", "'prompt'"):
+        main([plain])
     (tmp_path / "empty").mkdir()
-    assert "/empty holds no results of a model that was asked in context" in refused(str(tmp_path / "empty"))
-    assert "/none does not exist" in refused(str(tmp_path / "none"))
+    with refused("not-measured", tmp_path / "empty"):
+        main([str(tmp_path / "empty")])
+    with refused("missing-file", tmp_path / "none"):
+        main([str(tmp_path / "none")])
     broken = save(tmp_path / "broken", rows_of())
     (Path(broken) / "run.json").write_text(json.dumps({"prompt": {"wording": "paper"}}))
-    assert "/broken/run.json is damaged: its 'prompt' does not say its 'kind'" in refused(broken)
+    with refused("damaged-results", f"{broken}/run.json", "'prompt'", "'kind'"):
+        main([broken])
     lacking = save(tmp_path / "lacking", rows_of(), swapped=False)
     written_results.save(Path(lacking))
     assert not rows_file(lacking, "accuracy").exists()
-    assert "/lacking has no rows of accuracy: evaluate it with accuracy" in refused(lacking)
-
-
-def test_a_folder_that_is_named_twice_counts_once(tmp_path):
-    folder = save(tmp_path / "in" / "a", rows_of())
-    below = folders_of([folder, f"{folder}/", str(tmp_path / "in")])
-    assert len(below.folders) == 1
+    with refused("missing-rows", lacking, "accuracy"):
+        main([lacking])

@@ -5,6 +5,7 @@ import gzip
 import json
 import logging
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -19,9 +20,12 @@ from heedful.lightning_modules.prompted.requests.server import Refused, Server, 
 from heedful.records import HeedfulError
 
 from fake_server import FakeServer, Fault
+from refusals import refused
 
 openai = pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
-from heedful.lightning_modules.prompted.requests import bounds  # noqa: E402, which needs openai
+import httpx2  # noqa: E402, which comes with openai
+
+from heedful.lightning_modules.prompted.requests import bounds  # noqa: E402, which needs it
 
 SOON = {"retry-after-ms": "1"}
 BODY = {"model": "m", "messages": [{"role": "user", "content": "q"}]}
@@ -59,26 +63,23 @@ def test_the_time_that_the_server_names_is_waited(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "code", "facts"),
     [
-        (Fault(401, '{"error": {"message": "bad key"}}'), r"refuses the key in OPENAI_API_KEY: HTTP 401 \(bad key\)\."),
-        (Fault(404, '{"detail": "no m"}'), r"has no model m, or there is no such address: HTTP 404 \(no m\); see name"),
-        (Fault(429, '{"error": "busy"}'), r"had too many requests, 9 times \(busy\): lower concurrency, or wait\. The"),
-        (Fault(500, "oops\n\x1b[31m"), r"failed, 9 times: HTTP 500 \(oops \\x1b\[31m\)\. The answers so far are kept"),
-        (Fault(500, "no", headers={"x-should-retry": "false"}), r"failed: HTTP 500 \(no\)\. The"),
-        (
-            Fault(429, "", headers={"Retry-After": "300"}),
-            r"requests, and asks to wait 300 s: lower concurrency",
-        ),
-        (Fault(418, '{"error": {"message": "tea"}}'), r"refuses the request: HTTP 418 \(tea\)\."),
-        (Fault(seconds=0.5), r"gave no answer in time, 9 times \(0\.1 s\): raise timeout\."),
-        (Fault(closes=True), r"cannot be reached \(.+\): start the server, or set OPENAI_BASE_URL\."),
+        (Fault(401, '{"error": {"message": "bad key"}}'), "bad-key", ["OPENAI_API_KEY", "HTTP 401 (bad key)."]),
+        (Fault(403, "{}"), "bad-key", ["OPENAI_API_KEY", "HTTP 403"]),
+        (Fault(404, '{"detail": "no m"}'), "server-refuses", ["model m,", "HTTP 404 (no m).", "See name"]),
+        (Fault(429, '{"error": "busy"}'), "server-refuses", ["9 times (busy).", "concurrency"]),
+        (Fault(500, "oops\n\x1b[31m"), "no-server", ["9 times", r"HTTP 500 (oops \x1b[31m)."]),
+        (Fault(500, "no", headers={"x-should-retry": "false"}), "no-server", ["failed: HTTP 500 (no)."]),
+        (Fault(429, "", headers={"Retry-After": "300"}), "server-refuses", ["wait 300 s", "concurrency"]),
+        (Fault(418, '{"error": {"message": "tea"}}'), "server-refuses", ["HTTP 418 (tea)."]),
+        (Fault(seconds=0.5), "no-server", ["9 times (0.1 s).", "Raise timeout"]),
+        (Fault(closes=True), "no-server", ["(Server disconnected", "OPENAI_BASE_URL"]),
     ],
 )
-def test_what_stays_is_one_sentence(waited, fault, said):
-    with pytest.raises(HeedfulError, match=said) as raised:
+def test_what_stays_is_one_sentence(waited, fault, code, facts):
+    with refused(code, "http://127.0.0.1:", *facts, "answers so far are kept"):
         ask(lambda body, n: fault, timeout=0.1 if fault.seconds else 5.0)
-    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +100,10 @@ def test_a_server_that_is_not_there(waited):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with pytest.raises(
-        HeedfulError, match=rf"^{url} cannot be reached \(.*refused\): start the server, or set OPENAI_BAS"
-    ):
+    with refused("no-server", url, "refused", "OPENAI_BASE_URL"):
         Server(url, None, 5.0).post("/x", BODY)
     assert len(waited) == 8
-    with pytest.raises(HeedfulError, match=rf"^{url} cannot be reached \(.*refused\): start the server"):
+    with refused("no-server", url, "refused", "OPENAI_BASE_URL"):
         Server(url, None, 5.0).require_reachable()
     assert len(waited) == 8
 
@@ -124,16 +123,12 @@ def test_what_is_not_json_may_come_right(body):
 
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://x/v1", "http://", "http://h:port/v1"])
 def test_an_address_that_is_none(url):
-    with pytest.raises(
-        HeedfulError, match="OPENAI_BASE_URL is not the address of a server, such as http://localhost:8000"
-    ):
+    with refused("bad-address", "OPENAI_BASE_URL", "http://localhost:8000"):
         Server(url, "k", 1.0)
 
 
 def test_another_machine_wants_a_key():
-    with pytest.raises(
-        HeedfulError, match="OPENAI_API_KEY is not set, and https://example.org/v1 is not on this machine"
-    ):
+    with refused("bad-key", "OPENAI_API_KEY", "https://example.org/v1", "OPENAI_BASE_URL"):
         Server("https://example.org/v1/", None, 1.0)
     assert Server("https://example.org/v1/", "k", 1.0).url == "https://example.org/v1"
     for host in ("localhost", "127.0.0.1:80", "[::1]:8000"):
@@ -201,15 +196,15 @@ QUOTED = '"sk-planted-0123456789"'
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        (f"{QUOTED}\r", "holds a line break, a space or another character"),
-        (f"{KEY}\n", "holds a line break, a space or another character"),
-        ("sk-pl\u00e4nted-0123", "holds a line break, a space or another character"),
+        (f"{QUOTED}\r", "holds a line break"),
+        (f"{KEY}\n", "holds a line break"),
+        ("sk-pl\u00e4nted-0123", "holds a line break"),
         (QUOTED, "stands in quotes"),
         (f"'{KEY}'", "stands in quotes"),
     ],
 )
 def test_a_key_that_no_header_holds_is_refused_before_anything_is_sent(key, said):
-    with pytest.raises(HeedfulError, match=f"OPENAI_API_KEY {said}.*Nothing was sent") as raised:
+    with refused("bad-key", f"OPENAI_API_KEY {said}", "nothing was sent") as raised:
         Server("http://127.0.0.1:9/v1", key, 1.0)
     assert "0123" not in str(raised.value)
 
@@ -218,8 +213,15 @@ def test_the_value_of_a_header_is_never_repeated(waited):
     """Whatever the client makes of it: user and password go into a header, too."""
     server = Server("http://127.0.0.1:9/v1", KEY, 1.0)
     error = openai.APIConnectionError(request=None)
-    error.__cause__ = ValueError(f"Illegal header value b'Bearer {KEY[:9]} {KEY[9:]}'")
-    assert server._cause(error) == " (ValueError)"
+    for cause in (ValueError, httpx2.LocalProtocolError):
+        error.__cause__ = cause(f"Illegal value b'Bearer {KEY[:9]} {KEY[9:]}'")
+        assert server._cause(error) == f" ({cause.__name__})"
+
+
+def test_without_its_package_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with refused("missing-package", "openai", "pip install 'openai>=3.54'"):
+        Server("http://127.0.0.1:9/v1", KEY, 1.0)
 
 
 KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=9, max_size=30)
@@ -266,7 +268,7 @@ def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
     with FakeServer(lambda body, n: faults[n]) as fake:
         server = Server(fake.url, None, 5.0)
         for _ in faults:
-            with pytest.raises(HeedfulError, match=r"/chat/completions sent an answer of more than 1 MiB: look at its"):
+            with refused("no-server", f"{fake.url}/chat/completions", "1 MiB"):
                 server.post("/chat/completions", BODY)
     small = gzip.compress(json.dumps({"x": "y" * 1000}).encode())
     assert ask(lambda sent, n: Fault(body=small, headers={"Content-Encoding": "gzip"}))[0] == {"x": "y" * 1000}
@@ -274,7 +276,7 @@ def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
 
 def test_a_request_takes_no_longer_than_it_may(waited):
     """A byte now and then is not silence."""
-    with pytest.raises(HeedfulError, match=r"/chat/completions took more than 1 s for one answer: raise timeout\. The"):
+    with refused("no-server", "/chat/completions", "more than 1 s", "timeout"):
         ask(lambda body, n: Fault(body="{}" + " " * 60, byte_seconds=0.05), timeout=0.1)
 
 
@@ -291,7 +293,7 @@ def test_headers_that_never_end_take_no_longer(waited):
 
         threading.Thread(target=trickle, daemon=True).start()
         server = Server(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", None, 0.1)
-        with pytest.raises(HeedfulError, match="took more than 1 s for one answer"):
+        with refused("no-server", "/chat/completions", "more than 1 s", "timeout"):
             server.post("/chat/completions", BODY)
 
 
@@ -299,9 +301,7 @@ def test_a_redirect_to_another_server_is_followed_where_it_is_allowed():
     with FakeServer(lambda body, n: "elsewhere") as other:
         to = Fault(307, headers={"Location": f"{other.url}/chat/completions?k={KEY}"})
         with FakeServer(lambda body, n: to) as fake:
-            with pytest.raises(
-                HeedfulError, match=rf"redirects to another server, {other.url[:-3]}: name that in OPENAI"
-            ):
+            with refused("bad-address", fake.url, f"{other.url[:-3]}.", "OPENAI_BASE_URL", "allow_redirects true"):
                 Server(fake.url, KEY, 5.0).post("/chat/completions", BODY)
             assert not other.requests
             answer = Server(fake.url, KEY, 5.0, allow_redirects=True).post("/chat/completions", BODY)

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Unusable
 from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, HeedfulError, Task
+from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
+
+from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
 TASK = Task(CLASSIFICATION, ("premise", "hypothesis"), LABELS, "neutral")
@@ -82,7 +84,7 @@ def test_an_empty_text_is_not_no_answer():
     assert way.read(way.reply(chat(""), prompt), prompt) == (NO_LABEL, None)
     assert way.read(way.reply(chat("I don't know."), prompt), prompt) == ("", None)
     for read in ("first_token", "systemone", "decisions"):
-        with pytest.raises(HeedfulError, match="read must be written where answers are texts"):
+        with refused("unfit-model", f"read {read}", "read written"):
             WAYS[read](MODEL, True).require(prompt, task)
 
 
@@ -190,24 +192,20 @@ def test_which_of_several_labels_counts_is_a_matter_of_written_answers():
     prompt = Prompt(Wording("{premise}{hypothesis}", read="first"), TASK)
     WAYS["written"](MODEL, True).require(prompt, TASK)
     for read in ("first_token", "systemone", "decisions"):
-        with pytest.raises(HeedfulError, match=f"with read {read} none is"):
+        with refused("idle-setting", "read first", f"read {read}"):
             WAYS[read](MODEL, True).require(prompt, TASK)
 
 
 def test_labels_whose_first_tokens_are_not_told_apart():
     way = WAYS["first_token"](MODEL, True)
     alike = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "not so", "neutral": "Not here"}), TASK)
-    with pytest.raises(
-        HeedfulError, match="cannot tell the answers not so, Not here, contradiction apart: they begin alik"
-    ):
+    with refused("ambiguous-answers", "read first_token", "not so, Not here, contradiction", "read written"):
         way.require(alike, TASK)
     near = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "negative"}), TASK)
     way.require(near, TASK)
     reply = way.reply(listed(("neu", -0.1), ("x", -3.0)), near)
     assert way.read(reply, near)[0] == "neutral"
-    with pytest.raises(
-        HeedfulError, match="the first token 'ne', of probability 0.9, begins the answers negative, neutral"
-    ):
+    with refused("ambiguous-answers", "'ne', of probability 0.9,", "negative, neutral", "read written"):
         way.read(way.reply(listed(("ne", -0.1), ("x", -3.0)), near), near)
 
 
@@ -256,9 +254,9 @@ def test_decisions_that_are_none(p, said):
 
 def test_the_first_answer_shows_what_a_server_ignores():
     way = WAYS["systemone"](MODEL, True)
-    with pytest.raises(HeedfulError, match="gives each of Yes, Maybe, contradiction the same probability"):
+    with refused("server-answers", "Yes, Maybe, contradiction", "read"):
         require_known_pair(Reply(probabilities={"Yes": 1 / 3, "Maybe": 1 / 3, "contradiction": 1 / 3}), way, PROMPT)
-    with pytest.raises(HeedfulError, match="answers a first question with nothing.*raise max_tokens"):
+    with refused("server-answers", "first question", "max_tokens"):
         require_known_pair(Reply(), WAYS["written"](MODEL, True), PROMPT)
     require_known_pair(Reply("nonsense"), WAYS["written"](MODEL, True), PROMPT)
 
