@@ -142,7 +142,7 @@ def test_a_run_that_is_none_or_not_done_is_refused(tmp_path, trained):
     for exists in (False, True):  # killed before the backbone's config was written, and after
         if exists:
             (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
-        with refused("unfinished-run", f"--init_from {tmp_path}", "backbone", f"--resume {tmp_path}"):
+        with refused("missing-run-file", f"--init_from {tmp_path}", "backbone", f"--resume {tmp_path}"):
             initialised(["--init_from", str(tmp_path)])
     with refused("missing-setting", "--init_from"):
         initialised(["--init_from"])

@@ -79,7 +79,7 @@ def rewrite_weights(folder: Path) -> None:
 
 BACKBONE = "checkpoints/backbone"
 TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
-    "tokenizer": (permute_words, "tokenizer.json is not the file that the run wrote"),
+    "tokenizer": (permute_words, "changed-run-file", "tokenizer.json"),
     "config": (
         edit(f"{BACKBONE}/config.json", '"layer_norm_eps": 1e-12', '"layer_norm_eps": 0.1'),
         "changed-run-file",

@@ -164,7 +164,7 @@ def test_eight_cells_are_refused_where_the_other_rows_are_about_other_examples(f
         CounterfactualTables(paths, str(written(partial, folder / "seed"))).plan(Setting(module(folder)))
     save_rows(folder / "seed" / "rows" / "counterfactual_tables.parquet", *partial.rows["counterfactual_tables"])
     (folder / "other" / "rows" / "counterfactual_tables.parquet").write_bytes(b"")
-    with refused("damaged-rows", f"hypothesis_only {other}", "counterfactual_tables.parquet"):
+    with refused("other-rows", f"hypothesis_only {other}", "counterfactual_tables.parquet"):
         CounterfactualTables(paths, other)
 
 

@@ -74,6 +74,10 @@ def pixels(
     except MemoryError:
         wrong = f"{named} does not fit into the memory."
         raise HeedfulError("too-large", wrong, "Free some, or leave it out.") from None
+    except Image.UnidentifiedImageError:  # whose words are about an object in memory
+        raise HeedfulError(
+            "unknown-format", f"{named} is not a picture that is read.", f"Save it as one of {', '.join(FORMATS)}."
+        ) from None
     except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
         raise HeedfulError("damaged-file", f"{named} cannot be decoded: {error}.") from None
     return found

@@ -281,11 +281,17 @@ def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: 
             LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
 
 
-@pytest.mark.parametrize("content", ["[]", "3", "null", '"x"', "{", "", "\x00"])
-def test_settings_that_are_none_are_damage(exported: Path, tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        *((content, "damaged-model") for content in ("[]", "3", "null", '"x"')),
+        *((content, "damaged-file") for content in ("{", "", "\x00")),
+    ],
+)
+def test_settings_that_are_none_are_damage(exported: Path, tmp_path: Path, content: str, code: str) -> None:
     shutil.copytree(exported, tmp_path / "m")
     (tmp_path / "m" / "vision.json").write_text(content)
-    with refused("damaged-model", tmp_path / "m" / "vision.json"):
+    with refused(code, tmp_path / "m" / "vision.json"):
         LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
 
 
