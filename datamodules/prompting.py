@@ -85,7 +85,9 @@ class Prompting:
         names = self.wordings or [next(iter(of_model | of_data))]
         if unknown := [name for name in names if name not in known]:
             raise HeedfulError(
-                "unknown-name", f"§prompt.wordings {unknown[0]} is not one of {data.name}.", guess(unknown[0], known)
+                "unknown-name",
+                f"§prompt.wordings {unknown[0]} is not a wording of {data.name}.",
+                guess(unknown[0], known),
             )
         for name in names:
             if name not in of_model:

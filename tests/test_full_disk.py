@@ -15,17 +15,18 @@ from heedful.callbacks.outputs.run_folder import export
 from heedful.cli.messages import user_mistake
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
-from heedful.records import HeedfulError, atomic_path, write_json, writing
+from heedful.records import atomic_path, write_json, writing
 from heedful.records.rows import save_rows, schema
 from heedful.records.storage.claim import LOCK
 from heedful.reports.figures.files import write
 
+from refusals import refused, told
+
 LIMIT = 4096  # bytes that a file may have: a write beyond fails as on a full disk, whoever the user is
-REASON = "File too large"
 
 
 def limited(act, limit=LIMIT) -> str:
-    """What a HeedfulError says in a forked process whose files may not be larger than that; "" without one."""
+    """The line of a command that does this in a forked process whose files may not be larger than that."""
     read, write_end = os.pipe()
     child = os.fork()
     if not child:
@@ -35,7 +36,8 @@ def limited(act, limit=LIMIT) -> str:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             act()
         except Exception as error:
-            said = str(user_mistake(error) or f"{type(error).__name__}: {error}")
+            mistake = user_mistake(error)
+            said = f"train.py: {mistake.line}" if mistake else f"{type(error).__name__}: {error}"
         finally:
             os.write(write_end, said.encode())
             os._exit(0)
@@ -78,8 +80,7 @@ def test_a_writer_says_so_and_leaves_what_was_there(tmp_path, name, there):
         path.write_text("old")
     before = files(tmp_path)
     said = limited(lambda: WRITERS[name](path), 0 if "figure" in name else LIMIT)
-    assert said.startswith(f"{path} cannot be written: ")
-    assert said.count(".") == 1 + str(path).count(".")
+    told(said, "unwritable-file", f"{path} ")
     assert files(tmp_path) == before
 
 
@@ -90,14 +91,14 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch, numb
 
     monkeypatch.setattr("tempfile.mkstemp", refuse)
     for name, writer in WRITERS.items():
-        with pytest.raises(HeedfulError, match=f"{name} cannot be written: {os.strerror(number)}.$"):
+        with refused("unwritable-file", tmp_path / name, os.strerror(number)):
             writer(tmp_path / name)
 
 
 def test_a_folder_below_a_file_is_named(tmp_path):
     (tmp_path / "file").touch()
     for name, writer in WRITERS.items():
-        with pytest.raises(HeedfulError, match=rf"{name} cannot be written: (File exists|Not a directory)\.$"):
+        with refused("unwritable-file", tmp_path / "file" / name):
             writer(tmp_path / "file" / name)
 
 
@@ -128,7 +129,7 @@ def test_an_exported_model_is_replaced_whole_or_not_at_all(tmp_path, module, lim
     with torch.no_grad():
         module.network.classifier.weight.add_(1)
     said = limited(lambda: export(module, tmp_path, weights=True), limit)
-    assert said.startswith(f"{tmp_path}/checkpoints/backbone cannot be written: ")
+    told(said, "unwritable-file", f"{tmp_path}/checkpoints/backbone ")
     assert files(tmp_path) == before
     export(module, tmp_path, weights=True)
     assert files(tmp_path).keys() == before.keys()
@@ -143,7 +144,7 @@ def test_the_board_says_so(tmp_path, capfd):
         logger.save()
 
     assert limited(log, 10_000_000) == "no error"
-    assert limited(log, 200) == f"{tmp_path} cannot be written: {REASON}."
+    told(limited(log, 200), "unwritable-file", f"{tmp_path} ")
     assert "Traceback" not in capfd.readouterr().err
 
 
@@ -156,7 +157,7 @@ def test_the_board_is_guarded_when_it_is_opened_once_more(tmp_path):
         logger.log_hyperparams({"seed": 0}, {f"final/{i}": 1.0 for i in range(100)})
         logger.experiment.flush()
 
-    assert limited(log, 200) == f"{tmp_path} cannot be written: {REASON}."
+    told(limited(log, 200), "unwritable-file", f"{tmp_path} ")
 
 
 def test_a_run_on_a_full_disk_is_one_sentence_and_what_it_had_is_whole(forks, tiny_bert, tmp_path):
@@ -166,8 +167,7 @@ def test_a_run_on_a_full_disk_is_one_sentence_and_what_it_had_is_whole(forks, ti
     statuses, out = forks.run(*argv, "--trainer.enable_progress_bar", "false", limit=40_000)
     assert statuses == [2], out
     best = tmp_path / "run" / "checkpoints" / "best.ckpt"
-    said = f"train.py: {best} cannot be written: the disk is full, or the file too large."
-    assert out.splitlines()[-1] == said
+    told(out, "unwritable-file", f"{best} ")
     assert "Traceback" not in out
     left = {path.name for path in (tmp_path / "run").iterdir()}
     assert "config.yaml" in left

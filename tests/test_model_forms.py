@@ -9,7 +9,6 @@ from transformers import PretrainedConfig
 from heedful import rooms
 from heedful.cli.model_forms import with_run
 from heedful.cli.short_forms import expand
-from heedful.records import HeedfulError
 
 from refusals import refused
 
@@ -94,22 +93,22 @@ def test_the_backbone_of_a_named_model_brings_its_settings() -> None:
 def test_what_is_no_model_is_called_that(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "x").mkdir(parents=True)
-    for name, told in (
-        ("./nowhere", "there is no such folder"),
-        ("runs/y", "there is no such folder"),
-        ("a/b/c", "there is no such folder"),
-        ("runs/x", "is not the folder of a model"),
-        ("berti", "unknown; do you mean bert.* or its hub id, OWNER/NAME"),
+    for name, code, *facts in (
+        ("./nowhere", "missing-file"),
+        ("runs/y", "missing-file"),
+        ("a/b/c", "missing-file"),
+        ("runs/x", "missing-weights"),
+        ("berti", "unknown-name", "bert?", "OWNER/NAME"),
     ):
-        with pytest.raises(HeedfulError, match=f"--model {name}.*{told}"):
+        with refused(code, f"--model {name} ", *facts):
             expand(["--model", name])
     (tmp_path / "runs" / "x" / "config.yaml").touch()
-    with pytest.raises(HeedfulError, match="--model runs/x is a run: use --init_from of train.py, or --checkpoint"):
+    with refused("missing-weights", "--model runs/x ", "--init_from", "--checkpoint"):
         expand(["--model", "runs/x"])
 
 
 def test_a_run_stands_for_its_best_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(HeedfulError, match=r"is not a run, nor a checkpoint of one"):
+    with refused("not-a-run", f"--checkpoint {tmp_path} ", "config.yaml"):
         with_run(["--checkpoint", str(tmp_path)])
     (tmp_path / "config.yaml").touch()
     with refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", f"resume {tmp_path}"):

@@ -11,11 +11,11 @@ from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.prompted.shared_prefix import Queries
-from heedful.records import HeedfulError
 from heedful.records.rows import BASE, read_rows, select
 
 from causal import save
 from commands import QUIET, results_of, run
+from refusals import refused
 
 PLANTED = ["--data.n_train", "40", "--data.n_validation", "12"]
 
@@ -110,15 +110,20 @@ def test_two_processes_give_the_same_bytes(forks, llama, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("main", "argv", "message"),
+    ("main", "argv", "code", "facts"),
     [
-        (train.main, [], "is asked in context, and not trained here"),
-        (evaluate.main, ["--prompt.wordings", "[other]"], "--prompt.wordings other: planted has plain"),
-        (evaluate.main, ["--prompt.tuples", "99"], "training examples with"),
-        (evaluate.main, ["--prompt.tuples", "5", "--model.max_length", "300"], "lower --prompt.tuples"),
+        (train.main, [], "never-trained", ["tiny-llama", "evaluate.py"]),
+        (evaluate.main, ["--prompt.wordings", "[other]"], "unknown-name", ["--prompt.wordings other ", "plain"]),
+        (evaluate.main, ["--prompt.tuples", "99"], "nothing-left", ["--prompt.tuples", "99 ", "'entailment'"]),
+        (
+            evaluate.main,
+            ["--prompt.tuples", "5", "--model.max_length", "300"],
+            "too-long",
+            [" 300", "--prompt.tuples", "--model.max_length"],
+        ),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(llama, tmp_path, main, argv, message):
-    with pytest.raises(HeedfulError, match=message):
+def test_mistakes_are_refused(llama, tmp_path, main, argv, code, facts):
+    with refused(code, *facts):
         run(main, "--model", llama, *PLANTED, *argv, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()

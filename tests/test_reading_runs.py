@@ -20,6 +20,7 @@ from heedful.records.rows import read_rows, select
 from heedful.reports.rescore import rescored
 
 from commands import results_of, run
+from refusals import told
 
 SHORT = ["--model.max_length", "24", "--model.overlap", "6", "--model.longest_answer", "4", "--data.batch_size", "10"]
 
@@ -145,16 +146,16 @@ def test_what_is_watched_is_f1(data: list[str], tiny_bert: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "message"),
+    ("argv", "code", "facts"),
     [
-        (["--evaluations", "accuracy"], "--evaluations accuracy has nothing to do with these data."),
-        (["--data", "planted"], "--model Reader is for data of the kind span, and these are of classification."),
+        (["--evaluations", "accuracy"], "idle-setting", ["--evaluations accuracy "]),
+        (["--data", "planted"], "unfit-model", ["--model Reader ", "span", "classification"]),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(trained: Path, capsys: Any, argv: list[str], message: str) -> None:
+def test_what_does_not_fit_is_refused(trained: Path, capsys: Any, argv: list[str], code: str, facts: list[str]) -> None:
     with pytest.raises(SystemExit):
         guarded(lambda: run(evaluate.main, "--checkpoint", trained / "checkpoints" / "best.ckpt", *argv))
-    assert capsys.readouterr().err.strip().splitlines()[-1].endswith(message)
+    told(capsys.readouterr().err, code, *facts)
 
 
 def test_results_are_made_of_rows_alone(trained: Path, answering: Path) -> None:

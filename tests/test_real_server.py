@@ -18,11 +18,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import evaluate
-from heedful.records import HeedfulError
 from heedful.records.rows import read_rows, select
 
 from causal import save
 from commands import results_of, run
+from refusals import refused
 
 for package in ("openai", "fastapi", "uvicorn"):
     pytest.importorskip(package, reason=f"{package} is not installed: pip install -e '.[openai,serve]'")
@@ -117,7 +117,7 @@ def test_typed_decisions_have_probabilities(here, model):
 
 
 def test_a_server_that_ignores_log_probabilities_is_refused(here, model):
-    with pytest.raises(HeedfulError, match="no log-probabilities of first tokens, which read first_token needs"):
+    with refused("server-answers", "read first_token"):
         run(evaluate.main, *SMALL, "--endpoint", str(model), "--endpoint.read", "first_token")
 
 

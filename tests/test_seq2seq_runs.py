@@ -10,10 +10,10 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import evaluate
 import train
-from heedful.records import HeedfulError
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
+from refusals import refused
 
 PLANTED = ["--data.shortcut", "1", "--data.n_validation", "60"]
 CONTEXTS = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
@@ -123,18 +123,17 @@ def test_a_model_that_was_never_trained_here(tiny_t5, nlixy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argv", "words"),
+    ("argv", "code", "facts"),
     [
-        (["--trainer.precision", "16-mixed"], "--trainer.precision 16-mixed: .* overflow in float16"),
-        (["--trainer.precision", "16-true"], "--trainer.precision 16-true: .* overflow in float16"),
-        (["--model.max_length", "6"], "--model.max_length 6 leaves no room"),
-        (["--data.template", "{premise}"], "--data.template .* must name each of the parts"),
-        (["--model.decoding", "beam"], "decoding"),
+        (["--trainer.precision", "16-mixed"], "unfit-trainer", ["--trainer.precision 16-mixed", "bf16-mixed"]),
+        (["--trainer.precision", "16-true"], "unfit-trainer", ["--trainer.precision 16-true", "32-true"]),
+        (["--model.max_length", "6"], "too-long", ["--model.max_length 6 "]),
+        (["--data.template", "{premise}"], "bad-prompt", ["--data.template '{premise}'", "premise, hypothesis"]),
+        (["--model.decoding", "beam"], "bad-setting", ["--model.decoding beam ", "likelihood, greedy"]),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_no_folder(tiny_t5, tmp_path, argv, words):
+def test_a_mistake_is_refused_and_leaves_no_folder(tiny_t5, tmp_path, argv, code, facts):
     argv = ["--model", "t5", "--model.backbone", tiny_t5, "--data.n_train", "16", *argv]
-    with pytest.raises(HeedfulError, match=words) as caught:
+    with refused(code, *facts):
         run(train.main, *argv, "--output", tmp_path / "out")
-    assert "\n" not in str(caught.value)
     assert not Path(tmp_path / "out").exists()

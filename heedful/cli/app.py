@@ -37,7 +37,7 @@ from heedful.callbacks.outputs.progress import Progress
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.held_out import require_held_out
-from heedful.cli.idle_settings import OR_ADD, require_effect, require_one_seed
+from heedful.cli.idle_settings import require_effect, require_one_seed
 from heedful.cli.messages import Parser, as_flag, first_sentence, user_mistake
 from heedful.cli.model_forms import model_folder
 from heedful.cli.named_folder import claim_named, require_inside
@@ -51,7 +51,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.lightning_internals import start_method
 from heedful.records import ExamplesBuilder, HeedfulError
-from heedful.records.errors import guess
+from heedful.records.errors import nearest
 from heedful.records.storage.claim import release
 from heedful.records.storage.run_files import CONFIG
 from heedful.records.storage.yaml_files import read_yaml
@@ -272,11 +272,11 @@ class HeedfulCLI(LightningCLI):
         chosen = self.config.get("evaluations")
         chosen = re.split(r"[\s,]+", chosen.strip()) if isinstance(chosen, str) else chosen
         if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
-            raise HeedfulError(
-                "unknown-name", f"--evaluations {unknown[0]} is not an evaluation.", guess(unknown[0], EVALUATIONS)
-            )
+            near = nearest(unknown[0], EVALUATIONS)
+            do = f"Do you mean {near}?" if near else "See --help for all names."
+            raise HeedfulError("unknown-name", f"--evaluations {unknown[0]} is not an evaluation.", do)
         if chosen == []:
-            raise HeedfulError("bad-setting", "--evaluations names nothing.", f"Name some of {', '.join(EVALUATIONS)}.")
+            raise HeedfulError("bad-setting", "--evaluations names nothing.", "Name some, or leave it out.")
         return chosen
 
     @property
@@ -319,7 +319,8 @@ class HeedfulCLI(LightningCLI):
         self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read, *of_model))
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
-            raise HeedfulError("idle-setting", f"--evaluations {name} {nothing.reason}.", OR_ADD)
+            do = "Leave it out, or add what is missing."
+            raise HeedfulError("idle-setting", f"--evaluations {name} {nothing.reason}.", do)
         require_effect(self, sys.argv[1:])
         for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
             plan.inquiry.require(self.model.processor, plan.pool)

@@ -86,11 +86,6 @@ class Parser(LightningArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False} | kwargs)
 
-    @property
-    def arguments(self) -> list[Any]:
-        """What may be given."""
-        return self._actions
-
     def error(self, message: str, ex: Exception | None = None) -> None:
         sentence = " ".join(message.split())
         sentence = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}..."

@@ -14,7 +14,6 @@ from heedful.callbacks.checkpoints.files import best_of
 from heedful.callbacks.outputs.run_folder import new_version
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
-from heedful.records import HeedfulError
 from heedful.records.stopping import Stopped
 
 from refusals import refused
@@ -284,7 +283,7 @@ def test_a_learning_rate_that_a_callback_chooses_is_refused(tiny_bert, tmp_path)
         def on_fit_start(self, trainer, pl_module):
             pl_module.learning_rate = 0.5
 
-    with pytest.raises(HeedfulError, match="learning_rate 0.5.* 0.001"):
+    with refused("unfit-trainer", "learning_rate 0.5", " 0.001"):
         fit(tiny_bert, tmp_path, epochs=1, stop_after=[Choose()])
 
 

@@ -12,7 +12,7 @@ from heedful.datamodules import PairedData, Planted
 from heedful.interventions import Donors, RowEdits
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.lightning_modules import Encoder
-from heedful.records import Example, Examples, HeedfulError, Table
+from heedful.records import Example, Examples, Table
 
 import oracles
 from refusals import refused
@@ -301,5 +301,5 @@ def test_settings_that_make_no_sense(settings):
 
 
 def test_an_operation_that_does_not_exist():
-    with pytest.raises(HeedfulError, match="'swap'"):
+    with refused("unknown-name", "operations", "'swap'"):
         TableRows(["delete", "swap"])

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.records import HeedfulError
 from heedful.records.rows import KEY, schema
 
 
@@ -36,7 +35,7 @@ def sort_rows(rows: pa.Table) -> pa.Table:
     """Rows in their canonical order.
 
     Raises:
-        HeedfulError: Two rows have the same key.
+        ValueError: Two rows have the same key.
     """
     rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in KEY])).combine_chunks()
     if rows.num_rows > 1:
@@ -46,5 +45,5 @@ def sort_rows(rows: pa.Table) -> pa.Table:
             same &= pc.equal(column[:-1], column[1:]).to_numpy(zero_copy_only=False)
         if same.any():
             key = {name: rows[name][int(np.argmax(same))].as_py() for name in KEY}
-            raise HeedfulError(f"Two rows have the same key {key}: an intervention made the same change twice.")
+            raise ValueError(f"two rows have the same key {key}")
     return rows

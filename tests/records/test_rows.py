@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -108,9 +109,8 @@ def test_sorting_moves_whole_rows():
 @given(st.lists(keys, unique=True, min_size=1, max_size=8), st.data())
 def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
     twice = data.draw(st.sampled_from(found))
-    with pytest.raises(HeedfulError, match="same key") as error:
+    with pytest.raises(ValueError, match=re.escape(str(dict(zip(r.KEY, twice, strict=True))))):
         sort_rows(table(data.draw(st.permutations([*found, twice]))))
-    assert str(dict(zip(r.KEY, twice, strict=True))) in str(error.value)
 
 
 @pytest.mark.parametrize("field", range(5))

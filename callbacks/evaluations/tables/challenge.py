@@ -76,8 +76,7 @@ class Challenge(Evaluation):
         if whole is not None and set(data.task.labels) == set(LABELS):
             table, text = _parts(whole)
         if not (self.kinds and table and text in data.pool.parts):
-            needed = f"data of a table and a hypothesis with the labels {', '.join(LABELS)}"
-            return Nothing(f"needs §challenge.kinds, and {needed}")
+            return Nothing(f"needs §challenge.kinds, a table, a hypothesis and the labels {', '.join(LABELS)}")
         analyser = best_analyser()
         if ENTITIES in self.kinds and not analyser.knows_entities:
             rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")

@@ -56,8 +56,7 @@ class TableRows(Evaluation):
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
         if not (self.operations and data.pool.tables and set(data.task.labels) == set(LABELS)):
-            needed = f"data with a table among the parts and the labels {', '.join(LABELS)}"
-            return Nothing(f"needs §table_rows.operations, and {needed}")
+            return Nothing(f"needs §table_rows.operations, a table among the parts and the labels {', '.join(LABELS)}")
         edits = []
         for pool in by_split(data.pool, data):  # each is edited as if it were evaluated alone
             part = table_of(pool)

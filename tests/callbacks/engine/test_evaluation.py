@@ -18,7 +18,7 @@ from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS
 from heedful.metrics import register as register_metric
-from heedful.records import Example, Examples, HeedfulError
+from heedful.records import Example, Examples
 from heedful.reports.rescore import rescored
 from heedful.reports.terminal.table import print_table
 
@@ -120,9 +120,9 @@ def test_a_metric_of_rows_that_there_are_stands_beside_the_others(run):
 
 
 def test_a_name_is_taken_once(documented):
-    with pytest.raises(HeedfulError, match=f"'{documented.ShoutedWords.metric.name}'"):
+    with refused("repeated-name", f"'{documented.ShoutedWords.metric.name}'"):
         register(documented.ShoutedWords)
-    with pytest.raises(HeedfulError, match="'accuracy'"):
+    with refused("repeated-name", "'accuracy'"):
         register_metric(METRICS["accuracy"])
 
 

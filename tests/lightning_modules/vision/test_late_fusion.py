@@ -17,7 +17,7 @@ from heedful.datamodules import PairedImages
 from heedful.lightning_modules import LateFusion
 from heedful.lightning_modules.pretrained import packaged_vision
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from heedful.records import CLASSIFICATION, HeedfulError, Task
+from heedful.records import CLASSIFICATION, Task
 from heedful.records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
@@ -285,7 +285,7 @@ def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: 
 def test_settings_that_are_none_are_damage(exported: Path, tmp_path: Path, content: str) -> None:
     shutil.copytree(exported, tmp_path / "m")
     (tmp_path / "m" / "vision.json").write_text(content)
-    with pytest.raises(HeedfulError, match=r"vision\.json"):
+    with refused("damaged-model", tmp_path / "m" / "vision.json"):
         LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
 
 
