@@ -19,6 +19,8 @@ from heedful.metrics.attributions.methods import METHODS
 from heedful.records import SPAN, HeedfulError
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
+OR_ADD = "Leave it out, or add what is missing."
+
 
 class Idle(NamedTuple):
     """Settings that change nothing in some commands.
