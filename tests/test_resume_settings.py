@@ -152,7 +152,7 @@ def change_a_word(split, rows):
 )
 def test_other_examples_are_refused_unless_they_are_allowed(stopped, tmp_path, change, splits):
     before, other = content(stopped), write_pairs(tmp_path / "other", change)
-    with refused("changed-data", "mnli", f"{splits} ", "--allow_changed_data"):
+    with refused("changed-data", "mnli", f"{splits} ", "allow_changed_data true"):
         run("--resume", stopped, "--data.path", other)
     assert content(stopped) == before
     run("--resume", stopped, "--data.path", other, "--allow_changed_data", "true")
@@ -215,7 +215,7 @@ def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):
     monkeypatch.setenv("PL_GLOBAL_SEED", "77")
     assert drawn_seed() == 77
     monkeypatch.delenv("PL_GLOBAL_SEED")
-    with refused("missing-setting", "seed_everything"):
+    with refused("bad-setting", "seed_everything"):
         drawn_seed()
 
 

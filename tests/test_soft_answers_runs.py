@@ -97,7 +97,7 @@ def test_named_data_ask_for_the_labels(
     argv += [trained / "checkpoints" / "best.ckpt", "--output", tmp_path / "out"]
     with pytest.raises(SystemExit):
         run(lambda: guarded(evaluate.main), *argv)
-    told(capsys.readouterr().err, "missing-setting", "--data.answers RUN/checkpoints/backbone/config.json")
+    told(capsys.readouterr().err, "missing-split", "--data.answers RUN/checkpoints/backbone/config.json")
     argv += ["--data.answers", trained / "checkpoints" / "backbone" / "config.json"]
     run(evaluate.main, *argv, "--evaluations", "accuracy")
     found = results_of(tmp_path / "out")
@@ -124,7 +124,7 @@ def test_counterfactuals_are_refused_without_a_class(
     argv = ["--data", "vqa2", "--data.path", folder, "--data.answers", "6", "--model", "timm", *model]
     with pytest.raises(SystemExit):
         run(lambda: guarded(train.main), *argv, "--augment", "counterfactual", "--output", tmp_path / "run")
-    told(capsys.readouterr().err, "no-default-label", "--data.default_label '(unrelated)'")
+    told(capsys.readouterr().err, "missing-setting", "--data.default_label '(unrelated)'")
     assert not (tmp_path / "run").exists()
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jsonargparse import ArgumentParser, Namespace
 
-from heedful.cli.runs import TEMPORARY, differences, flag_of, is_first, saved_settings
+from heedful.cli.runs import TEMPORARY, brief, differences, flag_of, is_first, saved_settings
 from heedful.records import HeedfulError, writing
 from heedful.records.storage.claim import LOCK, claim
 from heedful.records.storage.results import RESULTS
@@ -139,7 +139,7 @@ def _require_same(named: Named, folder: Path, config: Namespace, parser: Argumen
     for name, (began, now) in found.items():
         raise HeedfulError(
             "folder-taken",
-            f"--{flag_of(name)} {now}: {named.flag} holds an evaluation that was stopped, with {began}.",
+            f"--{flag_of(name)} {brief(now)}: {named.flag} holds an evaluation that was stopped, with {brief(began)}.",
             "Repeat its command, which goes on there, or name another folder.",
         )
 

@@ -33,6 +33,7 @@ FOLLOWED = re.compile(  # settings that take effect when a run goes on; other ex
     r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
     r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
 )
+LONGEST = 40  # characters of a value that a message shows
 NO_NUMBER = re.compile(  # settings that change no number: of the command, where it runs, what it prints
     r"config|checkpoint|output|dry_run|resume|ckpt_path|init_from|allow_changed_data|data\.init_args\.(num_workers|seed)"
     rf"|model\.init_args\.({'|'.join(sorted(HOW))})"
@@ -256,8 +257,15 @@ def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
     for name, (began, now) in changed_settings(config, run, parser).items():
         if not FOLLOWED.fullmatch(name):
             raise HeedfulError(
-                "resumed-setting", f"--{flag_of(name)} {now}: {run} began with {began}, and its checkpoint goes on so."
+                "resumed-setting",
+                f"--{flag_of(name)} {brief(now)}: {run} began with {brief(began)}, and its checkpoint goes on so.",
             )
+
+
+def brief(value: Any) -> str:
+    """A value as a message shows it."""
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def flag_of(name: str) -> str:
@@ -281,7 +289,7 @@ def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
     for name, (began, now) in changed_settings(config, run, parser).items():
         raise HeedfulError(
             "finished-run",
-            f"--{flag_of(name)} {now}: {run} is finished, with {began}.",
+            f"--{flag_of(name)} {brief(now)}: {run} is finished, with {brief(began)}.",
             f"Begin a new run from its weights with --init_from {run}.",
         )
     if is_first():
