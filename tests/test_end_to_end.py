@@ -165,7 +165,7 @@ def test_a_run_that_the_user_stops_can_be_evaluated(lab, tmp_path):
     ("argv", "facts"),
     [
         (["--data", "mnli"], ["nyu-mll/glue", "--data.path", "--data planted"]),
-        (["--model", "bert"], ["google-bert/bert-base-uncased", "--model FOLDER", "--model minilm"]),
+        (["--model", "bert"], ["google-bert/bert-base-uncased", "--model FOLDER", "minilm"]),
     ],
 )
 def test_an_unreachable_hub_is_a_refusal_and_no_folder(lab, tmp_path, argv, facts):

@@ -153,7 +153,7 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
         if Path(backbone).is_dir():
             ways = "Take a whole copy, or a model of which transformers has the code."
             raise HeedfulError("damaged-model", said, ways) from error
-        ways = "Check the name and the network, or take §model FOLDER or §model minilm."
+        ways = "Check the name and the network, or take §model FOLDER or minilm."
         raise HeedfulError("no-hub", said, ways) from error
 
 

@@ -43,4 +43,4 @@ def first_names(names: Collection[str], most: int = 1) -> str:
 def reason(error: Exception) -> str:
     """The first line of what a library says of an error, without a full stop; of a long one the beginning."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:80].rstrip(".")
+    return lines[0].rstrip(".") if len(lines[0]) <= 80 else f"{lines[0][:77].rstrip()}..."
