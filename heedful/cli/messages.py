@@ -27,6 +27,8 @@ from heedful.records.storage.claim import release
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import examine
 
+LIGHTNING = "pytorch_lightning"
+LONGEST = 100  # characters of a sentence of the parser
 # functions of Lightning that log what nobody asked for: tips, and what stands in config.yaml and in run.json
 UNASKED = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info", "seed_everything"}
 
@@ -48,15 +50,15 @@ def shown(record: logging.LogRecord) -> bool:
     return record.funcName not in UNASKED
 
 
-LIGHTNING = "pytorch_lightning"
 warnings.filterwarnings(  # few workers: splicing token ids is cheap
     "ignore", category=PossibleUserWarning, module=rf"{LIGHTNING}\.trainer\.connectors\.data_connector"
 )
 warnings.filterwarnings("ignore", module=rf"{LIGHTNING}\.trainer\.call")  # evaluation needs none of a run's callbacks
-warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.utils\._pytree")  # Lightning with torch 2.13
+warnings.filterwarnings(  # of Lightning with torch 2.13
+    "ignore", category=FutureWarning, module=rf"{LIGHTNING}\.utilities\._pytree"
+)
 # by its words, as its module warns of other things too: the folder holds the backbone's config
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")
-LONGEST = 100  # characters of a sentence of the parser
 
 for log in ("pytorch_lightning.utilities", "lightning.pytorch.utilities", "lightning_fabric.utilities"):
     for of in ("rank_zero", "seed"):
@@ -89,7 +91,7 @@ class Parser(LightningArgumentParser):
     def error(self, message: str, ex: Exception | None = None) -> None:
         sentence = " ".join(message.split())
         sentence = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}..."
-        raise Refusal("bad-setting", f"{sentence.rstrip('.')}.")
+        raise Refusal("bad-setting", f"{sentence.rstrip('.')}.") from ex
 
     def validate(self, *args: Any, **kwargs: Any) -> None:
         if not self.is_lenient:
@@ -174,6 +176,11 @@ def is_of_lightning(error: BaseException) -> bool:
     """Whether Lightning's own code raises an error, as about a setting of its Trainer."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and Path(frames[-1].filename).is_relative_to(Path(pytorch_lightning.__file__).parent)
+
+
+def root(error: BaseException) -> BaseException:
+    """The error that others stand on."""
+    return error if error.__cause__ is None else root(error.__cause__)
 
 
 def first_sentence(error: BaseException) -> str:
