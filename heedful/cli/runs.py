@@ -263,9 +263,9 @@ def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
 
 
 def brief(value: Any) -> str:
-    """A value as a message shows it."""
+    """A value as a message shows it: a text or path whole, of a long list the beginning."""
     text = str(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if isinstance(value, str) or len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def flag_of(name: str) -> str:

@@ -161,7 +161,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line_with_what_to_do(error: Except
         raise error
 
     said = "(first)" if "first" in str(error) else f"({type(error).__name__})"
-    with refused("no-hub", "some/model", said, "model FOLDER", "model minilm") as caught:
+    with refused("no-hub", "some/model", said, "model FOLDER", "minilm") as caught:
         load(fail, "some/model")
     assert caught.value.__cause__ is error
 
