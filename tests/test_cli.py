@@ -7,6 +7,7 @@ import sys
 import pytest
 import torch
 import yaml
+from pytorch_lightning import Trainer, seed_everything
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.cli import messages as mistakes
@@ -128,6 +129,16 @@ def test_a_used_folder_is_not_written_over(monkeypatch, tmp_path):
     made.save_config(tmp_path / "config.yaml")
     made = parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
     assert run_folder(made) == tmp_path
+
+
+def test_a_run_goes_on_as_it_began_and_not_at_all_when_it_is_finished(monkeypatch, tmp_path):
+    parse(monkeypatch, []).save_config(tmp_path / "config.yaml")
+    checkpoint = ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")]
+    with refused("resumed-setting", "--model.learning_rate 0.5", tmp_path, "0.0001"):
+        parse(monkeypatch, [*checkpoint, "--model.learning_rate", "0.5"])
+    (tmp_path / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
+    with refused("finished-run", "--data.batch_size 8", "32", f"--init_from {tmp_path}"):
+        parse(monkeypatch, ["--resume", str(tmp_path), "--data.batch_size", "8"])
 
 
 def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path):
@@ -445,6 +456,13 @@ def test_lines_for_the_user_do_not_command_the_terminal(caplog):
     with caplog.at_level("INFO"):
         rank_zero_info("a table called \x1b[2J\n100 % of them %s")
     assert caplog.messages == ["a table called \\x1b[2J\n100 % of them %s"]
+
+
+def test_tips_of_lightning_are_not_shown(caplog):
+    with caplog.at_level("INFO"):
+        seed_everything(0)
+        Trainer(accelerator="cpu", enable_checkpointing=False)
+    assert caplog.messages == []
 
 
 def test_settings_are_flags_on_the_command_line(monkeypatch, capsys):

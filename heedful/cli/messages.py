@@ -27,6 +27,8 @@ from heedful.records.storage.claim import release
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import examine
 
+LIGHTNING = "pytorch_lightning"
+LONGEST = 100  # characters of a sentence of the parser
 # functions of Lightning that log what nobody asked for: tips, and what stands in config.yaml and in run.json
 UNASKED = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info", "seed_everything"}
 
@@ -48,15 +50,15 @@ def shown(record: logging.LogRecord) -> bool:
     return record.funcName not in UNASKED
 
 
-LIGHTNING = "pytorch_lightning"
 warnings.filterwarnings(  # few workers: splicing token ids is cheap
     "ignore", category=PossibleUserWarning, module=rf"{LIGHTNING}\.trainer\.connectors\.data_connector"
 )
 warnings.filterwarnings("ignore", module=rf"{LIGHTNING}\.trainer\.call")  # evaluation needs none of a run's callbacks
-warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.utils\._pytree")  # Lightning with torch 2.13
+warnings.filterwarnings(  # of Lightning with torch 2.13
+    "ignore", category=FutureWarning, module=rf"{LIGHTNING}\.utilities\._pytree"
+)
 # by its words, as its module warns of other things too: the folder holds the backbone's config
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")
-LONGEST = 100  # characters of a sentence of the parser
 
 for log in ("pytorch_lightning.utilities", "lightning.pytorch.utilities", "lightning_fabric.utilities"):
     for of in ("rank_zero", "seed"):
