@@ -38,7 +38,7 @@ from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.held_out import require_held_out
 from heedful.cli.idle_settings import require_effect, require_one_seed
-from heedful.cli.messages import Parser, as_flag, first_sentence, user_mistake
+from heedful.cli.messages import Parser, as_flag, first_sentence, root, user_mistake
 from heedful.cli.model_forms import model_folder
 from heedful.cli.named_folder import claim_named, require_inside
 from heedful.cli.prompting import prompts_of, show_requests
@@ -178,7 +178,7 @@ class HeedfulCLI(LightningCLI):
         try:
             super().instantiate_classes()
         except (MisconfigurationException, ImportError, ValueError) as error:
-            raise user_mistake(error) or HeedfulError("bad-setting", first_sentence(_root(error))) from error
+            raise user_mistake(error) or HeedfulError("bad-setting", first_sentence(root(error))) from error
 
     def check(self) -> None:
         """Let mistakes show before a run folder is made.
@@ -402,8 +402,3 @@ class HeedfulCLI(LightningCLI):
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""
         return next(c for c in self.trainer.callbacks if isinstance(c, kind))
-
-
-def _root(error: BaseException) -> BaseException:
-    """The error that the parser's own stand on."""
-    return error if error.__cause__ is None else _root(error.__cause__)

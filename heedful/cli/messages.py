@@ -91,7 +91,7 @@ class Parser(LightningArgumentParser):
     def error(self, message: str, ex: Exception | None = None) -> None:
         sentence = " ".join(message.split())
         sentence = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}..."
-        raise Refusal("bad-setting", f"{sentence.rstrip('.')}.")
+        raise Refusal("bad-setting", f"{sentence.rstrip('.')}.") from ex
 
     def validate(self, *args: Any, **kwargs: Any) -> None:
         if not self.is_lenient:
@@ -176,6 +176,11 @@ def is_of_lightning(error: BaseException) -> bool:
     """Whether Lightning's own code raises an error, as about a setting of its Trainer."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and Path(frames[-1].filename).is_relative_to(Path(pytorch_lightning.__file__).parent)
+
+
+def root(error: BaseException) -> BaseException:
+    """The error that others stand on."""
+    return error if error.__cause__ is None else root(error.__cause__)
 
 
 def first_sentence(error: BaseException) -> str:

@@ -17,7 +17,7 @@ import yaml
 from jsonargparse import Namespace
 
 from heedful.cli.allowed_classes import KINDS
-from heedful.cli.messages import Parser, Refusal
+from heedful.cli.messages import Parser, Refusal, first_sentence, root
 from heedful.records import HeedfulError
 from heedful.records.errors import SETTING, nearest
 from heedful.records.storage.schema import ROOMS, present
@@ -69,7 +69,8 @@ def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
         if refused and not argument.text:
             yield HeedfulError("missing-setting", f"{argument.flag} has no value.", "Write one behind it.")
         if isinstance(after, Refusal):
-            yield HeedfulError("bad-setting", f"{argument.flag} is refused: {after.wrong}")
+            wrong = f"{argument.flag} {_short(argument.text)} is refused: {first_sentence(root(after))}"
+            yield HeedfulError("bad-setting", wrong)
             return
         config = after
     yield from _gaps(config, settings, ())
@@ -145,10 +146,15 @@ class Argument:
                 inner = [(value.start_mark.line + 1, value) for value in node.value[name : name + 1]]
             line, node = inner[0] if inner else (line, node)
         text = self.text[node.start_mark.index : node.end_mark.index] if node else self.text
-        given = " ".join(text.split())
-        given = given if len(given) <= LONGEST else f"{given[:LONGEST]}..."
-        error = HeedfulError(fault.code, fault.wrong.format(flag=_flag(fault.place), given=given), fault.do)
+        wrong = fault.wrong.format(flag=_flag(fault.place), given=_short(text))
+        error = HeedfulError(fault.code, wrong, fault.do)
         return error.at(f"{self.file}, line {line}") if self.file else error
+
+
+def _short(text: str) -> str:
+    """The beginning of a text, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
 
 
 def _flag(place: Place) -> str:
@@ -267,9 +273,9 @@ def _faults_of_class(given: Any, kinds: tuple[type, ...], place: Place, context:
     owner = kinds[0]
     if not is_plain:
         path = given.get("class_path")
-        named = _named(path or context.inside("class_path").before, kinds)
+        named = _named(context.inside("class_path").before if path is None else path, kinds)
         if not isinstance(named, type):
-            yield named._replace(place=(*place, "class_path") if path else place)
+            yield named._replace(place=place if path is None else (*place, "class_path"))
             return
         owner = named
     if not is_plain and not is_typed:
