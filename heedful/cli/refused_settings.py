@@ -368,7 +368,7 @@ def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
     elif isinstance(value, list):
         for inner in value:
             yield from _gaps(inner, hint, place)
-    elif isinstance(value, Namespace) and isinstance(owner := _class(value.get("class_path"), KINDS), type):
+    elif isinstance(value, Namespace) and isinstance(owner := _named(value.get("class_path"), KINDS), type):
         settings = value.get("init_args") or Namespace()
         if lacking := _parser_of(owner).lacking(settings):
             told = f"{flag} {owner.__name__} lacks {', '.join(lacking)}."
