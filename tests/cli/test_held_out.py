@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 import evaluate
 import train
 from heedful.lightning_modules.pretrained.trained_on import FILE
-from heedful.records import HeedfulError, read_json, write_json
+from heedful.records import read_json, write_json
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -130,7 +130,7 @@ def test_an_export_with_the_weights_of_another_run_is_refused(fold: Path, tmp_pa
     export = shutil.copytree(fold / "checkpoints" / "backbone", tmp_path / "export")
     weights = load_file(export / "model.safetensors")
     save_file({name: value + 1 for name, value in weights.items()}, export / "model.safetensors")
-    with pytest.raises(HeedfulError, match=f"export holds other weights than those that its {FILE} was written with"):
+    with refused("damaged-model", export, FILE):
         run(evaluate.main, "--model", export, "--data", "planted", "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
