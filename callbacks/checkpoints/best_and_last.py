@@ -92,8 +92,7 @@ class BestCheckpoint(ModelCheckpoint):
                 raise HeedfulError(
                     "unfit-checkpoints",
                     f"With §checkpoint.{name} the best checkpoint is not what was measured.",
-                    "Measure more often with §trainer.val_check_interval, or write last.ckpt more often with "
-                    "§checkpoint.last_every_n_steps.",
+                    "Take §trainer.val_check_interval, or for last.ckpt §checkpoint.last_every_n_steps.",
                 )
         if settings.get("save_weights_only"):
             raise HeedfulError(

@@ -72,8 +72,11 @@ class Refusal(HeedfulError):
 
 def _bounded(text: str) -> Any:
     """Load YAML for the parser, from files and from single values, once it was looked through."""
-    examine(text)
-    return with_present_classes(_usual(text))
+    try:
+        examine(text)
+        return with_present_classes(_usual(text))
+    except RecursionError:  # an alias may stand within what it names
+        raise yaml.YAMLError("a value holds itself, or is nested too deeply") from None
 
 
 _usual = get_loader("yaml")

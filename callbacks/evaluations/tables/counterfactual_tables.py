@@ -57,8 +57,7 @@ class CounterfactualTables(Evaluation):
             raise HeedfulError(
                 "missing-rows",
                 f"{flag} has no rows of {self.name}.",
-                "Evaluate the model of the hypothesis alone first, with the same §counterfactual_tables.paths, and "
-                "name the folder of its results.",
+                "Evaluate the model of the hypothesis alone first, with the same paths, and name its folder.",
             )
         return evaluated
 

@@ -49,7 +49,7 @@ def parse_yaml(text: str, named: str) -> Any:
     try:
         examine(text)
         return yaml.load(text, Loader=PARSER)
-    except (yaml.YAMLError, ValueError) as error:  # a date that no calendar has is a ValueError
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that no calendar has is a ValueError
         raise HeedfulError("bad-yaml", f"{named} is not valid YAML: {_first(error)}.") from None
 
 
