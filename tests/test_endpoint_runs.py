@@ -131,7 +131,7 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
 @pytest.mark.parametrize(
     ("argv", "code", "facts"),
     [
-        (["--evaluations", "attentiveness,attributions"], "unfit-model", ["--evaluations"]),
+        (["--evaluations", "attentiveness,attributions"], "unfit-model", ["attributions"]),
         (["--natural_logic.path", "."], "no-labels-for-it", ["--natural_logic.path .", "--endpoint.read first_token"]),
         (
             ["--two_class.benchmarks", "{rte: x}"],

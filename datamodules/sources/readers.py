@@ -214,16 +214,16 @@ def _delimited(
     header = list(given)
     named = slice(None)
     row = 0 if given else -1  # the last that was read; the header is row 0
-    line = ""  # the last that was read
+    taken: list[str] = []  # the lines of the row that is read
 
     def place() -> str:
         return f"{path}, row {row + 1}" if row >= 0 else f"{path}, header"
 
     def lines() -> Iterator[str]:
-        nonlocal line
         for line in _lines(file, path):
             if NUL in line:
                 raise HeedfulError("bad-text", f"{place()}: a NUL character.")
+            taken.append(line)
             yield line
 
     style = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
@@ -234,12 +234,22 @@ def _delimited(
             named = _named(header)
             _require_names(header[named], header, path)
             row = 0
+            taken.clear()
         for row, values in enumerate(rows, 1):
+            if delimiter == "\t":
+                _require_one_row(taken, header, f"{path}, row {row}", remedy)
+            taken.clear()
             if values:
                 _require_fields(values, header, f"{path}, row {row}", bool(given), remedy)
                 yield row, dict(zip(header[named], values[named], strict=True))
     except csv.Error as error:
-        raise _broken(error, line, place(), remedy) from None
+        raise _broken(error, "".join(taken[-1:]), place(), remedy) from None
+
+
+def _require_one_row(lines: Sequence[str], header: Sequence[str], where: str, remedy: str) -> None:
+    """Check that no plain quotes join rows: a row of several lines, each of which has a tab for each column."""
+    if len(lines) > 1 and all(line.count("\t") == len(header) - 1 for line in lines):
+        raise HeedfulError("ragged-row", f"{where}: {len(lines)} lines, each like a row, within quotes.", remedy)
 
 
 def _require_names(names: Sequence[str], header: Sequence[str], path: Path) -> None:

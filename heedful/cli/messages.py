@@ -75,8 +75,8 @@ def _bounded(text: str) -> Any:
     try:
         examine(text)
         return with_present_classes(_usual(text))
-    except RecursionError:  # an alias may stand within what it names
-        raise yaml.YAMLError("a value holds itself, or is nested too deeply") from None
+    except RecursionError:
+        raise yaml.YAMLError("it is nested too deeply") from None
 
 
 _usual = get_loader("yaml")

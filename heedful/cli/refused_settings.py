@@ -370,9 +370,13 @@ def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
             yield from _gaps(inner, hint, place)
     elif isinstance(value, Namespace) and isinstance(owner := _named(value.get("class_path"), KINDS), type):
         settings = value.get("init_args") or Namespace()
-        if lacking := _parser_of(owner).lacking(settings):
+        try:
+            parser = _parser_of(owner)
+        except ValueError:  # of a class with settings that no parser can show
+            return
+        if lacking := parser.lacking(settings):
             told = f"{flag} {owner.__name__} lacks {', '.join(lacking)}."
             yield HeedfulError("missing-setting", told, f"Add {_flag((*place, lacking[0]))}.")
-        yield from _gaps(settings, _parser_of(owner).settings(), place)
+        yield from _gaps(settings, parser.settings(), place)
     elif value is None and place in [(kind,) for kind in ROOMS]:
         yield HeedfulError("missing-setting", f"{flag} does not say what it is.", "Name it with class_path.")

@@ -18,7 +18,7 @@ from safetensors import safe_open
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
-from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits, reason
+from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, is_of_memory, misfits, reason
 from heedful.lightning_modules.pretrained.weights import (
     require_finite_weights,
     require_one_set,
@@ -169,7 +169,7 @@ def readable(backbone: str) -> Iterator[None]:
     except (RuntimeError, ValueError, IndexError, AssertionError) as error:
         frames = traceback.extract_tb(error.__traceback__)
         of_network = [frame.filename for frame in frames if "/transformers/models/" in Path(frame.filename).as_posix()]
-        if not of_network or isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
+        if not of_network or is_of_memory(error):
             raise
         raise HeedfulError(
             "unfit-model",

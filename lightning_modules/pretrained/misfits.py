@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
+import torch
 from torch import Tensor
 
 Shape = tuple[int, ...]
@@ -38,6 +39,13 @@ def first_names(names: Collection[str], most: int = 1) -> str:
     first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:most]
     count = f"{len(names)} weights" if len(names) > 1 else "1 weight"
     return f"{count} ({', '.join(first)}{', ...' if len(names) > most else ''})"
+
+
+def is_of_memory(error: Exception) -> bool:
+    """Whether a device or its memory failed, and not what was computed: torch has types for a part of these alone."""
+    marks = ("DefaultCPUAllocator", "CUBLAS_STATUS", "CUDNN_STATUS")
+    by_type = isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError)
+    return by_type or any(mark in str(error) for mark in marks)
 
 
 def reason(error: Exception) -> str:

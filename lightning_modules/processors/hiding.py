@@ -209,6 +209,6 @@ def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
         raise HeedfulError(
             "unfit-tokenizer",
             f"The tokenizer {type(tokenizer).__name__} has neither a mask nor an unknown token to hide words by.",
-            "Take another model, or leave attributions out of §evaluations.",
+            "Take another model, or leave attributions out.",
         )
     return chosen

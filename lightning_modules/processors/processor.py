@@ -85,7 +85,7 @@ class Processor(ABC):
         raise HeedfulError(
             "unfit-model",
             "Attributions need a model that reads one or two texts and nothing else.",
-            "Take such a model, or leave attributions out of §evaluations.",
+            "Take such a model, or leave attributions out.",
         )
 
 

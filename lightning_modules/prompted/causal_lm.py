@@ -14,7 +14,7 @@ from heedful.lightning_modules.pretrained.adapters import with_adapter
 from heedful.lightning_modules.pretrained.backbone_config import open_config
 from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, resolve
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
-from heedful.lightning_modules.pretrained.misfits import reason
+from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import (
@@ -225,7 +225,7 @@ class CausalLM(Classifier):
             self._prefix = read_prefix(self.network, self.processor.tokens.prefix)
             read = self._read_behind(queries)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            if isinstance(error, torch.OutOfMemoryError):
+            if is_of_memory(error):
                 raise
             wrong = f"{self.backbone} cannot read prompts that share their beginning ({reason(error)})."
             raise HeedfulError("shared-prefix", wrong) from error

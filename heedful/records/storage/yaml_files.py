@@ -17,15 +17,20 @@ def examine(text: str) -> None:
     """Go through YAML without making anything of it.
 
     Raises:
-        yaml.YAMLError: It is not YAML, or a key stands twice in one mapping.
+        yaml.YAMLError: It is not YAML, a key stands twice in one mapping, or a value holds itself.
     """
-    nodes = [yaml.compose(text, Loader=PARSER)]
-    seen = set()
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, yaml.CollectionNode) and id(node) not in seen:
-            seen.add(id(node))  # an alias is the node that it names, which may hold the alias
-            nodes += _values(node) if isinstance(node, yaml.MappingNode) else node.value
+    _look_through(yaml.compose(text, Loader=PARSER), (), set())
+
+
+def _look_through(node: yaml.Node | None, outer: tuple[yaml.Node, ...], seen: set[int]) -> None:
+    """Check a node and what it holds; an alias is the node that it names, which is looked through once."""
+    if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+        return
+    if any(node is other for other in outer):
+        raise ConstructorError(None, None, "a value holds itself", node.start_mark)
+    for inner in _values(node) if isinstance(node, yaml.MappingNode) else node.value:
+        _look_through(inner, (*outer, node), seen)
+    seen.add(id(node))
 
 
 def _values(mapping: yaml.MappingNode) -> list[yaml.Node]:
@@ -44,7 +49,7 @@ def parse_yaml(text: str, named: str) -> Any:
     """The values of YAML; ``named`` begins the message.
 
     Raises:
-        HeedfulError: It is not YAML, or a key stands twice.
+        HeedfulError: It is not YAML, a key stands twice, or a value holds itself.
     """
     try:
         examine(text)

@@ -168,6 +168,7 @@ def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
         ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', "ragged-row", ["row 1", "quoting false"]),
         ("a.csv", "a,b,a\n1,2,3\n", "bad-header", ["'a', 'b', 'a'"]),
         ("a.csv", "a,,b\n1,2,3\n", "bad-header", ["'a', '', 'b'"]),
+        ("a.tsv", 'p\th\tl\nA\t"B c\tx\nD\te"\ty\nF\tG\tz\n', "ragged-row", ["row 1", "2 lines", "quoting false"]),
         ("a.csv", ",,\n1,2,3\n", "bad-header", ["'', '', ''", "columns"]),
         ("a.csv", "\n\n", "bad-header", ["first line"]),
         ("a.csv", "a,b\n", "damaged-file", ["no rows"]),

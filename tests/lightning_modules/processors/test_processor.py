@@ -244,7 +244,7 @@ class Letters(Processor):
 
 
 def test_words_are_hidden_from_models_of_texts_alone() -> None:
-    with refused("unfit-model", "evaluations"):
+    with refused("unfit-model", "attributions"):
         Letters().hiding(texts())
 
 
