@@ -143,6 +143,7 @@ STOPPING = ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor
         (["--data.groups", "article"], ("bad-setting", "--data.groups article", "'[article]'")),
         (["--data.mixture", "3"], ("bad-setting", "--data.mixture 3", "'[{share: VALUE}]'")),
         (["--data.splits", "a.csv"], ("bad-setting", "--data.splits a.csv", "'{NAME: VALUE}'")),
+        (["--data.path", "x", "--data.max_train", "many"], ("bad-setting", "--data.max_train many")),
         (["--data.max_train"], ("missing-setting", "--data.max_train")),
         (["--data.max_train="], ("missing-setting", "--data.max_train")),
         (["--data.prompts", "{p: {}}"], ("missing-setting", "--data.prompts.p {}", "question")),

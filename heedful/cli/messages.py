@@ -100,8 +100,8 @@ class Parser(LightningArgumentParser):
         if not self.is_lenient:
             super().validate(*args, **kwargs)
 
-    def with_argument(self, words: list[str], config: Namespace) -> Namespace | Refusal:
-        """A configuration with one more argument, of which others may be missing; or why it is not taken."""
+    def with_arguments(self, words: list[str], config: Namespace | None = None) -> Namespace | Refusal:
+        """A configuration with some arguments more, of which others may be missing; or why they are not taken."""
         vars(self).pop("print_config", None)  # which a command line that was refused asked for
         self.is_lenient = True
         try:

@@ -57,9 +57,11 @@ def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
     """What is wrong with each argument, and then what is missing."""
     settings = parser.settings()
     config = Namespace()
+    words: list[str] = []  # from the beginning: of what was parsed, some cannot be parsed again
     for argument in _arguments(args):
-        after = parser.with_argument(argument.words, config)
-        refused = isinstance(after, Refusal)
+        words += argument.words
+        after = parser.with_arguments(words)
+        refused = any(isinstance(found, Refusal) for found in (after, parser.with_arguments(argument.words, config)))
         if not argument.words[0].startswith("--"):
             yield HeedfulError("unknown-setting", f"{argument.words[0]!r} stands behind no flag.")
         context = Context(() if argument.file else argument.typed, config)
