@@ -31,9 +31,7 @@ class HeedfulError(Exception):
         ('nothing-left', 'hold_out 3 leaves nothing to train on. Hold out fewer.')
     """
 
-    def __init__(self, code: str, wrong: str = "", do: str = "") -> None:
-        if not wrong:  # TRANSITION: a sentence alone
-            code, wrong, do = "", code, do or " "
+    def __init__(self, code: str, wrong: str, do: str = "") -> None:
         super().__init__(code, wrong, do or REFUSALS[code].do)
 
     code = property(lambda self: self.args[0], doc="The code.")
