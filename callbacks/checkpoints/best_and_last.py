@@ -29,12 +29,13 @@ from heedful.lightning_modules.lightning_internals import (
 )
 from heedful.records import HeedfulError, MetricName
 from heedful.records.errors import guess
+from heedful.records.made import Made
 from heedful.records.stopping import Stopped, postpone
 
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
 
 
-class BestCheckpoint(ModelCheckpoint):
+class BestCheckpoint(Made, ModelCheckpoint):
     """Lightning's ModelCheckpoint with ``best.ckpt`` and ``last.ckpt``, and metrics that may be undefined.
 
     Args:

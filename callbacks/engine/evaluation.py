@@ -13,6 +13,7 @@ from heedful.datamodules import PairedData
 from heedful.interventions import Intervention
 from heedful.metrics import Metric
 from heedful.records import Context, Examples, HeedfulError, is_entailment, same_parts
+from heedful.records.made import Made
 
 PROBABILITIES = "needs probabilities of the labels, which written answers do not have"
 
@@ -86,7 +87,7 @@ class Runner(Callback):
         require_data(trainer, type(self).__name__)
 
 
-class Evaluation(Callback):
+class Evaluation(Made, Callback):
     """One evaluation. The engine finds it among the trainer's callbacks, and does the predicting and the writing.
 
     Attributes:

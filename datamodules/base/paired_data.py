@@ -28,11 +28,12 @@ from heedful.datamodules.base.wording import checked_words, require_names
 from heedful.interventions import Swap
 from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind, repeats
 from heedful.records.errors import guess
+from heedful.records.made import Made
 from heedful.records.prompts.wording import Wording
 from heedful.records.storage.folder_names import FIT, is_folder_name, regime_name
 
 
-class PairedData(pl.LightningDataModule):
+class PairedData(Made, pl.LightningDataModule):
     """Paired inputs for training and for measuring attentiveness.
 
     A kind of data overrides :meth:`load`, and ``challenges`` if it can be inoculated; what else it does to its examples
