@@ -1,0 +1,63 @@
+"""What a run is made of: objects from settings, of which classes, and what the settings say of Lightning's.
+
+A setting names a class by its import path, or by its name alone. It must be a data module, a classifier, or one of the
+kinds that Lightning's Trainer takes; nothing else is made, and no function is called because a setting names it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytorch_lightning import Callback
+from pytorch_lightning.accelerators import Accelerator
+from pytorch_lightning.loggers import Logger
+from pytorch_lightning.plugins import CheckpointIO, ClusterEnvironment, LayerSync, Precision
+from pytorch_lightning.profilers import Profiler
+from pytorch_lightning.strategies import Strategy
+
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Classifier
+from heedful.records.settings.faults import Place, Settings
+from heedful.records.settings.making import InPython
+
+PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
+KINDS = (PairedData, Classifier, Callback, Logger, Profiler, Strategy, Accelerator, *PLUGINS)
+
+
+class _Ours(InPython):
+    """Settings in Python, where the path of data may be rows in memory as well."""
+
+    def settings(self, kind: type) -> Settings:
+        found = super().settings(kind)
+        return {**found, "path": str | Any} if issubclass(kind, PairedData) and "path" in found else found
+
+
+GRAMMAR = _Ours(KINDS)
+IN_FILES = InPython(KINDS, is_yaml=True)  # to which settings in Python may add
+
+
+def made(section: Any, kinds: tuple[type, ...], place: Place) -> Any:
+    """The object that a section of a configuration stands for.
+
+    Args:
+        section: "class_path", "init_args" and "dict_kwargs", as config.yaml has them; or the name of a class alone. The
+            settings may be objects; an object of these kinds stays what it is.
+        kinds: The kinds that it may be of, some of :data:`KINDS`.
+        place: Where the section stands, as ("data",); it begins the names of settings in messages.
+
+    Returns:
+        The object. It has the settings as ``made_of``.
+
+    Raises:
+        HeedfulError: A setting is of another type, unknown or missing, or a class is of none of the kinds.
+    """
+    return GRAMMAR.section(section, kinds, place)
+
+
+def made_of(kind: type, settings: Mapping[str, Any], place: Place) -> Any:
+    """An object of a class from its settings, as those of an evaluation; see :func:`made`."""
+    return GRAMMAR.made(kind, settings, place)
+
+
+def checked(kind: type, settings: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    """Some settings of a class, as those of Lightning's Trainer, with objects for what names a class."""
+    return GRAMMAR.checked(kind, settings, place)

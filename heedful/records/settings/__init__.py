@@ -1,0 +1,1 @@
+"""Settings against the type hints of what takes them: what is wrong with them, and what is made of them."""
