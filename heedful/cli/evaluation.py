@@ -1,46 +1,33 @@
 """The command that evaluates: evaluate.py says how it is used."""
 
 import sys
-from pathlib import Path
 
-from heedful.callbacks import Engine, RunFolder
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.folders import evaluation_folder, identity, run_folder
+from heedful.assembly.evaluation import evaluated
+from heedful.assembly.prompting import Requests
+from heedful.assembly.starts import is_first
+from heedful.cli.app import HeedfulCLI, naming_flags
 from heedful.cli.messages import guarded
 from heedful.cli.model_forms import with_run
-from heedful.cli.prompting import each_prompt
+from heedful.cli.remedies import with_remedy
 from heedful.cli.runs import with_packages
 from heedful.cli.short_forms import expand
-from heedful.lightning_modules import Endpoint
-from heedful.records import HeedfulError
-from heedful.reports.compare import print_table
 from heedful.reports.in_context.summary import print_summary
-
-
-def output_folder(cli: HeedfulCLI) -> Path:
-    """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
-    if isinstance(cli.model, Endpoint):
-        cli.about["server"] = cli.model.server
-    if cli.config.checkpoint and not cli.config.output:
-        return evaluation_folder(cli)
-    if cli.config.checkpoint:
-        cli.about["evaluation"] = identity(cli)
-    return run_folder(cli, "pretrained")
+from heedful.reports.terminal.table import print_table
 
 
 def main() -> None:
-    cli = HeedfulCLI(True, output_folder, expand(with_run(with_packages(sys.argv[1:]))))
-    checkpoint, results = cli.config.checkpoint, {}
-    for _ in each_prompt(cli.prompts, cli.model, cli.callback(RunFolder), cli.planned.values()):
-        cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
-        if not cli.callback(Engine).results:
-            raise HeedfulError("nothing-left", "Nothing was evaluated.", "See --trainer.limit_val_batches.")
-        results[str(cli.callback(RunFolder).folder)] = cli.callback(Engine).results
-    if cli.trainer.is_global_zero:
-        if len(results) > 1:
-            print_summary(list(results))
-        else:
-            print_table(results)
+    with naming_flags():
+        job = HeedfulCLI(True, expand(with_run(with_packages(sys.argv[1:])))).job
+        with with_remedy(job):
+            results = evaluated(job)
+    if not is_first():
+        return
+    if isinstance(results, Requests):
+        print(results)
+    elif results.each:
+        print_summary([str(one.folder) for one in results.each])
+    else:
+        print_table({str(results.folder): results.content})
 
 
 if __name__ == "__main__":

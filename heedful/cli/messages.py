@@ -5,22 +5,19 @@ import os
 import re
 import signal
 import sys
-import traceback
 import warnings
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn
 
-import pytorch_lightning
-import torch
 import yaml
 from jsonargparse import Namespace, get_loader, set_loader
 from pytorch_lightning.cli import LightningArgumentParser
 from pytorch_lightning.utilities import rank_zero_only
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.warnings import PossibleUserWarning
 
+from heedful.assembly.library_errors import refusal_behind
 from heedful.records import HeedfulError, ending_with_its_reader, printable, stopping
 from heedful.records.errors import SETTING
 from heedful.records.storage.claim import release
@@ -32,8 +29,6 @@ LONGEST = 100  # characters of a sentence of the parser
 # functions of Lightning that log what nobody asked for: tips, and what stands in config.yaml and in run.json
 UNASKED = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info", "seed_everything"}
 
-GLOO = "gloo/transport"  # where its RuntimeErrors, which have no type of their own, say that they come from
-LOST = "Another process of this command has ended: it was killed, had no memory left, or says above what was wrong."
 
 
 def as_flag(setting: re.Match[str]) -> str:
@@ -143,53 +138,9 @@ def _without_enums(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def user_mistake(error: BaseException | None) -> HeedfulError | None:
-    """The refusal that led to an exception, if one did: jsonargparse and Lightning raise their own on top.
-
-    It names settings by their flags.
-    """
-    while error is not None:
-        if (refusal := _refusal(error)) is not None:
-            refusal.name_settings(as_flag)
-            return refusal
-        error = error.__cause__ or error.__context__
-    return None
-
-
-def _refusal(error: BaseException) -> HeedfulError | None:
-    """An error as a refusal; None where it is not about what a user can mend."""
-    if isinstance(error, HeedfulError):
-        return error
-    if is_of_lost_process(error):
-        return HeedfulError("lost-process", LOST)
-    if isinstance(error, ImportError) and is_of_lightning(error):
-        return HeedfulError("missing-package", f"--trainer: {first_sentence(error)}")
-    if isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) and is_of_lightning(error):
-        return HeedfulError("unfit-trainer", f"--trainer: {first_sentence(error)}")
-    return None
-
-
-def is_of_lost_process(error: BaseException) -> bool:
-    """Whether an error is that of a process that waits for another one, which is there no more."""
-    by_torch = isinstance(error, getattr(torch.distributed, "DistError", ()))  # which not every build of torch has
-    return by_torch or (isinstance(error, RuntimeError) and GLOO in str(error))
-
-
-def is_of_lightning(error: BaseException) -> bool:
-    """Whether Lightning's own code raises an error, as about a setting of its Trainer."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and Path(frames[-1].filename).is_relative_to(Path(pytorch_lightning.__file__).parent)
-
-
 def root(error: BaseException) -> BaseException:
     """The error that others stand on."""
     return error if error.__cause__ is None else root(error.__cause__)
-
-
-def first_sentence(error: BaseException) -> str:
-    """The first sentence of what a library says; advice on code follows there."""
-    sentence = re.split(r"(?<=[.!]) (?=[A-Z])", " ".join(str(error).split()), maxsplit=1)[0]
-    return f"{sentence.rstrip('.!')}."
 
 
 def guarded(main: Callable[[], None]) -> None:
@@ -208,9 +159,10 @@ def guarded(main: Callable[[], None]) -> None:
             raise
         end("stopped by Ctrl-C.", 128 + signal.SIGINT)  # Lightning makes a SystemExit of it, with status 1
     except Exception as error:
-        mistake = user_mistake(error)
+        mistake = refusal_behind(error)
         if mistake is None:
             raise
+        mistake.name_settings(as_flag)
         print(f"{Path(sys.argv[0]).name}: {mistake.line}", file=sys.stderr, flush=True)
         sys.exit(2)
     finally:

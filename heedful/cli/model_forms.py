@@ -8,17 +8,13 @@ from typing import Any
 
 from transformers import PretrainedConfig
 
-from heedful.callbacks.checkpoints.files import best_of, require_whole
-from heedful.callbacks.outputs.run_folder import is_finished
-from heedful.cli.runs import classes_in_configs, config_of, settings_in_configs, take
+from heedful.assembly.saved_runs import initial_model, source_of
+from heedful.cli.runs import classes_in_configs, settings_in_configs, take
 from heedful.lightning_modules.families import family_of, import_path
-from heedful.lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
+from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
 from heedful.records import HeedfulError
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import backbones
-from heedful.records.storage.results import RUN
-from heedful.records.storage.run_files import require_exported, require_files
-from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.runs import short_name
 
 
@@ -82,44 +78,13 @@ def with_run(argv: Sequence[str]) -> list[str]:
     if given is None:
         return list(argv)
     named = _without_model(rest, "--checkpoint")
-    checkpoint = Path(given)
-    if checkpoint.is_dir():
-        run = config_of(checkpoint, f"--checkpoint {given}").parent
-        checkpoint = best_of(run, f"--checkpoint {given}", is_finished(run))
-        argv = [*rest, "--checkpoint", str(checkpoint)]
-    require_whole(checkpoint, f"--checkpoint {given}")
-    run = checkpoint.absolute().parent.parent
-    saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")
-    require_files(run, [checkpoint.absolute().relative_to(run).as_posix()])
-    found = ["--model", json.dumps(saved["model"])]
-    settings = saved.get("natural_logic") or {}
+    source = source_of(given)
+    found = ["--model", json.dumps(source.model)]
     in_files = settings_in_configs(rest, "natural_logic")
-    for name, value in settings.items():  # what was measured in training is measured again
-        if value is not None and name not in in_files:
-            found.append(f"--natural_logic.{name}={value}")
+    found += [f"--natural_logic.{name}={value}" for name, value in source.natural_logic.items() if name not in in_files]
     if "data" not in named and not any(a == "--data" or a.startswith("--data=") for a in argv):
-        saved["data"]["init_args"].pop("seed", None)
-        found += ["--data", json.dumps(saved["data"])]
-    return [*found, *argv]
-
-
-def _saved(config: Path, backbone: Path) -> dict[str, Any]:
-    """The configuration of a run, with the model that it exported, which knows the names of its labels.
-
-    Raises:
-        HeedfulError: It is damaged.
-    """
-    try:
-        saved = read_yaml(str(config), str(config))
-        settings = saved["model"]["init_args"]
-        settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
-        data = saved["data"]["init_args"]
-        data["max_validation"] = None  # an evaluation takes all examples
-        if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
-            data["answers"] = str(backbone / "config.json")
-    except (HeedfulError, KeyError, TypeError):
-        raise HeedfulError("changed-run-file", f"{config} is not as train.py writes it.") from None
-    return saved
+        found += ["--data", json.dumps(source.data)]
+    return [*found, *rest, "--checkpoint", str(source.checkpoint)]
 
 
 def initialised(argv: Sequence[str]) -> list[str]:
@@ -144,20 +109,7 @@ def initialised(argv: Sequence[str]) -> list[str]:
             f"Leave {clash[0]} out.",
         )
     _without_model(rest, "--init_from")
-    run = Path(given)
-    if not run.is_dir():
-        raise HeedfulError("not-a-run", f"--init_from {given} is not a folder.")
-    config = config_of(run, f"--init_from {given}")
-    backbone = run / "checkpoints" / "backbone"
-    if (run / RUN).is_file():
-        require_exported(backbone)
-    if not (backbone.is_dir() and has_weights(str(backbone))):
-        raise HeedfulError(
-            "missing-run-file",
-            f"--init_from {given} has no weights in checkpoints/backbone.",
-            f"Finish that run with --resume {given}.",
-        )
-    return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]
+    return ["--model", json.dumps(initial_model(given)), *rest]
 
 
 def _without_model(argv: Sequence[str], flag: str) -> set[str]:

@@ -16,8 +16,9 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import yaml
 from jsonargparse import Namespace
 
+from heedful.assembly.library_errors import first_sentence
 from heedful.cli.allowed_classes import KINDS
-from heedful.cli.messages import Parser, Refusal, first_sentence, root
+from heedful.cli.messages import Parser, Refusal, root
 from heedful.records import HeedfulError
 from heedful.records.errors import SETTING, nearest
 from heedful.records.storage.schema import ROOMS, present

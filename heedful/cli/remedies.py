@@ -2,38 +2,38 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from heedful.datamodules import PairedData
-from heedful.lightning_modules import Classifier
+from heedful.assembly.job import Job
 from heedful.lightning_modules.pretrained.labels import is_two_class
 from heedful.records import HeedfulError, is_entailment
 
 NEGATION = "not_entailment"
 
 
-def require_head(model: Classifier, data: PairedData, checkpoint: str | None) -> None:
-    """A model that is not trained here must know the labels of the data.
+@contextmanager
+def with_remedy(job: Job) -> Iterator[None]:
+    """Where a model that is not trained here does not know the labels of the data, say which command works.
 
     Args:
-        model: Fitted to the data.
-        data: The data, set up.
-        checkpoint: The checkpoint that the command names.
+        job: The evaluation.
 
     Raises:
-        HeedfulError: It does not know them; the message has a command that works.
+        HeedfulError: The model does not know them.
     """
     try:
-        model.require_head()
+        yield
     except HeedfulError as error:
         if error.code != "other-question":
             raise
+        data = job.data
         spellings = dict.fromkeys(data.task.labels, ())
         if getattr(data, "columns", None) and data.columns.labels:
             spellings = data.columns.labels
-        run = str(Path(checkpoint).parents[1]) if checkpoint else None
-        told = remedy(sys.argv[1:], model.answers or (), spellings, run)
+        run = str(Path(job.checkpoint).parents[1]) if job.checkpoint else None
+        told = remedy(sys.argv[1:], job.model.answers or (), spellings, run)
         raise HeedfulError(error.code, error.wrong, told) from None
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from importlib import import_module
 from numbers import Integral, Real
@@ -15,7 +15,17 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from heedful.records.errors import HeedfulError
 from heedful.records.made import Made, settings_of
-from heedful.records.settings.faults import LISTS, MAPPINGS, Fault, Grammar, Place, Settings, held, members, setting_named
+from heedful.records.settings.faults import (
+    LISTS,
+    MAPPINGS,
+    Fault,
+    Grammar,
+    Place,
+    Settings,
+    held,
+    members,
+    setting_named,
+)
 
 LONGEST = 60  # characters of a value that are shown
 LASTS = re.compile(r"(?:(?P<days>-?\d+) days?, )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d(?:\.\d+)?)")

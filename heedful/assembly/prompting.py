@@ -1,11 +1,11 @@
 """Models that are asked in context: the prompts that are measured, one after the other, each in a folder of its own."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from heedful.callbacks import RunFolder
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.engine.forecast import forecast
-from heedful.cli.runs import is_first
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
@@ -37,7 +37,7 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
         raise HeedfulError(
             "idle-setting",
             f"§prompt.{given} changes nothing: {model.description} is not asked in context.",
-            "Leave it out, or take --model smollm2, a T5, or --endpoint NAME.",
+            "Leave it out, or take §model smollm2, a T5, or §endpoint NAME.",
         )
     prompts = prompting.prompts(data, model.own_wording) if model.needs_prompt or prompting != Prompting() else []
     for prompt in prompts:
@@ -76,14 +76,47 @@ def name_of(prompt: Prompt) -> str:
     return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
 
 
-def show_requests(
+@dataclass(frozen=True)
+class Requests:
+    """The requests that an evaluation would send to a server, at most.
+
+    Attributes:
+        model: The model, by its name at the server.
+        prompts: How many prompts ask it.
+        totals: Kind of inputs, and "together", to requests and about how many tokens are read.
+        most_written: Tokens that each request may write; None without a limit.
+        prices: US dollars for a million tokens that are read, and that are written; None where nobody says.
+        cache: The file of answers, in which nothing is sought here.
+    """
+
+    model: str
+    prompts: int
+    totals: Mapping[str, tuple[int, int]]
+    most_written: int | None
+    prices: Sequence[float] | None
+    cache: str
+
+    def __str__(self) -> str:
+        of = f" for {self.prompts} prompts" if self.prompts > 1 else ""
+        lines = [f"{self.model}{of}: at most, where nothing is in {self.cache} yet"]
+        for name, (requests, tokens) in self.totals.items():
+            dollars = cost(tokens, requests * (self.most_written or 0), self.prices) if self.prices else 0.0
+            paid = f", {dollars:,.2f} USD" if self.prices else ""
+            lines.append(f"  {name:9} {requests:>10,} requests   about {tokens:>12,} tokens to read{paid}")
+        most = self.most_written
+        limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
+        more = f"{self.prompts} more show" if self.prompts > 1 else "one more shows"
+        return "\n".join([*lines, f"{limit}; {more} what the server can do. Nothing was sent."])
+
+
+def requests_of(
     model: Classifier,
     data: PairedData,
     planned: Collection[Planned],
     prompts: Sequence[Prompt],
     limit: int | float | None,
-) -> None:
-    """Print how many requests an evaluation sends at most, and about how many tokens; nothing is sent.
+) -> Requests:
+    """Count how many requests an evaluation sends at most, and about how many tokens; nothing is sent.
 
     Args:
         model: Must be an endpoint.
@@ -98,29 +131,15 @@ def show_requests(
     if not isinstance(model, Endpoint):
         raise HeedfulError(
             "idle-setting",
-            f"--dry_run counts requests to a server, and {model.description} sends none.",
-            "Leave it out, or name a model with --endpoint.",
+            f"§dry_run counts requests to a server, and {model.description} sends none.",
+            "Leave it out, or name a model with §endpoint.",
         )
-    totals: dict[str, list[int]] = {}
+    totals: dict[str, tuple[int, int]] = {}
     for prompt in prompts:
         model.prompt_with(prompt)
         for name, amount in forecast(data, planned, model.processor, limit).items():
-            total = totals.setdefault(name, [0, 0])
-            total[0] += amount.inputs
-            total[1] += -(-amount.length // CHARACTERS)
-    if is_first():
-        print("\n".join(_lines(totals, len(prompts), model)))
-
-
-def _lines(totals: dict[str, list[int]], prompts: int, model: Endpoint) -> list[str]:
-    """The lines of :func:`show_requests`: of each kind of inputs its requests and tokens, and the sum."""
-    totals = {**totals, "together": [sum(column) for column in zip(*totals.values(), strict=True)]}
-    of = f" for {prompts} prompts" if prompts > 1 else ""
-    most = model.most_written
-    shown = [f"{model.description}{of}: at most, where nothing is in {model.cache} yet"]
-    for name, (requests, tokens) in totals.items():
-        paid = f", {cost(tokens, requests * (most or 0), model.prices):,.2f} USD" if model.prices else ""
-        shown.append(f"  {name:9} {requests:>10,} requests   about {tokens:>12,} tokens to read{paid}")
-    limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
-    more = f"{prompts} more show" if prompts > 1 else "one more shows"
-    return [*shown, f"{limit}; {more} what the server can do. Nothing was sent."]
+            requests, tokens = totals.get(name, (0, 0))
+            totals[name] = requests + amount.inputs, tokens + -(-amount.length // CHARACTERS)
+    together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
+    totals["together"] = together
+    return Requests(model.description, len(prompts), totals, model.most_written, model.prices, str(model.cache))

@@ -3,19 +3,17 @@
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.assembly.job import Job
+from heedful.assembly.named_folder import claim_named, held_in
+from heedful.assembly.record import completed, differences
+from heedful.assembly.saved_runs import source_of, tidy
 from heedful.callbacks import Evaluation
 from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.outputs.run_folder import new_version
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.model_forms import with_run
-from heedful.cli.named_folder import claim_named, held_in
-from heedful.cli.runs import differences, tidy
-from heedful.cli.short_forms import expand
 from heedful.records import HeedfulError, writing
 from heedful.records.storage.claim import claim, missing
 from heedful.records.storage.folder_names import folder_name
@@ -24,16 +22,16 @@ from heedful.records.storage.results import RUN, read_run
 LONGEST = 24  # of a value in a name
 
 
-def run_folder(cli: HeedfulCLI, *tail: str) -> Path:
-    """The folder of the run to be continued, ``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
+def run_folder(job: Job, *tail: str) -> Path:
+    """The folder of the run to be continued, ``output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
 
     Raises:
-        HeedfulError: ``--output`` holds something, or another process writes into the folder.
+        HeedfulError: ``output`` holds something, or another process writes into the folder.
     """
-    if named := claim_named(cli.config, cli.evaluating, cli.parser):
+    if named := claim_named(job):
         tidy(named.folder)
         return named.folder
-    parent = Path("runs", cli.datamodule.name, cli.model_name, *tail)
+    parent = Path("runs", job.data.name, job.model_name, *tail)
     made = missing(parent)
     with writing(parent):
         folder = new_version(parent)
@@ -41,8 +39,8 @@ def run_folder(cli: HeedfulCLI, *tail: str) -> Path:
     return folder
 
 
-def evaluation_folder(cli: HeedfulCLI) -> Path:
-    """The folder for an evaluation of a checkpoint, claimed; ``cli.about`` then says what is special about it.
+def evaluation_folder(job: Job) -> Path:
+    """The folder for an evaluation of a checkpoint, claimed; ``job.about`` then says what is special about it.
 
     A plain ``evaluate.py --checkpoint FILE`` has the name of the data, the checkpoint and the evaluations. Whatever
     else was set stands behind that, with a hash of all of it. The same settings and examples have the same folder.
@@ -50,18 +48,18 @@ def evaluation_folder(cli: HeedfulCLI) -> Path:
     Raises:
         HeedfulError: Another process writes there, or the folder holds something else.
     """
-    checkpoint = Path(cli.config.checkpoint).absolute()
-    about = identity(cli)
+    checkpoint = Path(str(job.checkpoint)).absolute()
+    about = identity(job)
     run = checkpoint.parent.parent
     settings = about["settings"]
     sha256 = about["sha256"]
-    cli.about["evaluation"] = about
+    job.about["evaluation"] = about
     unfinished = about.get("unfinished")
-    parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
-    parts += [checkpoint.stem, *(e.title for e in _evaluations(cli) if e.own or cli.only or e.title != e.name)]
+    parts = [] if job.without_data else [job.data.name, job.data.evaluated]
+    parts += [checkpoint.stem, *(e.title for e in _evaluations(job) if e.own or job.only or e.title != e.name)]
     parts += ["unfinished"] if unfinished else []
     name = folder_name(*(part for part in parts if part != "best"))
-    hashed = "-".join([name, *_words(settings, cli), sha256[:8]])
+    hashed = "-".join([name, *_words(settings, job), sha256[:8]])
     elsewhere = checkpoint.parent.name != "checkpoints"
     for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere or unfinished else [name]) + [hashed]]:
         if is_free(folder, sha256):
@@ -71,35 +69,36 @@ def evaluation_folder(cli: HeedfulCLI) -> Path:
     raise HeedfulError(
         "folder-taken",
         f"{folder} holds something else than this evaluation.",
-        "Move it away, or name another folder with --output.",
+        "Move it away, or name another folder with §output.",
     )
 
 
-def identity(cli: HeedfulCLI) -> dict[str, Any]:
+def identity(job: Job) -> dict[str, Any]:
     """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all.
 
     Of a run that is not finished, a checkpoint of the same name is another one after each epoch: its steps tell.
     Measured then, it does not take the place of what is measured at the end.
     """
-    checkpoint = Path(cli.config.checkpoint).absolute()
-    pools = [cli.datamodule.pool, *(planned.plan.pool for planned in cli.planned.values())]
+    checkpoint = Path(str(job.checkpoint)).absolute()
+    pools = [job.data.pool, *(planned.plan.pool for planned in job.planned.values())]
     about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}
-    about |= {"steps": outline(checkpoint).get("global_step"), "settings": special(cli)}
-    about |= {"unfinished": cli.unfinished} if cli.unfinished else {}
+    about |= {"steps": outline(checkpoint).get("global_step"), "settings": special(job)}
+    about |= {"unfinished": job.unfinished} if job.unfinished else {}
     about |= {"examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
     return about | {"sha256": hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()}
 
 
-def special(cli: HeedfulCLI) -> dict[str, Any]:
+def special(job: Job) -> dict[str, Any]:
     """The settings that a plain ``evaluate.py --checkpoint FILE`` does not have, by their dotted names."""
-    plain = cli.parser.parse_args(expand(with_run(["--checkpoint", cli.config.checkpoint])))
-    return {name: now for name, (_, now) in differences(plain, cli.config, cli.parser).items()}
+    source = source_of(str(job.checkpoint))
+    plain = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
+    return {name: now for name, (_, now) in differences(completed(plain, job.evaluating), job.record).items()}
 
 
-def _words(settings: Mapping[str, Any], cli: HeedfulCLI) -> list[str]:
+def _words(settings: Mapping[str, Any], job: Job) -> list[str]:
     """A few of the settings in words for a name: not those that the rest of the name says."""
-    said = {"evaluations", *(e.name for e in _evaluations(cli) if e.own)}
-    if any(argument.partition("=")[0] == "--data" for argument in sys.argv):
+    said = {"evaluations", *(e.name for e in _evaluations(job) if e.own)}
+    if "data" in job.given:
         said.add("data")  # whose file differs from that of the run in much
     words = []
     for name, value in settings.items():
@@ -127,6 +126,6 @@ def is_free(folder: Path, sha256: str) -> bool:
     return isinstance(evaluation, dict) and evaluation.get("sha256") == sha256
 
 
-def _evaluations(cli: HeedfulCLI) -> list[Evaluation]:
+def _evaluations(job: Job) -> list[Evaluation]:
     """Those that have something to do."""
-    return [planned.evaluation for planned in cli.planned.values()]
+    return [planned.evaluation for planned in job.planned.values()]

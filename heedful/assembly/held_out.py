@@ -6,28 +6,31 @@ from typing import Any
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.callbacks.checkpoints.files import outline
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.records import HeedfulError
+from heedful.records.made import settings
 from heedful.records.storage.yaml_files import read_yaml
 
 SPLITTING = ("hold_out", "folds", "fold")  # settings that take what is evaluated from the training set
 
 
-def require_held_out(cli: Any) -> None:
+def require_held_out(job: Any) -> None:
     """Compare what the model was trained on with what is evaluated; the data and the model are prepared.
 
     What was trained on is said; it is refused where the settings hold it out, unless the run itself held out the very
     same, in which case what it mixed in stands there as well.
 
     Args:
-        cli: A :class:`~heedful.cli.app.HeedfulCLI`.
+        job: A :class:`~heedful.assembly.job.Job`.
 
     Raises:
         HeedfulError: Examples that are held out were trained on, or nobody can say whether they were.
     """
-    data = cli.datamodule
-    checkpoint = cli.config.checkpoint if cli.evaluating else None
-    model = cli.model
+    data = job.data
+    checkpoint = job.checkpoint if job.evaluating else None
+    model = job.model
     if checkpoint is not None and (found := TrainedOn.of_state(outline(Path(checkpoint)).get("trained_on"))):
         model.trained_on = found.joined(model.trained_on)
     has_trained = checkpoint is not None or model.learned_parts is not None
@@ -35,44 +38,45 @@ def require_held_out(cli: Any) -> None:
         return
     seen = None if model.trained_on is None else int(model.trained_on.seen(data.whole, data.full_task.parts).sum())
     flags = [f"§data.{flag} {getattr(data, flag)}" for flag in SPLITTING if getattr(data, flag, None) is not None]
-    if flags and seen != 0 and not getattr(data, "validate_on_train", False) and not _is_of_run(cli, checkpoint):
+    if flags and seen != 0 and not getattr(data, "validate_on_train", False) and not _is_of_run(data, checkpoint):
         said = (
             f"was trained on {seen:,} of these {len(data.whole):,}" if seen else "does not say which it was trained on"
         )
         raise HeedfulError(
             "trained-on",
-            f"{' '.join(flags)} holds examples out, and {_named(cli, checkpoint)} {said}{_differing(cli, checkpoint)}.",
+            f"{' '.join(flags)} holds examples out, and {_named(model, checkpoint)} {said}"
+            f"{_differing(data, checkpoint)}.",
             f"Hold out the same as there{_or_ask(data)}.",
         )
     if seen is None:
         rank_zero_info(
-            f"{data.name}: {_named(cli, checkpoint)} does not say which examples it was trained on, so that nobody "
+            f"{data.name}: {_named(model, checkpoint)} does not say which examples it was trained on, so that nobody "
             "knows whether any of them are evaluated."
         )
-    elif cli.evaluating:
+    elif job.evaluating:
         data.counts.seen = seen
 
 
-def _named(cli: Any, checkpoint: str | None) -> str:
-    return f"§checkpoint {checkpoint}" if checkpoint else f"§model {cli.model.description}"
+def _named(model: Classifier, checkpoint: str | None) -> str:
+    return f"§checkpoint {checkpoint}" if checkpoint else f"§model {model.description}"
 
 
-def _is_of_run(cli: Any, checkpoint: str | None) -> bool:
+def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
     """Whether the run of a checkpoint evaluated these very examples, as its fingerprint says."""
     if checkpoint is None:
         return False
-    saved = outline(Path(checkpoint)).get(type(cli.datamodule).__qualname__)
+    saved = outline(Path(checkpoint)).get(type(data).__qualname__)
     before = saved.get("examples") if isinstance(saved, dict) else None
-    return isinstance(before, dict) and before.get("validation") == cli.datamodule.fingerprints()["validation"]
+    return isinstance(before, dict) and before.get("validation") == data.fingerprints()["validation"]
 
 
-def _differing(cli: Any, checkpoint: str | None) -> str:
+def _differing(data: PairedData, checkpoint: str | None) -> str:
     """What the run of a checkpoint held out, as the end of a clause."""
     config = Path(checkpoint).absolute().parent.parent / "config.yaml" if checkpoint else None
     if config is None or not config.is_file():
         return ""
     saved = read_yaml(str(config), str(config))["data"]["init_args"]
-    now = cli.config.data.init_args
+    now = settings(data)
     said = [f"§data.{name} was {saved[name]}" for name in (*SPLITTING, "path") if saved.get(name) != now.get(name)]
     return f" ({', '.join(said)})" if said else ""
 

@@ -1,0 +1,143 @@
+"""Evaluation: every measurement of a model, on all examples and in full precision."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from heedful.assembly.folders import evaluation_folder, identity, run_folder
+from heedful.assembly.job import Job
+from heedful.assembly.library_errors import refusing
+from heedful.assembly.named_folder import claim_named, require_inside
+from heedful.assembly.parts import Parts, allow, as_path, given
+from heedful.assembly.prompting import Requests, each_prompt, requests_of
+from heedful.assembly.record import Record, write_record
+from heedful.assembly.results import Results
+from heedful.assembly.saved_runs import source_of
+from heedful.assembly.settings import EvaluationSettings
+from heedful.assembly.starts import is_first, seed_all, settled_seed
+from heedful.assembly.trainers import make_trainer
+from heedful.callbacks import ContactSheet, Evaluation, RunFolder, WordSheet
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import Classifier, Endpoint
+from heedful.records import HeedfulError
+from heedful.records.storage.claim import release
+
+
+def evaluate(
+    model: str | PathLike[str] | Classifier | None = None,
+    data: Any = None,
+    *,
+    checkpoint: str | PathLike[str] | None = EvaluationSettings.checkpoint,
+    partial: str | None = None,
+    slices: Sequence[str] | str | None = None,
+    evaluations: Sequence[str | Evaluation] | None = EvaluationSettings.evaluations,
+    prompt: Mapping[str, Any] | Prompting | None = None,
+    trainer: Mapping[str, Any] | None = None,
+    seed: int | bool = EvaluationSettings.seed,
+    output: str | PathLike[str] | None = EvaluationSettings.output,
+    dry_run: bool = EvaluationSettings.dry_run,
+    allow_package: str | Sequence[str] | None = None,
+    **settings: Mapping[str, Any] | Evaluation,
+) -> Results | Requests:
+    """Measure a classifier on everything that Heedful knows, on all examples and in full precision.
+
+    The same as evaluate.py, with the same settings and the same results.
+
+    Args:
+        model: As for :func:`train`; by default that of ``checkpoint``.
+        data: As for :func:`train`; by default those of ``checkpoint``.
+        checkpoint: What to evaluate: a run, or one of its checkpoints.
+        partial: Evaluate on this part alone.
+        slices: Columns by whose values accuracy and attentiveness are broken down.
+        evaluations: Only these, by name or as objects; by default, all that need not be named.
+        prompt: Settings of :class:`~heedful.datamodules.prompting.Prompting`, for a model that is asked in context.
+        trainer: Settings of Lightning's Trainer, such as {"devices": 2}.
+        seed: From 0 to 4294967295; all that is random follows from it. True draws one.
+        output: Folder of the results; by default one in the folder of the run, or a new one in runs/.
+        dry_run: Count the requests that a server would get, and send none.
+        allow_package: Python packages that weights may come from.
+        **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
+
+    Returns:
+        The results: their folder, the numbers and the rows, on every process. With ``dry_run``, the requests.
+
+    Raises:
+        HeedfulError: Something is wrong with the settings, the data, the model or the disk.
+    """
+    with refusing():
+        allow(allow_package)
+        saved: Record = {}
+        if checkpoint is not None:
+            source = source_of(fspath(checkpoint))
+            saved = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
+            checkpoint = str(source.checkpoint)
+        seed = settled_seed(seed)
+        parts = Parts(model, data, None, partial, slices, evaluations, settings, trainer or {}, seed, saved)
+        paired = parts.paired_data()
+        job = Job(
+            parts.classifier(paired),
+            paired,
+            EvaluationSettings(
+                seed=seed, evaluations=parts.only, output=as_path(output), checkpoint=checkpoint, dry_run=dry_run
+            ),
+            parts.all_evaluations(evaluating=True),
+            parts.trainer_settings(),
+            prompting=given(prompt, Prompting, "prompt"),
+            given=parts.given(prompt=prompt),
+        )
+    return evaluated(job)
+
+
+def evaluated(job: Job) -> Results | Requests:
+    """Measure a model, and write what was measured into a folder.
+
+    Args:
+        job: The run.
+
+    Returns:
+        The results, on every process; with ``dry_run``, how many requests they would need.
+
+    Raises:
+        HeedfulError: Something is wrong with the settings, the data, the model or the disk.
+    """
+    try:
+        with refusing():
+            return _evaluated(job)
+    finally:
+        release()
+
+
+def _evaluated(job: Job) -> Results | Requests:
+    require_inside(job)
+    claim_named(job)  # before anything is read
+    seed_all(job.settings.seed)
+    job.prepare()
+    if job.evaluation.dry_run:
+        return requests_of(job.model, job.data, job.planned.values(), job.prompts, job.trainer["limit_val_batches"])
+    job.require_weights()
+    folder = _folder(job) if is_first() else None
+    run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
+    settings = {**job.trainer, "logger": job.trainer["logger"] or False}
+    if folder is not None and settings["default_root_dir"] is None:  # for what profilers and loggers write
+        settings["default_root_dir"] = str(folder)
+    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet()]
+    trainer = make_trainer(callbacks, settings, evaluating=True, own=job.evaluations)
+    results: list[Results] = []
+    for _ in each_prompt(job.prompts, job.model, run, job.planned.values()):
+        trainer.validate(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
+        if not job.engine.results:
+            raise HeedfulError("nothing-left", "Nothing was evaluated.", "See §trainer.limit_val_batches.")
+        results.append(Results(run.folder, job.engine.results))
+    return results[0] if len(results) == 1 else Results(results[0].folder.parent, {}, each=tuple(results))
+
+
+def _folder(job: Job) -> Path:
+    """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
+    if isinstance(job.model, Endpoint):
+        job.about["server"] = job.model.server
+    if job.checkpoint and not job.settings.output:
+        return evaluation_folder(job)
+    if job.checkpoint:
+        job.about["evaluation"] = identity(job)
+    return run_folder(job, "pretrained")

@@ -1,0 +1,257 @@
+"""What a run is made of, and how it is checked and planned before a folder is made."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning import Callback
+from pytorch_lightning.callbacks import EarlyStopping
+
+from heedful.assembly.held_out import require_held_out
+from heedful.assembly.idle_settings import require_effect
+from heedful.assembly.names import load_data, model_folder
+from heedful.assembly.prompting import prompts_of
+from heedful.assembly.record import SEED, Record, trainer_defaults
+from heedful.assembly.saved_runs import max_epochs_of
+from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
+from heedful.assembly.starts import settled_seed
+from heedful.assembly.trainers import precision_of, require_fit, several
+from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, Setting
+from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_own, require_whole
+from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.outputs.run_folder import is_finished
+from heedful.datamodules import PairedData
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import Classifier
+from heedful.records import ExamplesBuilder, HeedfulError
+from heedful.records.errors import nearest
+from heedful.records.made import plain, section, settings
+from heedful.records.prompts.prompt import Prompt
+
+
+class Job:
+    """A run before it begins: its parts, its settings, and what becomes of them when it is prepared.
+
+    Args:
+        model: The model.
+        data: The data; with the seed of the run.
+        settings: Those of training, or those of evaluation.
+        evaluations: The evaluations that have settings, in their order; by default, all with their own.
+        trainer: Settings of Lightning's Trainer; Heedful's defaults for all others.
+        checkpoint: Which checkpoints are kept, in training.
+        prompting: How a model in context is prompted, in evaluation.
+        given: The settings that the user named in this call, such as "trainer.max_epochs": none may change nothing.
+
+    Attributes:
+        evaluating: Whether nothing is trained: every evaluation is exhaustive and in full precision.
+        about: What goes into run.json beside what every run says.
+        engine: Runs the evaluations; from :meth:`prepare` on.
+        planned: The evaluations that have something to do, by name; from :meth:`prepare` on.
+        prompts: Those that a model is asked by, of one that is asked in context; from :meth:`prepare` on.
+    """
+
+    def __init__(
+        self,
+        model: Classifier,
+        data: PairedData,
+        settings: TrainingSettings | EvaluationSettings,
+        evaluations: Iterable[Evaluation],
+        trainer: Mapping[str, Any],
+        checkpoint: BestCheckpoint | None = None,
+        prompting: Prompting | None = None,
+        given: Collection[str] = (),
+    ) -> None:
+        self.model = model
+        self.data = data
+        self.settings: RunSettings = settings
+        self.evaluating = isinstance(settings, EvaluationSettings)
+        self.evaluations = list(evaluations)
+        self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
+        self.trainer = {**trainer_defaults(), **trainer}
+        self.best = checkpoint
+        self.prompting = prompting
+        self.given = frozenset(given)
+        self.about: dict[str, Any] = {}
+        self.engine: Engine
+        self.planned: dict[str, Planned] = {}
+        self.prompts: list[Prompt] = []
+        settings.seed = settled_seed(settings.seed)
+
+    @property
+    def training(self) -> TrainingSettings:
+        """The settings of training."""
+        assert isinstance(self.settings, TrainingSettings)
+        return self.settings
+
+    @property
+    def evaluation(self) -> EvaluationSettings:
+        """The settings of evaluation."""
+        assert isinstance(self.settings, EvaluationSettings)
+        return self.settings
+
+    @property
+    def checkpoint(self) -> str | None:
+        """The checkpoint whose weights are taken: to be evaluated, or to go on from."""
+        return self.evaluation.checkpoint if self.evaluating else self.training.ckpt_path
+
+    @property
+    def model_name(self) -> str:
+        """The short name of the backbone, or its id as a folder name."""
+        made = section(self.model)
+        of_model = made["init_args"]
+        backbone = str(of_model.get("backbone") or of_model.get("name") or type(self.model).__name__)
+        return model_folder(backbone, made["class_path"])
+
+    @property
+    def record(self) -> Record:
+        """All settings, as config.yaml holds them."""
+        of_run = {name: plain(value) for name, value in vars(self.settings).items()}
+        record: Record = {SEED: of_run.pop("seed"), "trainer": plain(self.trainer)}
+        record |= {evaluation.name: settings(evaluation) for evaluation in self.evaluations}
+        record |= {**of_run, "allow_package": None}
+        if self.best is not None:
+            record["checkpoint"] = settings(self.best)
+        if self.prompting is not None:
+            record["prompt"] = plain(self.prompting)
+        data = section(self.data)
+        del data["init_args"]["seed"]  # which is that of the run
+        return record | {"data": data, "model": section(self.model)}
+
+    @property
+    def repeated(self) -> Record:
+        """The settings that repeat the run in a folder of its own."""
+        once = {"output": None}
+        if not self.evaluating:
+            once |= {"ckpt_path": None, "resume": None, "init_from": None, "allow_changed_data": False}
+        return self.record | once
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
+        data = self.data
+        chosen = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
+        chosen |= {"epochs": self.trainer["max_epochs"], "learning_rate": self.model.learning_rate}
+        return chosen | {"train_batch_size": data.batch_size}
+
+    def prepare(self) -> None:
+        """Have the data read, the model fitted to them and the evaluations planned; mistakes show here.
+
+        Raises:
+            HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
+        """
+        require_fit(self.trainer, self.evaluating)
+        if self.best is not None and self.best.dirpath:
+            raise HeedfulError(
+                "clashing-settings",
+                f"§checkpoint.dirpath {self.best.dirpath}: checkpoints lie in the folder of the run.",
+                "Choose that with §output.",
+            )
+        self.data.allow_changed = not self.evaluating and self.training.allow_changed_data
+        self._prepare_model()
+        self.prompts = prompts_of(self.prompting, self.model, self.data)
+        self.model.require_precision(precision_of(self.trainer, self.evaluating))
+        self._plan_evaluations()
+
+    def require_weights(self) -> None:
+        """Refuse a checkpoint that is damaged or of another run, and a model that has no weights without one.
+
+        Raises:
+            HeedfulError: So it is; or what is held out was trained on.
+        """
+        if self.checkpoint is None:
+            self.model.require_weights()
+        else:
+            named = f"§{'checkpoint' if self.evaluating else 'ckpt_path'} {self.checkpoint}"
+            path = Path(self.checkpoint)
+            require_whole(path, named)
+            require_of_run(outline(path), named)
+            require_own(path, named)
+            self.engine.unfinished = self.unfinished
+            if not self.evaluating:
+                progress(path)  # training goes on from more than weights
+        require_held_out(self)
+
+    @property
+    def only(self) -> list[str] | None:
+        """The evaluations that were asked for, or None for all.
+
+        Raises:
+            HeedfulError: One is unknown, is not measured in training, or none is named.
+        """
+        chosen = self.settings.evaluations
+        if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
+            near = nearest(unknown[0], EVALUATIONS)
+            do = f"Do you mean {near}?" if near else "See §help for all names."
+            raise HeedfulError("unknown-name", f"§evaluations {unknown[0]} is not an evaluation.", do)
+        if chosen == []:
+            raise HeedfulError("bad-setting", "§evaluations names nothing.", "Name some, or leave it out.")
+        of_this = {evaluation.name for evaluation in (*self.plain, *self.evaluations)}
+        if later := [name for name in chosen or [] if name not in of_this]:
+            wrong = f"§evaluations {later[0]} is not measured while a model trains."
+            raise HeedfulError("idle-setting", wrong, "Measure it with evaluate.py.")
+        return chosen
+
+    @property
+    def unfinished(self) -> str | None:
+        """How far the run is whose checkpoint is evaluated, such as "epoch 1 of 4, step 30"; None of a finished run."""
+        checkpoint = Path(self.checkpoint).absolute() if self.evaluating and self.checkpoint else None
+        if checkpoint is None or is_finished(checkpoint.parent.parent):
+            return None
+        saved = outline(checkpoint)
+        of = max_epochs_of(checkpoint.parent.parent, f"§checkpoint {checkpoint}")
+        return f"epoch {saved['epoch'] + 1}{f' of {of}' if of > 0 else ''}, step {saved['global_step']:,}"
+
+    @property
+    def without_data(self) -> bool:
+        """Whether the evaluations that were asked for all bring examples of their own."""
+        return self.evaluating and self.only is not None and all(EVALUATIONS[name].own for name in self.only)
+
+    def _prepare_model(self) -> None:
+        """Have the data read and the model fitted to them; without data, to the labels of its own head."""
+        if self.without_data:
+            self.data = self.data.with_settings()  # that of the user stays as it is
+            self.data.name = "-".join(self.only or ())
+            self.data.pool = ExamplesBuilder(self.data.task.parts).finish()
+        self.data.setup("validate" if self.evaluating else "fit")
+        self.model.require_parts(self.data.task)
+        self.model.keeps_head = self.evaluating
+        self.model.prepare(self.data.task)
+        if self.without_data and self.model.answers:
+            self.data.settle_labels(self.model.answers, default_label=None)
+            self.model.prepare(self.data.task)
+        if self.evaluating:
+            self.model.require_learned_parts(self.data.full_task.parts)
+            self.model.require_head()
+
+    def _plan_evaluations(self) -> None:
+        """Have the evaluations make their plans, for which they read the examples that they bring."""
+        self.engine = Engine(self.evaluating, self.only)
+        of_model = self.model.repeated, self.model.has_probabilities
+        setting = Setting(self.data, not self.evaluating, _read, *of_model)
+        self.engine.prepare([*self.plain, *self.evaluations], setting)
+        self.planned = self.engine.planned
+        for name, nothing in self.engine.idle.items() if self.only else ():
+            do = "Leave it out, or add what is missing."
+            raise HeedfulError("idle-setting", f"§evaluations {name} {nothing.reason}.", do)
+        require_effect(self)
+        for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
+            plan.inquiry.require(self.model.processor, plan.pool)
+        if self.best is not None:
+            self.best.require_known(self.engine, self.data)
+        for callback in self.own_callbacks if not self.evaluating else ():
+            if isinstance(callback, EarlyStopping) and callback.strict:
+                self.engine.require_monitored(callback.monitor, "§trainer.callbacks.monitor")
+
+    @property
+    def own_callbacks(self) -> Sequence[Callback]:
+        """The callbacks that the settings of the Trainer name."""
+        return several(self.trainer["callbacks"])
+
+
+def _read(name: str, path: str | None) -> PairedData:
+    """A data module, set up, from the short name of a data set and its path."""
+    data = load_data(name, **({} if path is None else {"path": path}))
+    data.setup("validate")
+    return data
+
+

@@ -1,0 +1,151 @@
+"""The folder that the user names: claimed before anything is read, and never one that holds something else."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.assembly.job import Job
+from heedful.assembly.record import brief, differences, saved_record, setting_of
+from heedful.assembly.starts import is_first
+from heedful.records import HeedfulError, writing
+from heedful.records.storage.claim import LOCK, claim
+from heedful.records.storage.files import WRITING
+from heedful.records.storage.results import RESULTS
+
+TEMPORARY = re.compile(  # what a process was writing when it ended; earlier versions had no last word
+    rf"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{{8}}({re.escape(WRITING)})?"
+)
+FOLDERS = {"default_root_dir", "dir", "dirpath", "log_dir", "save_dir"}  # settings of what Lightning's classes write
+NAMES = {"filename", "name", "prefix", "sub_dir", "version"}
+EMPTY_BOARD = 100  # bytes; TensorBoard begins its file with 88 that say its version
+
+
+def require_inside(job: Job) -> None:
+    """Refuse settings that have loggers, profilers or callbacks write elsewhere than into the run's folder.
+
+    What the user names in this call may write anywhere, and a run that goes on writes where it did before.
+
+    Args:
+        job: The run.
+
+    Raises:
+        HeedfulError: A folder is named elsewhere, or a name leads out of its folder.
+    """
+    before = named_folder(job) if not job.evaluating and job.training.resume else None
+    own = saved_record(before.folder) if before is not None and before.goes_on else {}
+    known = set(_settings(own.get("trainer"), "trainer"))
+    for name, value in (found for found in _settings(job.record["trainer"], "trainer") if found not in known):
+        key = name.rpartition(".")[2]
+        leads_out = key in FOLDERS or (key in NAMES and ("/" in value or value in (".", "..")))
+        if leads_out and not any(name == given or name.startswith(f"{given}.") for given in job.given):
+            raise HeedfulError(
+                "command-line-only",
+                f"§{name} {value}: a file of settings may not have a run write elsewhere than into its folder.",
+                "Leave it out there, or type it on the command line.",
+            )
+
+
+def _settings(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The name and the value of each setting that is a text, without "init_args"."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _settings(inner, name if key == "init_args" else f"{name}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _settings(inner, name)
+    elif isinstance(value, str):
+        yield name, value
+
+
+class Named(NamedTuple):
+    """A folder that the user names.
+
+    Attributes:
+        folder: The folder.
+        flag: What the user wrote.
+        goes_on: Whether a run that is there goes on.
+    """
+
+    folder: Path
+    flag: str
+    goes_on: bool
+
+
+def named_folder(job: Job) -> Named | None:
+    """The folder of the run to be continued, or ``output``; None where a new one is to be made."""
+    resumed = None if job.evaluating else job.training.resume
+    output = job.settings.output
+    if resumed and (Path(resumed) / "config.yaml").is_file():
+        return Named(Path(resumed), f"§resume {resumed}", True)
+    if not resumed and not job.evaluating and job.checkpoint:
+        of_checkpoint = Path(job.checkpoint).absolute().parent.parent
+        if (of_checkpoint / "config.yaml").is_file() and (
+            not output or Path(output).resolve() == of_checkpoint.resolve()
+        ):
+            return Named(of_checkpoint, f"§ckpt_path {job.checkpoint}", True)
+    return Named(Path(output), f"§output {output}", False) if output else None
+
+
+def claim_named(job: Job) -> Named | None:
+    """Keep other processes out of the folder that the user names, if one is named.
+
+    An evaluation that was stopped there is taken up by the command that began it.
+
+    Raises:
+        HeedfulError: ``output`` holds something else, or another process writes into the folder.
+    """
+    named = named_folder(job)
+    if named is None or not is_first():
+        return None
+    if not named.goes_on:
+        _require_unused(named, job)  # no lock, too, into a folder of others
+    claim(named.folder, named.flag)
+    if not named.goes_on:
+        _require_unused(named, job)  # another process may have used it meanwhile
+    return named
+
+
+def _require_unused(named: Named, job: Job) -> None:
+    """Refuse a folder that holds something else than what the same evaluation has left when it was stopped."""
+    with writing(named.folder):
+        held = held_in(named.folder) if named.folder.is_dir() else []
+    of_prompts = [named.folder / name for name in held if (named.folder / name / "config.yaml").is_file()]
+    stopped = [named.folder] if "config.yaml" in held and RESULTS not in held else of_prompts
+    if job.evaluating and stopped and len(of_prompts) in (0, len(held)):
+        for folder in stopped:
+            _require_same(named, folder, job)
+        return
+    if "config.yaml" in held:
+        more = "" if job.evaluating else f", or use §resume {named.folder}"
+        raise HeedfulError("folder-taken", f"{named.flag} holds a run already.", f"Name another folder{more}.")
+    if held:
+        raise HeedfulError("folder-taken", f"{named.flag} holds {held[0]}, which is not of a run.")
+
+
+def _require_same(named: Named, folder: Path, job: Job) -> None:
+    """Refuse to take up an evaluation that was stopped with other settings, or of another checkpoint."""
+    try:
+        before = saved_record(folder, evaluating=True)
+    except HeedfulError:  # of another command
+        raise HeedfulError("folder-taken", f"{named.flag} holds a run already.") from None
+    found = differences(before, job.record)
+    if before["checkpoint"] != job.checkpoint:
+        found = {"checkpoint": (before["checkpoint"], job.checkpoint), **found}
+    for name, (began, now) in found.items():
+        raise HeedfulError(
+            "folder-taken",
+            f"{setting_of(name)} {brief(now)}: {named.flag} holds an evaluation that was stopped, with {brief(began)}.",
+            "Repeat its command, which goes on there, or name another folder.",
+        )
+
+
+def held_in(folder: Path) -> list[str]:
+    """The names in a folder, but for the lock and for what a start leaves that ends before it writes config.yaml."""
+    left = [path for path in folder.iterdir() if path.name != LOCK and not TEMPORARY.fullmatch(path.name)]
+    return sorted(path.name for path in left if not _is_empty_board(path))
+
+
+def _is_empty_board(path: Path) -> bool:
+    """Whether it is a file of TensorBoard, which makes it first of all, in which nothing is logged yet."""
+    return path.name.startswith("events.out.tfevents.") and path.stat().st_size <= EMPTY_BOARD

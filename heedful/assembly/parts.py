@@ -1,0 +1,177 @@
+"""The parts of a run from ordinary arguments of Python: names, paths and objects alike."""
+
+import re
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pytorch_lightning import Trainer
+
+from heedful.assembly.making import checked, made, made_of
+from heedful.assembly.names import DEFAULTS, augmented, fitting, load_data, load_model
+from heedful.assembly.record import Record, shown_evaluations
+from heedful.callbacks import Evaluation
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.pretrained.backbones import allowed_packages
+from heedful.records import HeedfulError
+from heedful.records.errors import guess
+
+Kind = TypeVar("Kind")
+
+
+class Parts(NamedTuple):
+    """What a call of ``train`` or ``evaluate`` names.
+
+    Attributes:
+        model: A short name, a path or hub id, or the model itself; None for that of ``saved``, or the usual one.
+        data: A short name, a path, rows in memory, or the data themselves; None as for the model.
+        augment: How the training set is augmented.
+        partial: The part that the model is given alone.
+        slices: Columns by which results are broken down.
+        evaluations: The only ones that run, by name or as objects; None for all.
+        settings: Evaluation to its settings, or to the evaluation itself.
+        trainer: Settings of Lightning's Trainer.
+        seed: The seed of the run.
+        saved: The record of the run whose parts are taken where nothing else is named.
+    """
+
+    model: Any
+    data: Any
+    augment: str | None
+    partial: str | None
+    slices: Sequence[str] | str | None
+    evaluations: Sequence[str | Evaluation] | None
+    settings: Mapping[str, Any]
+    trainer: Mapping[str, Any]
+    seed: int
+    saved: Mapping[str, Any]
+
+    def paired_data(self) -> PairedData:
+        """The data, with the seed of the run.
+
+        Raises:
+            HeedfulError: They cannot be made of these settings.
+        """
+        data = self._data()
+        if self.augment is not None:
+            data = augmented(data, self.augment)
+        changes: Record = {} if self.partial is None else {"partial": self.partial}
+        if self.slices is not None:
+            names = re.split(r"[\s,]+", self.slices) if isinstance(self.slices, str) else self.slices
+            changes["slices"] = [name for name in names if name]
+        data = data.with_settings(**changes) if changes else data
+        return seeded(data, self.seed)
+
+    def _data(self) -> PairedData:
+        if isinstance(self.data, PairedData):
+            return self.data
+        if self.data is None and "data" in self.saved:
+            return made(self.saved["data"], (PairedData,), ("data",))
+        return load_data(DEFAULTS["data"] if self.data is None else _text(self.data))
+
+    def classifier(self, data: PairedData) -> Classifier:
+        """The model; one that is named may be of another family that stands in for it on such data.
+
+        Raises:
+            HeedfulError: It cannot be made of these settings.
+        """
+        if isinstance(self.model, Classifier):
+            return self.model
+        if self.model is None and "model" in self.saved:
+            return made(self.saved["model"], (Classifier,), ("model",))
+        return fitting(load_model(DEFAULTS["model"] if self.model is None else _text(self.model)), data)
+
+    def all_evaluations(self, evaluating: bool) -> list[Evaluation]:
+        """The evaluations that have settings, in their order.
+
+        Raises:
+            HeedfulError: There is no such evaluation, or it cannot be made of these settings.
+        """
+        kinds = {kind.metric.name: kind for kind in shown_evaluations(evaluating)}
+        if unknown := [name for name in self.settings if name not in kinds]:
+            wrong = f"There is no setting §{unknown[0]}."
+            raise HeedfulError("unknown-setting", wrong, guess(unknown[0], kinds))
+        live = {one.name: one for one in self.evaluations or () if isinstance(one, Evaluation)}
+        return [
+            live[name] if name in live else given(self.settings.get(name), kind, name, self.saved.get(name))
+            for name, kind in kinds.items()
+        ]
+
+    @property
+    def only(self) -> list[str] | None:
+        """The names of the evaluations that run; None for all."""
+        if self.evaluations is None:
+            return None
+        return [one.name if isinstance(one, Evaluation) else one for one in self.evaluations]
+
+    def trainer_settings(self) -> Record:
+        """The settings of Lightning's Trainer, those of ``saved`` among them.
+
+        Raises:
+            HeedfulError: One is unknown, or of another type.
+        """
+        named = checked(Trainer, self.trainer, ("trainer",))
+        before = self.saved.get("trainer") or {}
+        return {**checked(Trainer, before, ("trainer",)), **named}
+
+    def given(self, **groups: Any) -> set[str]:
+        """The names of the settings that this call names, as a command line would have them.
+
+        Args:
+            **groups: Further settings that are mappings, such as those of "checkpoint".
+        """
+        names = {name for name in ("data", "model", "augment", "partial", "slices") if getattr(self, name) is not None}
+        mappings = {"trainer": self.trainer, **self.settings, **groups}
+        return names | {
+            f"{group}.{name}" for group, of in mappings.items() if isinstance(of, Mapping) for name in of
+        }
+
+
+def given(value: Any, kind: type[Kind], name: str, saved: Mapping[str, Any] | None = None) -> Kind:
+    """An object of a class: itself, or from its settings on top of those that were saved.
+
+    Raises:
+        HeedfulError: It is of another class, or cannot be made of these settings.
+    """
+    if isinstance(value, kind):
+        return value
+    if value is not None and not isinstance(value, Mapping):
+        wrong = f"§{name} is a {type(value).__name__}, and no mapping of settings."
+        raise HeedfulError("bad-setting", wrong, f"Give {{setting: value}}, or a {kind.__name__}.")
+    return made_of(kind, {**(saved or {}), **(value or {})}, (name,))
+
+
+def seeded(data: PairedData, seed: int) -> PairedData:
+    """Data with the seed of the run.
+
+    Raises:
+        HeedfulError: The user gave them another one.
+    """
+    if data.seed == seed:
+        return data
+    if "seed" in data.given and data.seed != seed:
+        raise HeedfulError(
+            "clashing-settings",
+            f"§data.seed {data.seed} is not the seed of the run, {seed}.",
+            f"Name it with §seed {data.seed}.",
+        )
+    chosen = data.given
+    data = data.with_settings(seed=seed)
+    data.given = chosen
+    return data
+
+
+def allow(packages: str | Sequence[str] | None) -> None:
+    """Allow weights to come from these Python packages."""
+    allowed_packages.update([packages] if isinstance(packages, str) else packages or ())
+
+
+def as_path(value: str | PathLike[str] | None) -> str | None:
+    """A path as settings hold it."""
+    return None if value is None else fspath(value)
+
+
+def _text(source: Any) -> Any:
+    return str(source) if isinstance(source, Path) else source

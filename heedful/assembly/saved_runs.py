@@ -1,0 +1,185 @@
+"""Runs as their folders hold them: where a command takes a model from, or goes on."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytorch_lightning.utilities import rank_zero_info
+
+from heedful.callbacks.checkpoints.files import LAST, best_of, newest, progress, require_whole
+from heedful.callbacks.outputs.run_folder import is_finished
+from heedful.lightning_modules.pretrained.backbones import has_weights
+from heedful.records import HeedfulError
+from heedful.records.storage.files import remove_abandoned
+from heedful.records.storage.results import RUN
+from heedful.records.storage.run_files import CONFIG, require_config, require_exported, require_files
+from heedful.records.storage.yaml_files import read_yaml
+
+
+def config_of(run: Path, named: str) -> Path:
+    """The configuration in a run folder; ``named`` begins the message.
+
+    Raises:
+        HeedfulError: There is none, or it was changed.
+    """
+    if not (run / CONFIG).is_file():
+        raise HeedfulError("not-a-run", f"{named} is not a run or a checkpoint of one: it has no {CONFIG}.")
+    require_config(run)
+    return run / CONFIG
+
+
+class Source(NamedTuple):
+    """A checkpoint to evaluate, and the settings of the run that it is of.
+
+    Attributes:
+        checkpoint: The file.
+        model: The model, as config.yaml names it, with the weights and labels that the run exported.
+        data: The data, as config.yaml names them, without a seed.
+        natural_logic: The settings of that evaluation while the run trained, which is measured again.
+    """
+
+    checkpoint: Path
+    model: dict[str, Any]
+    data: dict[str, Any]
+    natural_logic: dict[str, Any]
+
+
+def source_of(given: str) -> Source:
+    """The checkpoint that ``checkpoint`` names, and what it needs; of a run, the best or else the last.
+
+    Raises:
+        HeedfulError: It does not exist, is damaged, or lies in no run folder.
+    """
+    named = f"§checkpoint {given}"
+    checkpoint = Path(given)
+    if checkpoint.is_dir():
+        run = config_of(checkpoint, named).parent
+        checkpoint = best_of(run, named, is_finished(run))
+    require_whole(checkpoint, named)
+    run = checkpoint.absolute().parent.parent
+    saved = _saved(config_of(run, named), run / "checkpoints" / "backbone")
+    require_files(run, [checkpoint.absolute().relative_to(run).as_posix()])
+    saved["data"]["init_args"].pop("seed", None)
+    measured = {name: value for name, value in (saved.get("natural_logic") or {}).items() if value is not None}
+    return Source(checkpoint, saved["model"], saved["data"], measured)
+
+
+def _saved(config: Path, backbone: Path) -> dict[str, Any]:
+    """The configuration of a run, with the model that it exported, which knows the names of its labels.
+
+    Raises:
+        HeedfulError: It is damaged.
+    """
+    try:
+        saved = read_yaml(str(config), str(config))
+        settings = saved["model"]["init_args"]
+        settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
+        data = saved["data"]["init_args"]
+        data["max_validation"] = None  # an evaluation takes all examples
+        if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
+            data["answers"] = str(backbone / "config.json")
+    except (HeedfulError, KeyError, TypeError):
+        raise HeedfulError("changed-run-file", f"{config} is not as train.py writes it.") from None
+    return saved
+
+
+def initial_model(given: str) -> dict[str, Any]:
+    """The model of the finished run that ``init_from`` names, as config.yaml names it, with its weights.
+
+    Raises:
+        HeedfulError: There is no such run, or it is not done.
+    """
+    run = Path(given)
+    if not run.is_dir():
+        raise HeedfulError("not-a-run", f"§init_from {given} is not a folder.")
+    config = config_of(run, f"§init_from {given}")
+    backbone = run / "checkpoints" / "backbone"
+    if (run / RUN).is_file():
+        require_exported(backbone)
+    if not (backbone.is_dir() and has_weights(str(backbone))):
+        raise HeedfulError(
+            "missing-run-file",
+            f"§init_from {given} has no weights in checkpoints/backbone.",
+            f"Finish that run with §resume {given}.",
+        )
+    return _saved(config, backbone)["model"]
+
+
+class Start(NamedTuple):
+    """Where a run begins, or goes on.
+
+    Attributes:
+        run: The run that goes on; None for a new one.
+        ckpt_path: The checkpoint that it goes on from; None for the beginning, or where the run is finished.
+        output: The folder of a new run, where one is named.
+    """
+
+    run: Path | None
+    ckpt_path: str | None
+    output: str | None
+
+
+def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> Start:
+    """Where a run begins, or goes on: from the newest whole checkpoint of ``resume``, and it is said from which.
+
+    ``ckpt_path="last"`` does the same for the run in ``output``, which need not have begun.
+
+    Raises:
+        HeedfulError: There is no such run, no checkpoint of it is whole, or two settings say the same.
+    """
+    if resume is not None and (ckpt_path or output):
+        flags = " and ".join(f"§{name}" for name, value in {"ckpt_path": ckpt_path, "output": output}.items() if value)
+        raise HeedfulError("clashing-settings", f"§resume says already what {flags} says.", f"Leave {flags} out.")
+    if resume is None and ckpt_path != "last":
+        return Start(None, ckpt_path, output)
+    if resume is None and output is None:
+        wrong = "§ckpt_path last goes on with the run in §output, and that is missing."
+        raise HeedfulError("missing-setting", wrong, "Add §output RUN.")
+    if resume is None and not (Path(str(output)) / CONFIG).is_file():
+        return Start(None, None, output)
+    return _going_on(Path(resume or str(output)), f"§resume {resume}" if resume else f"§output {output}")
+
+
+def _going_on(given: Path, named: str) -> Start:
+    """The start of a run that goes on, given as its folder or as one of its checkpoints."""
+    if not given.exists():
+        raise HeedfulError("missing-file", f"{named} does not exist.")
+    run = given.absolute().parent.parent if given.is_file() else given
+    config_of(run, named)
+    if is_finished(run) and not given.is_file():
+        return Start(run, None, None)  # and its results are shown
+    checkpoint: Path | None = given
+    damaged = False
+    if given.is_file():
+        require_whole(given, named)
+    else:
+        checkpoint, damaged = newest(run / "checkpoints")
+    if checkpoint is None:
+        rank_zero_info(f"{run}: no checkpoint was saved yet, so the run starts from the beginning.")
+        return Start(run, None, None)
+    epoch, step = progress(checkpoint)
+    aside = f", since {LAST} is damaged" if damaged else ""
+    rank_zero_info(f"{run}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}){aside}.")
+    return Start(run, str(checkpoint), None)
+
+
+def tidy(run: Path) -> None:
+    """Before a folder is used again: remove what a killed process was writing, and set a damaged ``last.ckpt`` aside.
+
+    Otherwise the damaged file would become ``previous.ckpt`` when the next one is written.
+    """
+    for folder in (run, run / "rows", run / "figures", run / "checkpoints"):
+        remove_abandoned(folder)
+    for path in (run / "checkpoints").glob(".backbone.*"):  # whose owner has the lock of the run
+        if re.fullmatch(r"\.backbone\.\w{8}", path.name):
+            shutil.rmtree(path)
+    if newest(run / "checkpoints")[1]:
+        (run / "checkpoints" / LAST).replace(run / "checkpoints" / "damaged.ckpt")
+
+
+def max_epochs_of(run: Path, named: str) -> int:
+    """The epochs that a run was to have; -1 where it has no end."""
+    settings: Mapping[str, Any] = read_yaml(str(run / CONFIG), named)
+    return (settings.get("trainer") or {}).get("max_epochs") or -1

@@ -1,0 +1,74 @@
+"""The settings of a run, with their defaults: the commands and the functions of Python take them from here."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass
+class TrainerDefaults:
+    """Settings of Lightning's Trainer whose defaults are others here than there.
+
+    Args:
+        max_epochs: Stop after so many epochs.
+        gradient_clip_val: Largest norm of the gradients.
+        use_distributed_sampler: Whether Lightning shares out the examples; here the data do so themselves.
+        num_sanity_val_steps: Batches that are evaluated before training, to see whether that works.
+        log_every_n_steps: Log the loss after so many steps.
+        enable_model_summary: Whether to print the layers of the network.
+    """
+
+    max_epochs: int = 2
+    gradient_clip_val: float = 1.0
+    use_distributed_sampler: bool = False
+    num_sanity_val_steps: int = 0
+    log_every_n_steps: int = 10
+    enable_model_summary: bool = False
+
+
+@dataclass
+class RunSettings:
+    """Settings that training and evaluation share.
+
+    Args:
+        seed: From 0 to 4294967295; all that is random follows from it. True draws one.
+        evaluations: Only these; a list, or names with commas between them.
+        output: Folder of the results, instead of the one in runs/.
+    """
+
+    seed: int | bool = 0
+    evaluations: list[str] | str | None = None
+    output: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.evaluations, str):
+            self.evaluations = re.split(r"[\s,]+", self.evaluations.strip())
+
+
+@dataclass
+class TrainingSettings(RunSettings):
+    """Settings of training alone.
+
+    Args:
+        init_from: Finished run to take the model from, to train it on other data.
+        allow_changed_data: Go on though the examples are not the same.
+        resume: Run that was stopped: go on with it, as configured.
+        ckpt_path: Continue the run of this checkpoint; last: the one in the folder of the results.
+    """
+
+    init_from: str | None = None
+    allow_changed_data: bool = False
+    resume: str | None = None
+    ckpt_path: str | None = None
+
+
+@dataclass
+class EvaluationSettings(RunSettings):
+    """Settings of evaluation alone.
+
+    Args:
+        checkpoint: What to evaluate: a run, or one of its checkpoints.
+        dry_run: Say how many requests a server would get, and send none.
+    """
+
+    checkpoint: str | None = None
+    dry_run: bool = False

@@ -1,0 +1,45 @@
+"""Which process of a command starts here, and the seed that all of them share."""
+
+import os
+import secrets
+
+from pytorch_lightning import seed_everything
+from pytorch_lightning.utilities import rank_zero_only
+
+from heedful.records import HeedfulError
+
+
+def is_first() -> bool:
+    """Whether this is the process that makes folders, before Lightning has connected the processes."""
+    return rank_zero_only.rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
+
+
+def settled_seed(seed: int | bool) -> int:
+    """A seed that is fit for all libraries; True draws one.
+
+    Processes that Lightning starts find the seed that was drawn in their environment.
+
+    Raises:
+        HeedfulError: It is out of range; or True, and something else started this process beside others, which would
+            each draw a seed of their own.
+    """
+    if seed is True:
+        return _drawn()
+    if not 0 <= int(seed) < 2**32:
+        raise HeedfulError("bad-setting", f"§seed {seed} is not from 0 to {2**32 - 1}.")
+    return int(seed)
+
+
+def _drawn() -> int:
+    if "LOCAL_RANK" not in os.environ and int(os.environ.get("SLURM_NTASKS", 1)) == 1:
+        return secrets.randbelow(2**32)
+    if "PL_GLOBAL_SEED" not in os.environ:
+        raise HeedfulError(
+            "bad-setting", "§seed true would have each process draw a seed of its own.", "Name a seed, as §seed 1."
+        )
+    return int(os.environ["PL_GLOBAL_SEED"])
+
+
+def seed_all(seed: int) -> None:
+    """Seed the generators of Python, numpy and torch, and those of the workers that read data."""
+    seed_everything(seed, workers=True, verbose=False)

@@ -1,0 +1,199 @@
+"""Lightning's Trainer with Heedful's callbacks: the only place that makes one."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from pytorch_lightning import Callback, Trainer
+from pytorch_lightning.accelerators import AcceleratorRegistry
+from pytorch_lightning.callbacks import (
+    BatchSizeFinder,
+    LearningRateFinder,
+    ProgressBar,
+    StochasticWeightAveraging,
+    WeightAveraging,
+)
+from pytorch_lightning.plugins import CheckpointIO
+from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from heedful.assembly.library_errors import first_sentence, refusal_behind
+from heedful.assembly.record import trainer_defaults
+from heedful.callbacks import Engine, Evaluation
+from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
+from heedful.callbacks.outputs.progress import Progress
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.lightning_internals import start_method
+from heedful.records import HeedfulError
+
+UNFIT = {  # callbacks of Lightning by which a run is not what its folder says, and what to do instead
+    WeightAveraging: ("would have other weights measured than best.ckpt holds", "Leave it out."),
+    StochasticWeightAveraging: ("makes weights behind the last measurement, which nothing measures", "Leave it out."),
+    LearningRateFinder: ("finds a rate that config.yaml would not say", "Name one with §model.learning_rate."),
+    BatchSizeFinder: ("finds a size that config.yaml would not say", "Name one with §data.batch_size."),
+}
+GPUS = {"gpu": ("cuda", "mps")}  # accelerators behind a name of Lightning
+Settings = Mapping[str, Any]
+
+
+def several(value: Any) -> list[Any]:
+    """A setting that is one, a list of several, or None for none."""
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def require_fit(settings: Settings, evaluating: bool) -> None:
+    """Refuse settings of the Trainer by which a run is not what its folder says.
+
+    Args:
+        settings: All of them.
+        evaluating: Whether nothing is trained.
+
+    Raises:
+        HeedfulError: There is one.
+    """
+    for callback in several(settings["callbacks"]):
+        for kind, (reason, do) in UNFIT.items():
+            if isinstance(callback, kind):
+                raise HeedfulError("unfit-trainer", f"§trainer.callbacks {type(callback).__name__} {reason}.", do)
+    if not evaluating:
+        _require_training(settings)
+    _require_accelerator(settings["accelerator"])
+    if (batches := settings["accumulate_grad_batches"]) < 1:
+        raise HeedfulError("bad-setting", f"§trainer.accumulate_grad_batches {batches} is less than 1.")
+    if not (norm := settings["gradient_clip_val"] or 0) >= 0:  # gradients would be turned around
+        raise HeedfulError("bad-setting", f"§trainer.gradient_clip_val {norm} is not 0 or more.")
+    strategy = settings["strategy"]
+    if re.search("spawn|fork|notebook", start_method(strategy)):
+        raise HeedfulError(
+            "unfit-trainer",
+            "§trainer.strategy copies this process, and each has to run the command from its beginning.",
+            "Take §trainer.strategy ddp.",
+        )
+    if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
+        raise HeedfulError(
+            "unfit-trainer",
+            "§trainer.strategy splits the model, which cannot be evaluated so while it trains.",
+            "Take §trainer.strategy ddp.",
+        )
+
+
+def _require_training(settings: Settings) -> None:
+    """Refuse to train nothing, or without what a run needs."""
+    for setting, value in {"barebones": True, "enable_checkpointing": False}.items():
+        if settings[setting] is value:
+            wrong = f"§trainer.{setting} {value} leaves out what a run needs: checkpoints, logs, evaluations."
+            raise HeedfulError("unfit-trainer", wrong, "Leave it out.")
+    for setting in ("max_epochs", "max_steps", "limit_train_batches"):
+        if settings[setting] == 0:
+            do = "Measure a model as it is with evaluate.py."
+            raise HeedfulError("bad-setting", f"§trainer.{setting} 0 trains nothing.", do)
+
+
+def _require_accelerator(name: Any) -> None:
+    """Refuse an accelerator that torch does not find here."""
+    named = [kind for kind in GPUS.get(str(name), (str(name),)) if kind in AcceleratorRegistry]
+    if named and not any(AcceleratorRegistry[kind]["accelerator"].is_available() for kind in named):
+        raise HeedfulError(
+            "unfit-trainer",
+            f"§trainer.accelerator {name}: torch finds none here.",
+            "Take §trainer.accelerator cpu, or a torch that is built for it.",
+        )
+
+
+def precision_of(settings: Settings, evaluating: bool) -> str:
+    """The precision that the user chose; else bf16 to train on a GPU that has it, and fp32."""
+    on_gpu = settings["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
+    half = on_gpu and not evaluating and torch.cuda.is_bf16_supported()
+    return str(settings["precision"] or ("bf16-mixed" if half else "32-true"))
+
+
+def make_trainer(
+    callbacks: Iterable[Callback], settings: Settings, evaluating: bool, own: Sequence[Callback] = ()
+) -> Trainer:
+    """A Trainer with these callbacks, those that the settings name, and a progress bar unless it is switched off.
+
+    Args:
+        callbacks: Heedful's, in the order in which they have their turn.
+        settings: Those of the Trainer; Heedful's defaults for all others.
+        evaluating: Whether nothing is trained.
+        own: Callbacks that stand behind those that the settings name.
+
+    Raises:
+        HeedfulError: Lightning refuses a setting.
+    """
+    settings = {**trainer_defaults(), **settings}
+    named = several(settings["callbacks"])
+    bar = [] if settings["enable_progress_bar"] is False or any(isinstance(c, ProgressBar) for c in named) else None
+    plugins = several(settings["plugins"])
+    if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
+        plugins.append(AtomicCheckpointIO())
+    whole = {
+        **settings,
+        "callbacks": [*callbacks, *([Progress()] if bar is None else bar), *named, *own],
+        "plugins": plugins,
+        "precision": precision_of(settings, evaluating),
+    }
+    try:
+        return Trainer(**whole)
+    except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
+        refused = refusal_behind(error)
+        raise refused or HeedfulError("unfit-trainer", f"§trainer: {first_sentence(error)}") from error
+
+
+def measured(
+    model: Classifier,
+    data: PairedData,
+    evaluations: Sequence[Evaluation],
+    exhaustive: bool = True,
+    only: Sequence[str] | None = None,
+    outputs: Sequence[Callback] = (),
+    **settings: Any,
+) -> Engine:
+    """Evaluate a model as it is, without the checks of a command and without a folder.
+
+    Args:
+        model: The model.
+        data: The data.
+        evaluations: What to measure.
+        exhaustive: Whether to measure on all examples, as evaluate.py does, or as in training.
+        only: Names of the evaluations that run; None for all of them.
+        outputs: Callbacks behind the engine, such as a run folder.
+        **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
+
+    Returns:
+        The engine, which has the results and the rows.
+    """
+    engine = Engine(exhaustive, only)
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    trainer = make_trainer([*evaluations, engine, *outputs], quiet | settings, evaluating=True)
+    trainer.validate(model, data, verbose=False)
+    return engine
+
+
+def fitted(
+    model: Classifier,
+    data: PairedData,
+    evaluations: Sequence[Evaluation],
+    outputs: Sequence[Callback] = (),
+    **settings: Any,
+) -> Engine:
+    """Train a model, without the checks of a command, without a folder and without checkpoints.
+
+    Args:
+        model: The model.
+        data: The data.
+        evaluations: What to measure in each epoch.
+        outputs: Callbacks behind the engine.
+        **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
+
+    Returns:
+        The engine, which has the results of the last epoch.
+    """
+    engine = Engine(exhaustive=False)
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    trainer = make_trainer([*evaluations, engine, *outputs], quiet | settings, evaluating=False)
+    trainer.fit(model, data)
+    return engine
+

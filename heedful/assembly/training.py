@@ -1,0 +1,193 @@
+"""Training: from the settings of a run to its folder."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from heedful.assembly.folders import run_folder
+from heedful.assembly.job import Job
+from heedful.assembly.library_errors import refusing
+from heedful.assembly.named_folder import claim_named, require_inside
+from heedful.assembly.parts import Parts, allow, as_path, given
+from heedful.assembly.record import SEED, Record, require_as_finished, require_same_settings, saved_record, write_record
+from heedful.assembly.results import Run
+from heedful.assembly.saved_runs import Start, initial_model, start_of
+from heedful.assembly.settings import TrainingSettings
+from heedful.assembly.starts import is_first, seed_all, settled_seed
+from heedful.assembly.trainers import make_trainer
+from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, RunFolder, WordSheet
+from heedful.callbacks.checkpoints.files import remove_states
+from heedful.callbacks.outputs.board import BoardLogger
+from heedful.callbacks.outputs.run_folder import export, is_finished
+from heedful.lightning_modules import Classifier
+from heedful.records import HeedfulError
+from heedful.records.storage.claim import release
+from heedful.records.storage.run_files import CONFIG
+
+
+def train(
+    model: str | PathLike[str] | Classifier | None = None,
+    data: Any = None,
+    *,
+    augment: str | None = None,
+    partial: str | None = None,
+    slices: Sequence[str] | str | None = None,
+    evaluations: Sequence[str | Evaluation] | None = TrainingSettings.evaluations,
+    checkpoint: Mapping[str, Any] | BestCheckpoint | None = None,
+    trainer: Mapping[str, Any] | None = None,
+    seed: int | bool = TrainingSettings.seed,
+    output: str | PathLike[str] | None = TrainingSettings.output,
+    init_from: str | PathLike[str] | None = TrainingSettings.init_from,
+    resume: str | PathLike[str] | None = TrainingSettings.resume,
+    ckpt_path: str | PathLike[str] | None = TrainingSettings.ckpt_path,
+    allow_changed_data: bool = TrainingSettings.allow_changed_data,
+    allow_package: str | Sequence[str] | None = None,
+    **settings: Mapping[str, Any] | Evaluation,
+) -> Run:
+    """Train a classifier over paired inputs, and measure in every epoch whether it heeds every part of them.
+
+    The same as train.py, with the same settings and the same results.
+
+    Args:
+        model: A name in configs/model, a YAML file, a hub id, the folder of a model, or a model of Heedful; by default
+            MiniLM, whose weights come with Heedful. :func:`load_model` takes settings as well.
+        data: A name in configs/data, a YAML file, data of Heedful, or rows in memory; by default the embedded data.
+            :func:`load_data` takes settings as well.
+        augment: A name in configs/experiment, such as "counterfactual".
+        partial: Train and evaluate on this part alone.
+        slices: Columns by whose values accuracy and attentiveness are broken down.
+        evaluations: Only these, by name or as objects; by default, all that are measured while a model trains.
+        checkpoint: Settings of :class:`~heedful.callbacks.BestCheckpoint`, such as {"monitor": METRIC}.
+        trainer: Settings of Lightning's Trainer, such as {"max_epochs": 3, "devices": 2}.
+        seed: From 0 to 4294967295; all that is random follows from it. True draws one.
+        output: Folder of the run; by default a new one in runs/.
+        init_from: Finished run to take the model from, to train it on other data.
+        resume: Run that was stopped: go on with it, as configured; other arguments override.
+        ckpt_path: Continue the run of this checkpoint; "last": the one in ``output``.
+        allow_changed_data: Go on though the examples are not the same.
+        allow_package: Python packages that weights may come from.
+        **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
+
+    Returns:
+        The run: its folder, its numbers, its rows and its best checkpoint, on every process.
+
+    Raises:
+        HeedfulError: Something is wrong with the settings, the data, the model or the disk.
+
+    Example:
+        >>> import heedful, tempfile
+        >>> data = heedful.load_data("planted", n_train=64, n_validation=16)
+        >>> run = heedful.train(data=data, trainer={"max_epochs": 1}, output=f"{tempfile.mkdtemp()}/run")
+        ... # doctest: +SKIP
+        >>> run.numbers[("accuracy", "planted")]["n"]  # doctest: +SKIP
+        16
+    """
+    with refusing():
+        allow(allow_package)
+        start = start_of(as_path(resume), as_path(ckpt_path), as_path(output))
+        saved = {} if start.run is None else saved_record(start.run)
+        if init_from is not None:
+            saved = {**saved, "model": _initial(as_path(init_from), model, start)}
+        seed = settled_seed(saved.get(SEED, seed) if seed == TrainingSettings.seed else seed)
+        parts = Parts(model, data, augment, partial, slices, evaluations, settings, trainer or {}, seed, saved)
+        paired = parts.paired_data()
+        of_run = TrainingSettings(
+            seed=seed,
+            evaluations=parts.only,
+            output=start.output,
+            init_from=None if init_from is None else as_path(init_from),
+            allow_changed_data=allow_changed_data,
+            resume=None if start.run is None else str(start.run),
+            ckpt_path=start.ckpt_path,
+        )
+        job = Job(
+            parts.classifier(paired),
+            paired,
+            of_run,
+            parts.all_evaluations(evaluating=False),
+            parts.trainer_settings(),
+            checkpoint=given(checkpoint, BestCheckpoint, "checkpoint", saved.get("checkpoint")),
+            given=parts.given(checkpoint=checkpoint),
+        )
+    return trained(job)
+
+
+def _initial(run: str, model: Any, start: Start) -> Record:
+    """The model of a finished run, which nothing else may name."""
+    clash = {"model": model, "resume": start.run, "ckpt_path": start.ckpt_path}
+    if others := [name for name, value in clash.items() if value is not None]:
+        raise HeedfulError(
+            "clashing-settings",
+            f"§init_from and §{others[0]} both say where the model comes from.",
+            f"Leave §{others[0]} out.",
+        )
+    return initial_model(run)
+
+
+def trained(job: Job) -> Run:
+    """Train a model, measure its best checkpoint, and write both into the folder of the run.
+
+    Args:
+        job: The run.
+
+    Returns:
+        The results, on every process.
+
+    Raises:
+        HeedfulError: Something is wrong with the settings, the data, the model or the disk.
+    """
+    try:
+        with refusing():
+            return _finished(job) or _trained(job)
+    finally:
+        release()
+
+
+def _finished(job: Job) -> Run | None:
+    """The run that is to go on, if it is finished: its results as they are."""
+    resume = job.training.resume
+    if resume is None or not is_finished(Path(resume)):
+        return None
+    require_as_finished(job.record, Path(resume))
+    if is_first():
+        remove_states(Path(resume) / "checkpoints")  # which a process that was killed may have left
+    return Run.finished(Path(resume))
+
+
+def _trained(job: Job) -> Run:
+    if job.checkpoint:
+        began = Path(job.training.resume or Path(job.checkpoint).absolute().parent.parent)
+        if (began / CONFIG).is_file():
+            require_same_settings(job.record, began)
+    require_inside(job)
+    claim_named(job)  # before anything is read
+    seed_all(job.settings.seed)
+    job.prepare()
+    job.require_weights()
+    folder = run_folder(job, job.data.regime) if is_first() else None
+    run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
+    board = Board(job.hyperparameters)
+    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), board]
+    settings = dict(job.trainer)
+    if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
+        settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
+    if folder is not None and settings["default_root_dir"] is None:  # for what profilers and loggers write
+        settings["default_root_dir"] = str(folder)
+    trainer = make_trainer(callbacks, settings, evaluating=False, own=[*job.evaluations, job.best])
+    trainer.fit(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True)
+    if trainer.fast_dev_run:
+        return Run(run.folder, {})
+    best = job.best.best_model_path or job.best.last_model_path
+    if not best:
+        do = "See §trainer.max_epochs and §trainer.limit_train_batches."
+        raise HeedfulError("nothing-left", "No checkpoint was saved.", do)
+    trainer.validate(job.model, job.data, ckpt_path=best, weights_only=True, verbose=False)
+    if not job.engine.results:
+        raise HeedfulError("nothing-left", "Nothing was evaluated.", "See §trainer.limit_val_batches.")
+    board.final(trainer)
+    job.engine.require_measured(job.model, "what checkpoints/backbone would hold")
+    if trainer.is_global_zero:
+        export(job.model, run.folder, weights=True)
+        run.finish()
+    return Run(run.folder, job.engine.results, checkpoint=Path(best))
