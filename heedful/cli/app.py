@@ -22,6 +22,7 @@ from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from heedful.assembly.names import config_path, model_folder
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting, WordSheet
 from heedful.callbacks.checkpoints.files import (
     AtomicCheckpointIO,
@@ -39,13 +40,12 @@ from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.held_out import require_held_out
 from heedful.cli.idle_settings import require_effect, require_one_seed
 from heedful.cli.messages import Parser, as_flag, first_sentence, root, user_mistake
-from heedful.cli.model_forms import model_folder
 from heedful.cli.named_folder import claim_named, require_inside
 from heedful.cli.prompting import prompts_of, show_requests
 from heedful.cli.refused_settings import parsed
 from heedful.cli.remedies import require_head
 from heedful.cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
-from heedful.cli.short_forms import config_path, description
+from heedful.cli.short_forms import description
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
