@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from heedful import rooms, torchvision_fix  # noqa: F401
 
 if TYPE_CHECKING:
+    from heedful.assembly.names import load_data, load_model
     from heedful.metrics import METRICS
     from heedful.records import Context, Example, HeedfulError, Task
     from heedful.records.rows import read_rows
 
-__all__ = ["METRICS", "Context", "Example", "HeedfulError", "Task", "read_rows"]
+__all__ = ["METRICS", "Context", "Example", "HeedfulError", "Task", "load_data", "load_model", "read_rows"]
 
 HOMES = {  # public name to the module that has it
     "METRICS": "heedful.metrics",
@@ -21,6 +22,8 @@ HOMES = {  # public name to the module that has it
     "Example": "heedful.records",
     "HeedfulError": "heedful.records",
     "Task": "heedful.records",
+    "load_data": "heedful.assembly.names",
+    "load_model": "heedful.assembly.names",
     "read_rows": "heedful.records.rows",
 }
 

@@ -23,7 +23,8 @@ ALLOWED = {  # room: which it may import beside itself
     "lightning_modules": NUMBERS,
     "reports": NUMBERS | {"metrics", "datamodules", "lightning_modules"},
     "callbacks": NUMBERS | {"metrics", "datamodules", "lightning_modules", "reports"},
-    "cli": NUMBERS | {"metrics", "datamodules", "lightning_modules", "reports", "callbacks"},
+    "assembly": NUMBERS | {"metrics", "datamodules", "lightning_modules", "reports", "callbacks"},
+    "cli": NUMBERS | {"metrics", "datamodules", "lightning_modules", "reports", "callbacks", "assembly"},
 }
 LINKED = ("callbacks", "configs", "datamodules", "lightning_modules")  # folders of the top level
 HOMES = {room: (PACKAGE / room).resolve() for room in ALLOWED}
@@ -141,7 +142,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_low_rooms_know_no_flags():
     """A message names a setting as ``§data.hold_out``: see ``HeedfulError``."""
-    low = ("records", "interventions", "metrics", "datamodules", "lightning_modules", "callbacks")
+    low = ("records", "interventions", "metrics", "datamodules", "lightning_modules", "callbacks", "assembly")
     flag = re.compile(r"(?<!python train\.py )--[a-z]")  # a whole command may be shown
     found = {(path, *text) for path in FILES if package(module_of(path)) in low for text in texts(path)}
     assert not {f"{path.relative_to(ROOT)}:{line}: {text}" for path, line, text in found if flag.search(text)}
@@ -177,6 +178,13 @@ def test_the_private_parts_of_libraries_are_in_one_file():
 def test_the_ground_floors_know_no_lightning_and_no_torch(name):
     used = {package(f.module) for path in FILES if package(module_of(path)) == name for f in imports(path)}
     assert not used & {"pytorch_lightning", "lightning", "torch", "transformers"}
+
+
+def test_the_parser_of_the_command_line_is_in_its_room_alone():
+    """So that Python needs none: what stands below makes a run of arguments."""
+    parsers = ("jsonargparse", "pytorch_lightning.cli")
+    above = {path for path in FILES if any(found.module.startswith(parsers) for found in imports(path))}
+    assert {package(module_of(path)) for path in above} == {"cli"}
 
 
 def test_libraries_that_few_runs_need_are_imported_by_the_functions_that_need_them():

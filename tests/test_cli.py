@@ -10,6 +10,7 @@ import yaml
 from pytorch_lightning import Trainer, seed_everything
 from pytorch_lightning.utilities import rank_zero_info
 
+from heedful.assembly.names import FOLDER_OF, names
 from heedful.cli import messages as mistakes
 from heedful.cli.app import HeedfulCLI
 from heedful.cli.evaluation import output_folder
@@ -17,7 +18,7 @@ from heedful.cli.folders import run_folder
 from heedful.cli.messages import guarded, shown
 from heedful.cli.model_forms import with_run
 from heedful.cli.runs import continued
-from heedful.cli.short_forms import FOLDER_OF, description, expand, names
+from heedful.cli.short_forms import description, expand
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.records import HeedfulError

@@ -12,9 +12,9 @@ import torch
 
 import evaluate
 import train
+from heedful.assembly.names import model_folder
 from heedful.cli.app import HeedfulCLI
 from heedful.cli.folders import is_free
-from heedful.cli.model_forms import model_folder
 from heedful.datamodules import Planted
 from heedful.records import read_json, write_json
 from heedful.records.storage.claim import LOCK, claim, release

@@ -13,8 +13,8 @@ import pytest
 import torch
 from pytorch_lightning import Trainer
 
+from heedful.assembly.making import KINDS
 from heedful.cli import messages as mistakes
-from heedful.cli.allowed_classes import KINDS
 from heedful.cli.app import HeedfulCLI
 from heedful.cli.runs import with_packages
 from heedful.cli.short_forms import expand

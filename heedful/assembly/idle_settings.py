@@ -132,9 +132,7 @@ IDLE = (
         "the model reads the template of the data; in evaluate.py, §prompt.wordings names another wording",
     ),
     Idle(r"model\.longest_answer", lambda job: job.data.task.kind is not SPAN, "answers are labels here"),
-    Idle(
-        r"model\.(score|calibrated)", lambda job: job.data.task.kind is SPAN, "answers are texts here, not labels"
-    ),
+    Idle(r"model\.(score|calibrated)", lambda job: job.data.task.kind is SPAN, "answers are texts here, not labels"),
     Idle(
         r"model\.decoding",
         lambda job: job.data.task.kind is SPAN and not job.model.writes,

@@ -253,5 +253,3 @@ def _read(name: str, path: str | None) -> PairedData:
     data = load_data(name, **({} if path is None else {"path": path}))
     data.setup("validate")
     return data
-
-

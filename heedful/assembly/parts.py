@@ -3,13 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pytorch_lightning import Trainer
 
 from heedful.assembly.making import checked, made, made_of
-from heedful.assembly.names import DEFAULTS, augmented, fitting, load_data, load_model
+from heedful.assembly.names import DEFAULTS, augmented, fitting, load_data, section_of
 from heedful.assembly.record import Record, shown_evaluations
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData
@@ -69,7 +68,7 @@ class Parts(NamedTuple):
             return self.data
         if self.data is None and "data" in self.saved:
             return made(self.saved["data"], (PairedData,), ("data",))
-        return load_data(DEFAULTS["data"] if self.data is None else _text(self.data))
+        return load_data(DEFAULTS["data"] if self.data is None else self.data)
 
     def classifier(self, data: PairedData) -> Classifier:
         """The model; one that is named may be of another family that stands in for it on such data.
@@ -81,7 +80,8 @@ class Parts(NamedTuple):
             return self.model
         if self.model is None and "model" in self.saved:
             return made(self.saved["model"], (Classifier,), ("model",))
-        return fitting(load_model(DEFAULTS["model"] if self.model is None else _text(self.model)), data)
+        named = section_of("model", DEFAULTS["model"] if self.model is None else self.model)
+        return made(fitting(named, data), (Classifier,), ("model",))
 
     def all_evaluations(self, evaluating: bool) -> list[Evaluation]:
         """The evaluations that have settings, in their order.
@@ -124,9 +124,7 @@ class Parts(NamedTuple):
         """
         names = {name for name in ("data", "model", "augment", "partial", "slices") if getattr(self, name) is not None}
         mappings = {"trainer": self.trainer, **self.settings, **groups}
-        return names | {
-            f"{group}.{name}" for group, of in mappings.items() if isinstance(of, Mapping) for name in of
-        }
+        return names | {f"{group}.{name}" for group, of in mappings.items() if isinstance(of, Mapping) for name in of}
 
 
 def given(value: Any, kind: type[Kind], name: str, saved: Mapping[str, Any] | None = None) -> Kind:
@@ -171,7 +169,3 @@ def allow(packages: str | Sequence[str] | None) -> None:
 def as_path(value: str | PathLike[str] | None) -> str | None:
     """A path as settings hold it."""
     return None if value is None else fspath(value)
-
-
-def _text(source: Any) -> Any:
-    return str(source) if isinstance(source, Path) else source

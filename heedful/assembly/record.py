@@ -174,4 +174,3 @@ def require_as_finished(record: Record, run: Path) -> None:
             f"{setting_of(name)} {brief(now)}: {run} is finished, with {brief(began)}.",
             f"Begin a new run from its weights with §init_from {run}.",
         )
-

@@ -196,4 +196,3 @@ def fitted(
     trainer = make_trainer([*evaluations, engine, *outputs], quiet | settings, evaluating=False)
     trainer.fit(model, data)
     return engine
-

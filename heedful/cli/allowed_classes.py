@@ -14,19 +14,9 @@ from typing import Any
 
 import torch
 from jsonargparse import Namespace, set_parsing_settings
-from pytorch_lightning import Callback
-from pytorch_lightning.accelerators import Accelerator
-from pytorch_lightning.loggers import Logger
-from pytorch_lightning.plugins import CheckpointIO, ClusterEnvironment, LayerSync, Precision
-from pytorch_lightning.profilers import Profiler
-from pytorch_lightning.strategies import Strategy
 
-from heedful.datamodules import PairedData
-from heedful.lightning_modules import Classifier
+from heedful.assembly.making import KINDS
 from heedful.records import HeedfulError
-
-PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
-KINDS = (PairedData, Classifier, Callback, Logger, Profiler, Strategy, Accelerator, *PLUGINS)
 
 set_parsing_settings(
     import_path_denylist=[],  # beside those that jsonargparse denies, none; and these are refused

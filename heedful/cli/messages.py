@@ -30,7 +30,6 @@ LONGEST = 100  # characters of a sentence of the parser
 UNASKED = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info", "seed_everything"}
 
 
-
 def as_flag(setting: re.Match[str]) -> str:
     """A setting that a message names, as the user gives it: those of a model behind a server with --endpoint."""
     of_server = any(argument.partition("=")[0].partition(".")[0] == "--endpoint" for argument in sys.argv)

@@ -1,68 +1,11 @@
 """A model that the command line names: by its hub id or its folder, or by a run (--checkpoint, --init_from)."""
 
 import json
-import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-from transformers import PretrainedConfig
 
 from heedful.assembly.saved_runs import initial_model, source_of
 from heedful.cli.runs import classes_in_configs, settings_in_configs, take
-from heedful.lightning_modules.families import family_of, import_path
-from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
 from heedful.records import HeedfulError
-from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.named_configs import backbones
-from heedful.reports.runs import short_name
-
-
-def backbone_form(name: str) -> list[str] | None:
-    """The arguments that ``--model NAME`` stands for, where it is a hub id or the folder of a model; None of others.
-
-    Args:
-        name: What follows ``--model``; a named model with this backbone brings its settings.
-
-    Raises:
-        HeedfulError: It is a folder of something else, or a path where there is none.
-    """
-    path = Path(name)
-    if path.is_dir() and not (path / "config.json").is_file():
-        if (path / "config.yaml").is_file():
-            do = "Use --init_from of train.py, or --checkpoint of evaluate.py."
-            raise HeedfulError("missing-weights", f"--model {name} is a run.", do)
-        raise HeedfulError("missing-weights", f"--model {name} has no config.json.")
-    if not path.is_dir():
-        if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):
-            return None
-        if not is_hub_id(name):
-            raise HeedfulError(
-                "missing-file", f"--model {name} is not a folder that exists, and cannot be a model of the hub."
-            )
-    for known, (backbone, _) in backbones().items():
-        if backbone == name:
-            return ["--model", known]
-    return ["--model", import_path(family_of(_config(name))), "--model.backbone", name]
-
-
-def model_folder(backbone: str, class_path: str) -> str:
-    """What the folder of a model's results is called: its short name, that of the run that it is from, or its id."""
-    if name := short_name(backbone, class_path):
-        return name
-    run = Path(backbone).resolve()
-    if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
-        of_run = run.parents[1].name
-        return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
-    return (folder_name(backbone) or class_path.rpartition(".")[2]).lower()
-
-
-def _config(name: str) -> dict[str, Any]:
-    try:
-        with quiet():
-            return PretrainedConfig.get_config_dict(name)[0]
-    except Exception:  # which is said when the model is loaded
-        return {}
 
 
 def with_run(argv: Sequence[str]) -> list[str]:

@@ -4,35 +4,25 @@ jsonargparse says so in the words of Python's types. Here its arguments are give
 with the first that it refuses is read from the type hints of its settings.
 """
 
-import dataclasses
 import os
-import sys
-import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any
 
 import yaml
 from jsonargparse import Namespace
 
 from heedful.assembly.library_errors import first_sentence
-from heedful.cli.allowed_classes import KINDS
+from heedful.assembly.making import KINDS
 from heedful.cli.messages import Parser, Refusal, root
 from heedful.records import HeedfulError
-from heedful.records.errors import SETTING, nearest
-from heedful.records.storage.schema import ROOMS, present
-from heedful.records.storage.yaml_files import parse_yaml
+from heedful.records.errors import SETTING
+from heedful.records.settings.faults import Context, Fault, Grammar, Place, Settings, setting_named
+from heedful.records.storage.schema import ROOMS
+from heedful.records.storage.yaml_files import composed, found_at, parse_yaml
 
-OF_A_CLASS = ("class_path", "init_args", "dict_kwargs")
-LISTS = (list, tuple, Sequence, Iterable)
-MAPPINGS = (dict, Mapping)
-WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 LONGEST = 60  # characters of a value that are shown
-IN_QUOTES = 'Put it in quotes, as "yes": YAML reads yes, no, on and off as true and false.'
-
-Place = tuple[Any, ...]  # the names of a setting, from the outermost one, with positions in lists
-Settings = dict[str, Any]  # name to type hint, or to the settings of a group
 
 
 def parsed(parser: Parser, args: Sequence[str]) -> Namespace:
@@ -66,7 +56,7 @@ def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
         if not argument.words[0].startswith("--"):
             yield HeedfulError("unknown-setting", f"{argument.words[0]!r} stands behind no flag.")
         context = Context(() if argument.file else argument.typed, config)
-        for fault in _faults(argument.content, settings, (), context) if argument.file or refused else ():
+        for fault in GRAMMAR.faults(argument.content, settings, (), context) if argument.file or refused else ():
             if argument.file or argument.text or fault.code == "unknown-setting":
                 yield argument.error(fault)
         if refused and not argument.text:
@@ -86,22 +76,6 @@ def _arguments(args: Sequence[str]) -> Iterator["Argument"]:
         flag = rest.pop(0)
         takes = flag.startswith("--") and "=" not in flag and rest and not rest[0].startswith("--")
         yield Argument([flag, rest.pop(0)] if takes else [flag])
-
-
-class Fault(NamedTuple):
-    """What is wrong at a place.
-
-    Attributes:
-        place: Where.
-        code: The code of the refusal.
-        wrong: What is wrong; a flag stands for ``{flag}``, and what was given for ``{given}``.
-        do: What to do.
-    """
-
-    place: Place
-    code: str
-    wrong: str
-    do: str = ""
 
 
 class Argument:
@@ -133,7 +107,7 @@ class Argument:
         self.content: Any = self.text
         try:
             self.content = parse_yaml(self.text, flag)
-            self.root = yaml.compose(self.text, Loader=yaml.SafeLoader)
+            self.root = composed(self.text)
         except HeedfulError:  # a text that is not YAML is a text
             pass
         for name in reversed(self.typed):
@@ -141,13 +115,7 @@ class Argument:
 
     def error(self, fault: Fault) -> HeedfulError:
         """A fault with its flag, the value there and, in a file, its line."""
-        line, node = 1, self.root
-        for name in fault.place[len(self.typed) :]:
-            if isinstance(node, yaml.MappingNode):
-                inner = [(key.start_mark.line + 1, value) for key, value in node.value if key.value == str(name)]
-            else:
-                inner = [(value.start_mark.line + 1, value) for value in node.value[name : name + 1]]
-            line, node = inner[0] if inner else (line, node)
+        line, node = found_at(self.root, fault.place[len(self.typed) :])
         text = self.text[node.start_mark.index : node.end_mark.index] if node else self.text
         wrong = fault.wrong.format(flag=_flag(fault.place), given=_short(text))
         error = HeedfulError(fault.code, wrong, fault.do)
@@ -162,28 +130,8 @@ def _short(text: str) -> str:
 
 def _flag(place: Place) -> str:
     """The flag that sets what stands at a place; with a section sign, as those of a model may be of an endpoint."""
-    flag = ".".join(str(name) for name in place if name != "init_args" and not isinstance(name, int))
-    return f"§{flag}" if SETTING.match(f"§{flag}") else f"--{flag}"
-
-
-class Context(NamedTuple):
-    """What is known beside a value.
-
-    Attributes:
-        typed: The names in its flag; none in a file.
-        before: What was set at its place before.
-    """
-
-    typed: Place
-    before: Any
-
-    def inside(self, *names: str) -> "Context":
-        """The context of a setting in it."""
-        before = self.before
-        for name in names:
-            before = before[-1] if isinstance(before, list) and before else before
-            before = before.get(name) if isinstance(before, Namespace | dict) else None
-        return self._replace(before=before)
+    named = setting_named(place)
+    return named if SETTING.match(named) else f"--{named[1:]}"
 
 
 @cache
@@ -194,169 +142,26 @@ def _parser_of(kind: type) -> Parser:
     return parser
 
 
-def _members(hint: Any) -> tuple[Any, ...]:
-    """The types that a setting may be of."""
-    is_union = get_origin(hint) in (Union, types.UnionType)
-    return tuple(inner for member in get_args(hint) for inner in _members(member)) if is_union else (hint,)
+class _Words(Grammar):
+    """Settings as words of a command line or in YAML, which jsonargparse reads."""
+
+    def settings(self, kind: type) -> Settings:
+        return _parser_of(kind).settings()
+
+    def lacking(self, kind: type, given: Any) -> list[str]:
+        return _parser_of(kind).lacking(given)
+
+    def takes(self, hint: Any, value: Any) -> bool:
+        parser = Parser(exit_on_error=False)
+        parser.add_argument("--setting", type=hint)
+        try:
+            parser.parse_object({"setting": value})
+        except Refusal:
+            return False
+        return True
 
 
-def _kinds(hint: Any) -> tuple[type, ...]:
-    """The classes that have settings of their own among them."""
-    known = [member for member in _members(hint) if isinstance(member, type)]
-    return tuple(kind for kind in known if dataclasses.is_dataclass(kind) or issubclass(kind, KINDS))
-
-
-def _of(hint: Any, origins: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What the first list or the first mapping holds that a setting may be; nothing if it may be none."""
-    found = [get_args(member) for member in _members(hint) if get_origin(member) in origins]
-    return found[0] if found else ()
-
-
-def _faults(given: Any, hint: Any, place: Place, context: Context) -> Iterator[Fault]:
-    """What is wrong with a value, and inside it."""
-    kinds = _kinds(hint)
-    if isinstance(hint, dict):
-        yield from _faults_of_group(given, hint, place, context)
-    elif isinstance(given, dict) and kinds:
-        yield from _faults_of_class(given, kinds, place, context)
-    elif isinstance(given, dict | list) and _of(hint, MAPPINGS if isinstance(given, dict) else LISTS):
-        yield from _faults_inside(given, hint, place, context)
-    elif isinstance(given, str) and kinds and not os.path.isfile(given) and str not in _members(hint):
-        if isinstance(found := _named(given, kinds), Fault):
-            yield found._replace(place=place)
-    elif not _takes(hint, given) or (given is None and place == context.typed):  # which a file may leave out
-        yield Fault(place, "bad-setting", f"{{flag}} {{given}} is not {_words(hint)}.", _remedy(given, hint))
-
-
-def _faults_inside(given: Any, hint: Any, place: Place, context: Context) -> Iterator[Fault]:
-    """What is wrong in a list or in a mapping."""
-    if isinstance(given, list):
-        for position, value in enumerate(given):
-            yield from _faults(value, _of(hint, LISTS)[0], (*place, position), context)
-        return
-    for name, value in given.items():
-        yield from _faults(value, _of(hint, MAPPINGS)[1], (*place, name), context.inside(name))
-
-
-def _faults_of_group(given: Any, settings: Settings, place: Place, context: Context) -> Iterator[Fault]:
-    """What is wrong with the settings of a group, or of a class."""
-    if not isinstance(given, dict):
-        subject = "{flag} {given}" if place else "The file"
-        yield Fault(place, "bad-setting", f"{subject} does not name settings.", "Write NAME: VALUE for each.")
-        return
-    for name, value in given.items():
-        if name in settings:
-            yield from _faults(value, settings[name], (*place, name), context.inside(name))
-        else:
-            near = nearest(str(name), settings)
-            meant = (*place, near) if near else () if place else _within(str(name), settings, context)
-            yield _unknown((*place, name), _flag(meant) if meant else None)
-
-
-def _unknown(place: Place, meant: str | None) -> Fault:
-    do = f"Do you mean {meant}?" if meant else ""
-    return Fault(place, "unknown-setting", "There is no setting {flag}.", do)
-
-
-def _within(name: str, settings: Settings, context: Context) -> Place:
-    """The setting of a group whose name, or its beginning, was given without the group."""
-    groups = {group: inner for group, inner in settings.items() if isinstance(inner, dict)}
-    for kind in ROOMS:
-        owner = _class(context.inside(kind, "class_path").before, KINDS)
-        groups |= {kind: _parser_of(owner).settings()} if owner else {}
-    of = {setting: group for group in sorted(groups, reverse=True) for setting in groups[group]}
-    near = nearest(name, [setting for setting in of if setting.startswith(name)])
-    return (of[near], near) if near else ()
-
-
-def _faults_of_class(given: Any, kinds: tuple[type, ...], place: Place, context: Context) -> Iterator[Fault]:
-    """What is wrong with a class and its settings."""
-    is_typed = len(place) < len(context.typed) and not given.keys() & {*OF_A_CLASS}
-    is_plain = dataclasses.is_dataclass(kinds[0])  # whose name is not given
-    owner = kinds[0]
-    if not is_plain:
-        path = given.get("class_path")
-        named = _named(context.inside("class_path").before if path is None else path, kinds)
-        if not isinstance(named, type):
-            yield named._replace(place=place if path is None else (*place, "class_path"))
-            return
-        owner = named
-    if not is_plain and not is_typed:
-        for name in given.keys() - {*OF_A_CLASS}:
-            yield _unknown((*place, name), nearest(str(name), OF_A_CLASS))
-        place = (*place, "init_args")
-        given = given.get("init_args") or {}
-    yield from _faults_of_group(given, _parser_of(owner).settings(), place, context.inside("init_args"))
-    if is_plain and not is_typed and (lacking := _parser_of(owner).lacking(given)):
-        yield Fault(place, "missing-setting", f"{{flag}} {{given}} lacks {', '.join(lacking)}.")
-
-
-def _class(path: str | None, kinds: tuple[type, ...]) -> Any:
-    """What an import path stands for, or the name alone of a class of these kinds; None where there is nothing."""
-    module, _, name = present(path or "").rpartition(".")
-    return getattr(sys.modules.get(module), name, None) if module else _subclasses(kinds).get(name)
-
-
-def _subclasses(kinds: Iterable[type]) -> dict[str, type]:
-    """The classes of these kinds, of all modules that are imported."""
-    inner = {kind.__name__: kind for kind in kinds}
-    return inner | {name: found for kind in kinds for name, found in _subclasses(kind.__subclasses__()).items()}
-
-
-def _named(path: Any, kinds: tuple[type, ...]) -> type | Fault:
-    """The class of these kinds that a name stands for, or what is wrong with it."""
-    kind = " or ".join(kind.__name__ for kind in kinds)
-    if path is None:
-        return Fault((), "missing-setting", f"{{flag}} does not say which {kind} it is.", "Name it with class_path.")
-    found = _class(str(path), kinds)
-    if found is None:
-        near = nearest(str(path).rpartition(".")[2], _subclasses(kinds))
-        do = f"Do you mean {near}?" if near else f"Name a {kind}."
-        return Fault((), "unknown-name", "{flag} {given} is not a class that can be imported.", do)
-    if not (isinstance(found, type) and issubclass(found, kinds)):
-        return Fault((), "foreign-class", "{flag} {given} is of another kind.", f"Name a class of {kind}.")
-    return found
-
-
-def _takes(hint: Any, value: Any) -> bool:
-    """Whether a value is of a type."""
-    parser = Parser(exit_on_error=False)
-    parser.add_argument("--setting", type=hint)
-    try:
-        parser.parse_object({"setting": value})
-    except Refusal:
-        return False
-    return True
-
-
-def _words(hint: Any) -> str:
-    """The types that a setting may be of, in words."""
-    members = _members(hint)
-    choices = [str(choice) for member in members if get_origin(member) is Literal for choice in get_args(member)]
-    words = ["a list"] if _of(hint, LISTS) else []
-    words += ["a mapping"] if _of(hint, MAPPINGS) or any(map(dataclasses.is_dataclass, members)) else []
-    words += [f"a {kind.__name__}" for kind in _kinds(hint) if not dataclasses.is_dataclass(kind)]
-    words += [word for kind, word in WORDS.items() if kind in members and not (kind is int and float in members)]
-    words += [f"one of {', '.join(dict.fromkeys(choices))}"] if choices else []
-    return " or ".join(words) or "what this setting takes"
-
-
-def _remedy(given: Any, hint: Any) -> str:
-    """How a value is written, where that is not plain."""
-    if isinstance(given, bool) and str in _members(hint):
-        return IN_QUOTES
-    form = _form(given, hint)
-    return f"Write it as in '{form}'." if form else ""
-
-
-def _form(given: Any, hint: Any) -> str:
-    """A value of a type that is written with brackets or braces; nothing of others."""
-    if inner := _of(hint, LISTS):
-        return f"[{_form(given, inner[0]) or (given if str in _members(inner[0]) else 'VALUE')}]"
-    if kinds := _kinds(hint):
-        is_plain = dataclasses.is_dataclass(kinds[0])
-        return f"{{{next(iter(_parser_of(kinds[0]).settings())) if is_plain else 'class_path'}: VALUE}}"
-    return "{NAME: VALUE}" if _of(hint, MAPPINGS) else ""
+GRAMMAR = _Words(KINDS)
 
 
 def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
@@ -371,7 +176,7 @@ def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
     elif isinstance(value, list):
         for inner in value:
             yield from _gaps(inner, hint, place)
-    elif isinstance(value, Namespace) and isinstance(owner := _named(value.get("class_path"), KINDS), type):
+    elif isinstance(value, Namespace) and isinstance(owner := GRAMMAR.named(value.get("class_path"), KINDS), type):
         settings = value.get("init_args") or Namespace()
         try:
             parser = _parser_of(owner)

@@ -3,29 +3,16 @@
 import json
 import re
 from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
 
-from heedful.cli.model_forms import backbone_form
+from heedful.assembly.names import DEFAULTS, FOLDER_OF, backbone_form, class_named, config_path, names
+from heedful.cli.messages import as_flag
 from heedful.cli.runs import classes_in_configs, split_configs
 from heedful.lightning_modules.families import stand_ins
 from heedful.records import HeedfulError
-from heedful.records.errors import nearest
-from heedful.records.storage.named_configs import named_configs
-from heedful.records.storage.schema import ROOMS, present, whole
-from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
-FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
 SETTINGS = ("partial", "slices")  # of the data
 ENDPOINT = "--endpoint"  # of --endpoint NAME, and --endpoint.max_requests N
 HELP = ("--data.help", "--model.help")
-DEFAULTS = {"data": "planted", "model": "minilm"}
-
-
-def names(kind: str) -> list[str]:
-    """The short names of a kind ("data", "model", "augment"): the files of its folder in configs/,
-    of the working folder and of the package."""
-    return list(named_configs(FOLDER_OF[kind]))
 
 
 def description(evaluating: bool) -> str:
@@ -46,53 +33,11 @@ def description(evaluating: bool) -> str:
     return f"{task} Short forms: {'; '.join(forms)}. {settings}"
 
 
-def config_path(kind: str, name: str) -> str:
-    """The file that a short name stands for; a path or a class stays as it is.
-
-    Raises:
-        HeedfulError: An unknown name; the message has the nearest that is known.
-    """
-    if file := named_configs(FOLDER_OF[kind]).get(name):
-        return str(file)
-    if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
-        if not name.startswith("{") and not Path(name).is_file():
-            raise HeedfulError("missing-file", f"--{kind} {name} does not exist.")
-        return name
-    if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
-        do = f"Name its kind, as in --data mnli --data.path {name}."
-        raise HeedfulError("unknown-name", f"--{kind} {name} is a file of data.", do)
-    if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
-        return present(name)
-    if kind != "augment" and name in import_module(ROOMS[kind]).__all__:
-        return whole(kind, name)
-    near = nearest(name.lower(), names(kind))
-    do = f"Do you mean {near}?" if near else "See --help for all names."
-    more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
-    raise HeedfulError("unknown-name", f"--{kind} {name} is not known.{more}", do)
-
-
 def _helped(flag: str, name: str, of_command: str | None) -> str:
     """--data.help or --model.help, of the class of a short name, of another class, or by default of the command's."""
     kind = flag.removeprefix("--").removesuffix(".help")
     named = class_named(config_path(kind, name), kind) if name else of_command
     return f"{flag}={named}" if named else flag
-
-
-def class_named(value: str, kind: str, in_section: bool = False) -> str | None:
-    """The import path of the class that a YAML file, JSON or a class path names; None if none is.
-
-    Args:
-        value: The file, the JSON or the class path.
-        kind: "data" or "model".
-        in_section: Whether the file has a section of that name, as those of --config.
-    """
-    config = value
-    if value.startswith("{") or Path(value).is_file():
-        config = parse_yaml(value, f"{value[:40]}...") if value.startswith("{") else read_yaml(value, value)
-        if in_section:
-            config = config.get(kind) if isinstance(config, dict) else None
-        config = config.get("class_path") if isinstance(config, dict) else config
-    return whole(kind, config) if isinstance(config, str) else None
 
 
 def of_endpoint(argv: Sequence[str]) -> list[str]:
@@ -121,10 +66,17 @@ def expand(argv: Sequence[str]) -> list[str]:
         >>> [a.rsplit("/", 1)[-1] for a in expand(["--data.path", "d", "--data", "mnli", "--partial", "hypothesis"])]
         ['--data', 'mnli.yaml', '--model', 'minilm.yaml', '--data.path', 'd', '--data.partial', 'hypothesis']
     """
+    try:
+        return _expanded(of_endpoint(argv))
+    except HeedfulError as error:
+        error.name_settings(as_flag)
+        raise
+
+
+def _expanded(argv: list[str]) -> list[str]:
     short: dict[str, str] = {}
     rest: list[str] = []
     helps: dict[str, str] = {}
-    argv = of_endpoint(argv)
     while argv:
         flag, has_value, value = argv.pop(0).partition("=")
         if flag.removeprefix("--") in (*FOLDER_OF, *SETTINGS) and flag.startswith("--"):
@@ -138,12 +90,10 @@ def expand(argv: Sequence[str]) -> list[str]:
     classes = classes_in_configs(rest)
     configs, rest = split_configs(rest)
     short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short
-    model = short.get("model", "{")
     backbone = []
-    own = model in names("model") or model.startswith("{")
-    if form := None if own else backbone_form(model):
-        short["model"] = form[1]
-        backbone = form[2:]
+    if "model" in short and (form := backbone_form(short["model"])):
+        short["model"] = form[0]
+        backbone = [word for name, value in form[1].items() for word in (f"--model.{name}", value)]
     first = [a for path in configs if classes[path] for a in ("--config", path)]
     first += [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
     named = {

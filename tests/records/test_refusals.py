@@ -14,7 +14,7 @@ from refusals import faults_of
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [
-    *(ROOT / "heedful" / room for room in ("cli", "interventions", "metrics", "records", "reports")),
+    *(ROOT / "heedful" / room for room in ("assembly", "cli", "interventions", "metrics", "records", "reports")),
     *(ROOT / room for room in ("benchmarks", "callbacks", "datamodules", "lightning_modules")),
 ]
 MODULES = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))

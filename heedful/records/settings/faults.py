@@ -58,6 +58,9 @@ class Context(NamedTuple):
         return self._replace(before=before)
 
 
+NOTHING = Context()
+
+
 def setting_named(place: Place) -> str:
     """A setting as a message names it; positions in lists are left out."""
     return "§" + ".".join(str(name) for name in place if name != "init_args" and not isinstance(name, int))
@@ -114,7 +117,7 @@ class Grammar(ABC):
         known = [member for member in members(hint) if isinstance(member, type)]
         return tuple(kind for kind in known if dataclasses.is_dataclass(kind) or issubclass(kind, self.all_kinds))
 
-    def faults(self, given: Any, hint: Any, place: Place = (), context: Context = Context()) -> Iterator[Fault]:
+    def faults(self, given: Any, hint: Any, place: Place = (), context: Context = NOTHING) -> Iterator[Fault]:
         """What is wrong with a value, and inside it.
 
         Args:
@@ -128,7 +131,7 @@ class Grammar(ABC):
             yield from self._faults_of_group(given, hint, place, context)
         elif isinstance(given, Mapping) and kinds:
             yield from self._faults_of_class(given, kinds, place, context)
-        elif isinstance(given, Mapping | list | tuple) and held(hint, MAPPINGS if isinstance(given, Mapping) else LISTS):
+        elif isinstance(given, Mapping | list | tuple) and held(hint, _like(given)):
             yield from self._faults_inside(given, hint, place, context)
         elif isinstance(given, str) and kinds and not os.path.isfile(given) and str not in members(hint):
             found = self.named(given, kinds)
@@ -142,7 +145,7 @@ class Grammar(ABC):
 
     def faults_of_settings(self, owner: type, given: Any, place: Place = ()) -> Iterator[Fault]:
         """What is wrong with the settings of a class, and which of them are missing."""
-        yield from self._faults_of_group(given, dict(self.settings(owner)), place, Context())
+        yield from self._faults_of_group(given, dict(self.settings(owner)), place, NOTHING)
         yield from self._gaps(owner, given, place)
 
     def _faults_inside(self, given: Any, hint: Any, place: Place, context: Context) -> Iterator[Fault]:
@@ -172,14 +175,12 @@ class Grammar(ABC):
         groups = {group: inner for group, inner in settings.items() if isinstance(inner, dict)}
         for kind in ROOMS:
             owner = self._class(context.inside(kind, "class_path").before, self.all_kinds)
-            groups |= {kind: self.settings(owner)} if owner else {}
+            groups |= {kind: dict(self.settings(owner))} if owner else {}
         of = {setting: group for group in sorted(groups, reverse=True) for setting in groups[group]}
         near = nearest(name, [setting for setting in of if setting.startswith(name)])
         return (of[near], near) if near else ()
 
-    def _faults_of_class(
-        self, given: Any, kinds: tuple[type, ...], place: Place, context: Context
-    ) -> Iterator[Fault]:
+    def _faults_of_class(self, given: Any, kinds: tuple[type, ...], place: Place, context: Context) -> Iterator[Fault]:
         """What is wrong with a class and its settings."""
         is_typed = len(place) < len(context.typed) and not given.keys() & {*OF_A_CLASS}
         is_plain = dataclasses.is_dataclass(kinds[0])  # whose name is not given
@@ -261,6 +262,11 @@ class Grammar(ABC):
             is_plain = dataclasses.is_dataclass(kinds[0])
             return f"{{{mark}{next(iter(self.settings(kinds[0]))) if is_plain else 'class_path'}{mark}: VALUE}}"
         return f"{{{mark}NAME{mark}: VALUE}}" if held(hint, MAPPINGS) else ""
+
+
+def _like(given: Any) -> tuple[Any, ...]:
+    """The types that hold what a list or a mapping holds."""
+    return MAPPINGS if isinstance(given, Mapping) else LISTS
 
 
 def _unknown(place: Place, meant: str | None) -> Fault:

@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from functools import reduce
 from importlib import import_module
 from numbers import Integral, Real
+from operator import or_
 from os import PathLike, fspath
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from heedful.records.errors import HeedfulError
 from heedful.records.made import Made, settings_of
@@ -72,7 +74,7 @@ class InPython(Grammar):
         Raises:
             HeedfulError: A setting is of another type, unknown or missing, or a class is of none of the kinds.
         """
-        hint = Union[kinds]
+        hint = reduce(or_, kinds)
         _refuse_first(self.faults(given, hint, place), given, place)
         return self.converted(given, hint)
 
@@ -133,21 +135,25 @@ def _require_taken(kind: type, more: Mapping[str, Any]) -> None:
         raise HeedfulError("unknown-setting", f"There is no setting {next(iter(more))} of {kind.__name__}.")
 
 
+def refusal(fault: Fault, given: str) -> HeedfulError:
+    """A fault as a refusal.
+
+    Args:
+        fault: What is wrong.
+        given: What was given there, as a text.
+    """
+    line = " ".join(given.split())
+    shown = line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+    return HeedfulError(fault.code, fault.wrong.format(flag=setting_named(fault.place), given=shown), fault.do)
+
+
 def _refuse_first(faults: Iterable[Fault], given: Any, place: Place) -> None:
     """Raise the first of the faults of values that stand at a place, if there is one."""
     for fault in faults:
         value = given
         for name in fault.place[len(place) :]:
             value = value[name]
-        wrong = fault.wrong.format(flag=setting_named(fault.place), given=_shown(value))
-        raise HeedfulError(fault.code, wrong, fault.do)
-
-
-def _shown(value: Any) -> str:
-    """The beginning of a value, in one line."""
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+        raise refusal(fault, json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value))
 
 
 def _is_of(hint: Any, value: Any, takes: Callable[[Any, Any], bool]) -> bool:

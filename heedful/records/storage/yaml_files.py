@@ -1,5 +1,7 @@
 """YAML files of settings: a key that stands twice would silently count once, and is refused."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -11,6 +13,21 @@ from heedful.records.storage.files import open_file
 LARGEST = 2**22  # bytes of a file of settings
 PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MERGE = "tag:yaml.org,2002:merge"
+
+
+class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
+    """Reads numbers as the command line does: 1e-5 is one, for which YAML 1.1 wants 1.0e-5, and dates are texts."""
+
+
+OF_NUMBERS = re.compile(
+    r"[-+]?([0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|[0-9][0-9_]*[eE][-+]?[0-9]+|[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*|"
+    r"\.(inf|Inf|INF))$|\.[0-9_]+([eE][-+][0-9]+)?$|\.(nan|NaN|NAN)$"
+)
+SettingsLoader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if not tag.endswith((":float", ":timestamp"))]
+    for first, forms in PARSER.yaml_implicit_resolvers.items()
+}
+SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", OF_NUMBERS, list("-+0123456789."))
 
 
 def examine(text: str) -> None:
@@ -45,24 +62,58 @@ def _values(mapping: yaml.MappingNode) -> list[yaml.Node]:
     return [value for _, value in mapping.value]
 
 
-def parse_yaml(text: str, named: str) -> Any:
-    """The values of YAML; ``named`` begins the message.
+def parse_yaml(text: str, named: str, loader: Any = PARSER) -> Any:
+    """The values of YAML; ``named`` begins the message, and ``loader`` may be :class:`SettingsLoader`.
 
     Raises:
         HeedfulError: It is not YAML, a key stands twice, or a value holds itself.
     """
     try:
         examine(text)
-        return yaml.load(text, Loader=PARSER)
+        return yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that no calendar has is a ValueError
         raise HeedfulError("bad-yaml", f"{named} is not valid YAML: {_first(error)}.") from None
+
+
+def composed(text: str) -> yaml.Node | None:
+    """The nodes of YAML that :func:`parse_yaml` takes, which know their places in the text."""
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+def found_at(root: yaml.Node | None, names: Sequence[Any]) -> tuple[int, yaml.Node | None]:
+    """The line of what stands at a place in YAML, from 1, and what stands there; as near as there is something.
+
+    Args:
+        root: The outermost node.
+        names: Keys and positions in lists, from the outermost one.
+    """
+    line = 1
+    node = root
+    for name in names:
+        if isinstance(node, yaml.MappingNode):
+            inner = [(key.start_mark.line + 1, value) for key, value in node.value if key.value == str(name)]
+        elif isinstance(node, yaml.SequenceNode):
+            inner = [(value.start_mark.line + 1, value) for value in node.value[name : name + 1]]
+        else:
+            inner = []
+        line, node = inner[0] if inner else (line, node)
+    return line, node
 
 
 def read_yaml(path: str, named: str) -> Any:
     """The values of a YAML file; ``named`` begins the message.
 
     Raises:
-        HeedfulError: It is not a file, too large, not UTF-8, or not YAML that can be read.
+        HeedfulError: See :func:`read_text`; or it is not YAML that can be read.
+    """
+    return parse_yaml(read_text(path, named), named)
+
+
+def read_text(path: str, named: str) -> str:
+    """The text of a file of settings; ``named`` begins the message.
+
+    Raises:
+        HeedfulError: It is not a file, too large, or not UTF-8.
     """
     with open_file(path, named) as file:
         content = file.read(LARGEST + 1)
@@ -71,10 +122,9 @@ def read_yaml(path: str, named: str) -> Any:
             "bad-yaml", f"{named} has more than {LARGEST >> 20} MiB.", "Check that it is a file of settings."
         )
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise HeedfulError("bad-text", f"{named} is not UTF-8: {error.reason}.", "Save the file as UTF-8.") from None
-    return parse_yaml(text, named)
 
 
 def _first(error: Exception) -> str:

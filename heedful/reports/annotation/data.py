@@ -1,15 +1,12 @@
 """The examples that a run was evaluated on, read again as its configuration says."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-from jsonargparse import ArgumentError, ArgumentParser
-
 from heedful.datamodules import PairedData
 from heedful.records import HeedfulError
 from heedful.records.rows import contents, difference
+from heedful.records.settings.making import InPython
 from heedful.records.storage.schema import ROOMS
 from heedful.reports.runs import CONFIG, settings
 
@@ -32,26 +29,19 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
     if not found:
         raise HeedfulError("missing-run-file", f"{path} does not exist, which says where the examples come from.")
     class_path = str(found.pop("class_path"))
-    if not class_path.startswith(ROOM) or _names_a_class(found):
+    if not class_path.startswith(ROOM):
         wrong = f"{path} names a class that is not one of Heedful's data modules: {class_path}."
         raise HeedfulError("foreign-class", wrong, "Take a run on one of these.")
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_subclass_arguments(PairedData, "data", required=True)
+    section = {"class_path": class_path, "init_args": found | {"seed": seed}}
     try:
-        config = parser.parse_object({"data": {"class_path": class_path, "init_args": found | {"seed": seed}}})
-        data = parser.instantiate_classes(config).data
-    except (ArgumentError, ValueError):
+        data = InPython((PairedData,)).section(section, (PairedData,), ("data",))
+    except HeedfulError as error:
+        if error.code not in UNKNOWN:
+            raise
         wrong = f"{path} was edited, or is of another version: its settings are not those of {class_path}."
         raise HeedfulError("changed-run-file", wrong) from None
     data.setup("validate")
     return data
-
-
-def _names_a_class(value: Any) -> bool:
-    """Whether something within a setting would be made an object."""
-    if isinstance(value, Mapping):
-        return "class_path" in value or any(map(_names_a_class, value.values()))
-    return isinstance(value, list | tuple) and any(map(_names_a_class, value))
 
 
 def require_examples(data: PairedData, rows: pa.Table, folder: str) -> None:
