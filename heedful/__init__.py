@@ -9,22 +9,42 @@ from typing import TYPE_CHECKING, Any
 from heedful import rooms, torchvision_fix  # noqa: F401
 
 if TYPE_CHECKING:
+    from heedful.assembly.evaluation import evaluate
     from heedful.assembly.names import load_data, load_model
+    from heedful.assembly.results import Results, Run
+    from heedful.assembly.training import train
     from heedful.metrics import METRICS
     from heedful.records import Context, Example, HeedfulError, Task
     from heedful.records.rows import read_rows
 
-__all__ = ["METRICS", "Context", "Example", "HeedfulError", "Task", "load_data", "load_model", "read_rows"]
+__all__ = [
+    "METRICS",
+    "Context",
+    "Example",
+    "HeedfulError",
+    "Results",
+    "Run",
+    "Task",
+    "evaluate",
+    "load_data",
+    "load_model",
+    "read_rows",
+    "train",
+]
 
 HOMES = {  # public name to the module that has it
     "METRICS": "heedful.metrics",
     "Context": "heedful.records",
     "Example": "heedful.records",
     "HeedfulError": "heedful.records",
+    "Results": "heedful.assembly.results",
+    "Run": "heedful.assembly.results",
     "Task": "heedful.records",
+    "evaluate": "heedful.assembly.evaluation",
     "load_data": "heedful.assembly.names",
     "load_model": "heedful.assembly.names",
     "read_rows": "heedful.records.rows",
+    "train": "heedful.assembly.training",
 }
 
 

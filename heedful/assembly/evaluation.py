@@ -5,6 +5,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from pytorch_lightning import Trainer
+
 from heedful.assembly.folders import evaluation_folder, identity, run_folder
 from heedful.assembly.job import Job
 from heedful.assembly.library_errors import refusing
@@ -15,7 +17,7 @@ from heedful.assembly.record import Record, write_record
 from heedful.assembly.results import Results
 from heedful.assembly.saved_runs import source_of
 from heedful.assembly.settings import EvaluationSettings
-from heedful.assembly.starts import is_first, seed_all, settled_seed
+from heedful.assembly.starts import is_first, settled_seed
 from heedful.assembly.trainers import make_trainer
 from heedful.callbacks import ContactSheet, Evaluation, RunFolder, WordSheet
 from heedful.datamodules.prompting import Prompting
@@ -111,18 +113,10 @@ def evaluated(job: Job) -> Results | Requests:
 def _evaluated(job: Job) -> Results | Requests:
     require_inside(job)
     claim_named(job)  # before anything is read
-    seed_all(job.settings.seed)
     job.prepare()
     if job.evaluation.dry_run:
         return requests_of(job.model, job.data, job.planned.values(), job.prompts, job.trainer["limit_val_batches"])
-    job.require_weights()
-    folder = _folder(job) if is_first() else None
-    run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
-    settings = {**job.trainer, "logger": job.trainer["logger"] or False}
-    if folder is not None and settings["default_root_dir"] is None:  # for what profilers and loggers write
-        settings["default_root_dir"] = str(folder)
-    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet()]
-    trainer = make_trainer(callbacks, settings, evaluating=True, own=job.evaluations)
+    trainer, run = assemble(job, _folder(job) if is_first() else None)
     results: list[Results] = []
     for _ in each_prompt(job.prompts, job.model, run, job.planned.values()):
         trainer.validate(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
@@ -130,6 +124,22 @@ def _evaluated(job: Job) -> Results | Requests:
             raise HeedfulError("nothing-left", "Nothing was evaluated.", "See §trainer.limit_val_batches.")
         results.append(Results(run.folder, job.engine.results))
     return results[0] if len(results) == 1 else Results(results[0].folder.parent, {}, each=tuple(results))
+
+
+def assemble(job: Job, folder: Path | None) -> tuple[Trainer, RunFolder]:
+    """The Trainer of an evaluation and its outputs.
+
+    Args:
+        job: The evaluation, prepared.
+        folder: Where the outputs are written; None on other processes than the first.
+
+    Raises:
+        HeedfulError: Lightning refuses a setting of the Trainer.
+    """
+    run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
+    settings = {**job.trainer, "logger": job.trainer["logger"] or False}
+    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet()]
+    return make_trainer(callbacks, settings, evaluating=True, own=job.evaluations, folder=folder), run
 
 
 def _folder(job: Job) -> Path:

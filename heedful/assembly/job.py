@@ -14,7 +14,7 @@ from heedful.assembly.prompting import prompts_of
 from heedful.assembly.record import SEED, Record, trainer_defaults
 from heedful.assembly.saved_runs import max_epochs_of
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
-from heedful.assembly.starts import settled_seed
+from heedful.assembly.starts import seed_all, settled_seed
 from heedful.assembly.trainers import precision_of, require_fit, several
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, Setting
 from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_own, require_whole
@@ -139,6 +139,7 @@ class Job:
         Raises:
             HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
         """
+        seed_all(self.settings.seed)
         require_fit(self.trainer, self.evaluating)
         if self.best is not None and self.best.dirpath:
             raise HeedfulError(
@@ -151,13 +152,12 @@ class Job:
         self.prompts = prompts_of(self.prompting, self.model, self.data)
         self.model.require_precision(precision_of(self.trainer, self.evaluating))
         self._plan_evaluations()
+        if not (self.evaluating and self.evaluation.dry_run):
+            self._require_weights()
+            require_held_out(self)
 
-    def require_weights(self) -> None:
-        """Refuse a checkpoint that is damaged or of another run, and a model that has no weights without one.
-
-        Raises:
-            HeedfulError: So it is; or what is held out was trained on.
-        """
+    def _require_weights(self) -> None:
+        """Refuse a checkpoint that is damaged or of another run, and a model that has no weights without one."""
         if self.checkpoint is None:
             self.model.require_weights()
         else:
@@ -169,7 +169,6 @@ class Job:
             self.engine.unfinished = self.unfinished
             if not self.evaluating:
                 progress(path)  # training goes on from more than weights
-        require_held_out(self)
 
     @property
     def only(self) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -110,7 +111,11 @@ def precision_of(settings: Settings, evaluating: bool) -> str:
 
 
 def make_trainer(
-    callbacks: Iterable[Callback], settings: Settings, evaluating: bool, own: Sequence[Callback] = ()
+    callbacks: Iterable[Callback],
+    settings: Settings,
+    evaluating: bool,
+    own: Sequence[Callback] = (),
+    folder: Path | None = None,
 ) -> Trainer:
     """A Trainer with these callbacks, those that the settings name, and a progress bar unless it is switched off.
 
@@ -119,6 +124,7 @@ def make_trainer(
         settings: Those of the Trainer; Heedful's defaults for all others.
         evaluating: Whether nothing is trained.
         own: Callbacks that stand behind those that the settings name.
+        folder: Where profilers and loggers write that name no folder; by default, where Lightning has it.
 
     Raises:
         HeedfulError: Lightning refuses a setting.
@@ -129,8 +135,10 @@ def make_trainer(
     plugins = several(settings["plugins"])
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
+    root = settings["default_root_dir"] or (None if folder is None else str(folder))
     whole = {
         **settings,
+        "default_root_dir": root,
         "callbacks": [*callbacks, *([Progress()] if bar is None else bar), *named, *own],
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),

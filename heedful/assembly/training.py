@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from pytorch_lightning import Trainer
 
 from heedful.assembly.folders import run_folder
 from heedful.assembly.job import Job
@@ -14,7 +16,7 @@ from heedful.assembly.record import SEED, Record, require_as_finished, require_s
 from heedful.assembly.results import Run
 from heedful.assembly.saved_runs import Start, initial_model, start_of
 from heedful.assembly.settings import TrainingSettings
-from heedful.assembly.starts import is_first, seed_all, settled_seed
+from heedful.assembly.starts import is_first, settled_seed
 from heedful.assembly.trainers import make_trainer
 from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
@@ -162,19 +164,8 @@ def _trained(job: Job) -> Run:
             require_same_settings(job.record, began)
     require_inside(job)
     claim_named(job)  # before anything is read
-    seed_all(job.settings.seed)
     job.prepare()
-    job.require_weights()
-    folder = run_folder(job, job.data.regime) if is_first() else None
-    run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
-    board = Board(job.hyperparameters)
-    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), board]
-    settings = dict(job.trainer)
-    if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
-        settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-    if folder is not None and settings["default_root_dir"] is None:  # for what profilers and loggers write
-        settings["default_root_dir"] = str(folder)
-    trainer = make_trainer(callbacks, settings, evaluating=False, own=[*job.evaluations, job.best])
+    trainer, run, board = assemble(job, run_folder(job, job.data.regime) if is_first() else None)
     trainer.fit(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True)
     if trainer.fast_dev_run:
         return Run(run.folder, {})
@@ -191,3 +182,31 @@ def _trained(job: Job) -> Run:
         export(job.model, run.folder, weights=True)
         run.finish()
     return Run(run.folder, job.engine.results, checkpoint=Path(best))
+
+
+class Assembled(NamedTuple):
+    """What trains a model, and what writes of it."""
+
+    trainer: Trainer
+    run: RunFolder
+    board: Board
+
+
+def assemble(job: Job, folder: Path | None) -> Assembled:
+    """The Trainer of a run and its outputs.
+
+    Args:
+        job: The run, prepared.
+        folder: Where the outputs are written; None on other processes than the first.
+
+    Raises:
+        HeedfulError: Lightning refuses a setting of the Trainer.
+    """
+    run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
+    board = Board(job.hyperparameters)
+    settings = dict(job.trainer)
+    if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
+        settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
+    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), board]
+    own = [*job.evaluations, job.best]
+    return Assembled(make_trainer(callbacks, settings, evaluating=False, own=own, folder=folder), run, board)
