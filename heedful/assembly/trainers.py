@@ -21,7 +21,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.library_errors import first_sentence, refusal_behind
 from heedful.assembly.record import trainer_defaults
-from heedful.callbacks import Engine, Evaluation
+from heedful.callbacks import Engine, RunFolder
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules import PairedData
@@ -36,6 +36,7 @@ UNFIT = {  # callbacks of Lightning by which a run is not what its folder says, 
     BatchSizeFinder: ("finds a size that config.yaml would not say", "Name one with §data.batch_size."),
 }
 GPUS = {"gpu": ("cuda", "mps")}  # accelerators behind a name of Lightning
+QUIET = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
 Settings = Mapping[str, Any]
 
 
@@ -153,29 +154,31 @@ def make_trainer(
 def measured(
     model: Classifier,
     data: PairedData,
-    evaluations: Sequence[Evaluation],
+    evaluations: Sequence[Callback],
     exhaustive: bool = True,
     only: Sequence[str] | None = None,
     outputs: Sequence[Callback] = (),
+    folder: Path | None = None,
     **settings: Any,
 ) -> Engine:
-    """Evaluate a model as it is, without the checks of a command and without a folder.
+    """Evaluate a model as it is, without the checks of a command.
 
     Args:
         model: The model.
         data: The data.
-        evaluations: What to measure.
+        evaluations: What to measure; other callbacks among them have their turn before the engine.
         exhaustive: Whether to measure on all examples, as evaluate.py does, or as in training.
         only: Names of the evaluations that run; None for all of them.
-        outputs: Callbacks behind the engine, such as a run folder.
+        outputs: Callbacks behind the engine and what it writes.
+        folder: Where the results are written, beside an empty config.yaml; by default, nowhere.
         **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
 
     Returns:
         The engine, which has the results and the rows.
     """
     engine = Engine(exhaustive, only)
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-    trainer = make_trainer([*evaluations, engine, *outputs], quiet | settings, evaluating=True)
+    files = [] if folder is None else [RunFolder(folder, Path.touch)]
+    trainer = make_trainer([*evaluations, engine, *files, *outputs], QUIET | settings, evaluating=True)
     trainer.validate(model, data, verbose=False)
     return engine
 
@@ -183,7 +186,7 @@ def measured(
 def fitted(
     model: Classifier,
     data: PairedData,
-    evaluations: Sequence[Evaluation],
+    evaluations: Sequence[Callback],
     outputs: Sequence[Callback] = (),
     **settings: Any,
 ) -> Engine:
@@ -192,7 +195,7 @@ def fitted(
     Args:
         model: The model.
         data: The data.
-        evaluations: What to measure in each epoch.
+        evaluations: What to measure in each epoch; other callbacks among them have their turn before the engine.
         outputs: Callbacks behind the engine.
         **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
 
@@ -200,7 +203,6 @@ def fitted(
         The engine, which has the results of the last epoch.
     """
     engine = Engine(exhaustive=False)
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-    trainer = make_trainer([*evaluations, engine, *outputs], quiet | settings, evaluating=False)
+    trainer = make_trainer([*evaluations, engine, *outputs], QUIET | settings, evaluating=False)
     trainer.fit(model, data)
     return engine
