@@ -6,7 +6,6 @@ but a seed of its own for the data, which is nowhere followed, is refused in fil
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsonargparse import Namespace
@@ -49,11 +48,7 @@ def _measures_alone(cli: Any, of_training: str = "") -> bool:
 
 def _reads_none_of(cli: Any, *endings: str) -> bool:
     """Whether no file that may be read ends in one of these, with ".gz" or without."""
-    data = cli.datamodule
-    named = [data.path, data.inoculation.path, *(mixture.path for mixture in data.mixture)]
-    paths = [Path(path) for path in named if path is not None]
-    files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
-    return not any(file.name.lower().removesuffix(".gz").endswith(endings) for file in files)
+    return not cli.datamodule.reads(*endings)
 
 
 def _names_sum(cli: Any) -> bool:
