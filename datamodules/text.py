@@ -29,9 +29,9 @@ class PairedText(PairedData):
         labels: Label name to its spellings in the sources, in label order.
         label: Column of the label.
         hub: Where on the hub.
-        path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, it
-            may be rows in memory as well (:class:`InMemory`): a pandas or polars frame, a pyarrow Table, a
-            ``datasets.Dataset``, a list of dictionaries; or a mapping of the names of splits to such.
+        path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, rows
+            in memory as well: a frame of pandas or polars, a table of pyarrow, a data set of datasets, a list of
+            dictionaries, or a dictionary with one of these for each split.
         splits: Which split or file of the source is ``train``, and which ``validation``. The latter may be a list: then
             they are evaluated together, in this order, and the meta column ``split`` tells them apart.
         hold_out: Take this many training examples for validation, where the source has no such split; by a hash of
@@ -254,11 +254,11 @@ class PairedText(PairedData):
         )
         for place, name in zip(validation, _listed(self.splits["validation"]), strict=True):
             if self._same(train, place):
-                where = train if train == place else f"{train} and its copy {place}"
+                both = f"the splits {self.splits['train']!r} and {name!r} are {train}"
+                same = both if train == place else f"{place} is a copy of {train}"
                 raise HeedfulError(
                     "trained-on",
-                    f"{self.name} validates on what it trains on: the splits {self.splits['train']!r} and {name!r} are "
-                    f"{where}.",
+                    f"{self.name} validates on what it trains on: {same}.",
                     f"Name another with §data.splits '{{validation: NAME}}', {remedies}.",
                 )
 

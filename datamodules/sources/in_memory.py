@@ -102,9 +102,10 @@ def _reader(content: Any) -> tuple[str, Callable[[Any, str], Rows]]:
         return "the list", listed_rows
     if hasattr(content, "to_arrow") and hasattr(content, "columns"):
         return "the frame", lambda frame, where: table_rows(frame.to_arrow(), where)
+    held = "None" if content is None else f"something of the type {type(content).__name__}"
     raise HeedfulError(
         "bad-setting",
-        f"§data.path is of the type {type(content).__name__}, neither a path nor rows.",
+        f"§data.path holds {held}, which is neither a path nor rows.",
         "Give a path, a frame, a table, a data set, a list of dictionaries, or one of these for each split.",
     )
 
