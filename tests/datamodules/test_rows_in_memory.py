@@ -180,18 +180,22 @@ def test_data_of_several_files_are_not_read_from_memory(kind: str, name: str) ->
         set_up(configured(kind, pd.DataFrame(rows(3))), "validate")
 
 
-def test_msgs(shared_data: Path) -> None:
+def test_msgs(shared_data: Path, tmp_path: Path) -> None:
     task = "main_verb_lexical_content_the"
-    names = {"train": "train", "test": "test", "control_train": "control_train"}
-    folder = shared_data / "msgs"
+    (tmp_path / task).mkdir()
     held = {}
-    for name in names:
-        held[name] = pd.read_json(next((folder / task).glob(f"{name}.jsonl*")), lines=True)
-    of_files = everything(set_up(configured("msgs", str(folder), task=task, control="1L1S")))
-    assert everything(set_up(configured("msgs", held, task=task, control="1L1S"))) == of_files
-    missing = {**held, "test": held["test"].drop(columns="paradigmID")}
+    for name in ("train", "test", "control_train"):
+        file = next((shared_data / "msgs" / task).glob(f"{name}.jsonl*"))
+        held[name] = pd.read_json(file, lines=True, nrows=300)
+        held[name].to_json(tmp_path / task / f"{name}.jsonl", orient="records", lines=True)
+    settings = {"task": task, "control": "1L1S"}
+    of_files = everything(set_up(configured("msgs", str(tmp_path), **settings)))
+    assert everything(set_up(configured("msgs", held, **settings))) == of_files
+    as_floats = {name: frame.astype({"linguistic_feature_label": float}) for name, frame in held.items()}
+    assert everything(set_up(configured("msgs", as_floats, **settings))) == of_files
+    few = held["test"][["sentence", "linguistic_feature_label", "condition"]]
     with refused("missing-column", "the frame (test), row 1", "'paradigmID'"):
-        set_up(configured("msgs", missing, task=task), "validate")
+        set_up(configured("msgs", {"train": held["train"], "test": few}, task=task), "validate")
 
 
 def test_questions_about_texts(tmp_path: Path) -> None:
@@ -263,13 +267,15 @@ def test_pictures_that_rows_name_lie_in_the_folder_of_pictures(
 # real data
 
 
-def test_mnli(shared_data: Path) -> None:
-    folder = shared_data / "mnli"
-    names = ("train", "validation_matched")
-    frames = {name: pd.read_json(folder / f"{name}.jsonl", lines=True) for name in names}
-    settings = {"max_train": 200, "max_validation": 200, "splits": {"train": "validation_matched"}, "hold_out": 1000}
-    of_file = everything(set_up(configured("mnli", str(folder), **settings)))
-    assert everything(set_up(configured("mnli", frames, **settings))) == of_file
+def test_mnli(shared_data: Path, tmp_path: Path) -> None:
+    frames = {}
+    for name in ("train", "validation_matched"):
+        lines = (shared_data / "mnli" / f"{name}.jsonl").read_text().splitlines(keepends=True)[:600]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+        frames[name] = pd.read_json(tmp_path / f"{name}.jsonl", lines=True)
+    for settings in ({"max_train": 200, "max_validation": 100}, {"hold_out": 100}):
+        of_files = everything(set_up(configured("mnli", str(tmp_path), **settings)))
+        assert everything(set_up(configured("mnli", frames, **settings))) == of_files
 
 
 @pytest.mark.slow

@@ -133,13 +133,11 @@ TYPED_ROW = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.parametrize("container", ["pandas", "arrow", "dataset", "to_arrow"])
 @given(rows=st.lists(TYPED_ROW, min_size=1, max_size=5))
-def test_columns_of_one_type_are_read_as_parquet_is(
-    container: str, rows: Rows, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    file = written(tmp_path_factory.getbasetemp(), rows, "parquet")
-    assert outcome(InMemory(CONTAINERS[container](rows))) == outcome(file)
+def test_columns_of_one_type_are_read_as_parquet_is(rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> None:
+    expected = outcome(written(tmp_path_factory.getbasetemp(), rows, "parquet"))
+    for container in ("pandas", "nullable", "pyarrow in pandas", "arrow", "dataset"):
+        assert outcome(InMemory(CONTAINERS[container](rows))) == expected, container
 
 
 # values
