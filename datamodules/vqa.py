@@ -13,7 +13,7 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.transforms import Change, Split
 from heedful.datamodules.images import PairedImages, with_default
-from heedful.datamodules.sources.hub_and_local import Local
+from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.datamodules.sources.readers import brief
 from heedful.datamodules.sources.values import Rows, is_empty, text_of
 from heedful.datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
@@ -100,7 +100,7 @@ class VisualQuestions(PairedImages):
         """Count the answers of the training split without looking at its pictures.
 
         Raises:
-            HeedfulError: It is not among local files.
+            HeedfulError: It is neither among local files nor in memory.
         """
         split = self.splits["train"]
         source = self._source(self.path)
@@ -109,7 +109,7 @@ class VisualQuestions(PairedImages):
             f"§data.answers {self.answers} counts the answers of the training split, which is not at hand.",
             FROM_A_RUN,
         )
-        if not isinstance(source, Local) or not source.has_splits:
+        if isinstance(source, Hub) or not source.has_splits:
             raise missing
         try:
             where, rows = source.rows(split, self._aliases("train"))

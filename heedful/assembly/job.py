@@ -1,6 +1,7 @@
 """What a run is made of, and how it is checked and planned before a folder is made."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.records import ExamplesBuilder, HeedfulError
 from heedful.records.errors import nearest
-from heedful.records.made import plain, section, settings
+from heedful.records.made import IN_PYTHON, plain, section, settings
 from heedful.records.prompts.prompt import Prompt
 
 
@@ -115,6 +116,8 @@ class Job:
             record["prompt"] = plain(self.prompting)
         data = section(self.data)
         del data["init_args"]["seed"]  # which is that of the run
+        if not isinstance(getattr(self.data, "path", None), str | PathLike | None):  # rows in memory
+            data["init_args"]["path"] = IN_PYTHON
         return record | {"data": data, "model": section(self.model)}
 
     @property
