@@ -64,7 +64,7 @@ def _init_of(kind: type) -> Any:
 
 
 @cache
-def _own_parameters(kind: type) -> dict[str, inspect.Parameter]:
+def _own_parameters(kind: Any) -> dict[str, inspect.Parameter]:
     """The parameters of the ``__init__`` of a class, without ``self``."""
     found = dict(inspect.signature(kind.__init__).parameters)
     found.pop(next(iter(found), ""), None)
@@ -72,7 +72,7 @@ def _own_parameters(kind: type) -> dict[str, inspect.Parameter]:
 
 
 @cache
-def settings_of(kind: type) -> Mapping[str, Setting]:
+def settings_of(kind: Any) -> Mapping[str, Setting]:
     """The settings of a class by name.
 
     Where ``__init__`` takes ``**kwargs``, the settings of the class above are among them, but for those that it hands
@@ -118,7 +118,7 @@ def _handed_on(init: Any, owner: type, kind: type) -> set[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
             handed |= {*names[: len(node.args)], *(keyword.arg for keyword in node.keywords if keyword.arg)}
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "drop":
-            handed |= {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
+            handed |= {str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
     return handed
 
 
