@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
+
 from heedful.datamodules import PairedData
 from heedful.records import HeedfulError
 from heedful.records.rows import contents, difference
