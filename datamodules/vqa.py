@@ -73,7 +73,7 @@ class VisualQuestions(PairedImages):
         if not from_file and answers < 1:
             raise HeedfulError("bad-setting", f"§data.answers {answers} is less than 1.", "Give more, or a file.")
         self.answers = answers
-        self.given = given
+        self.answered = given
         self.frequent = label
         self.default_label = default_label
         self.columns = replace(self.columns, labels=None)
@@ -167,7 +167,7 @@ class VisualQuestions(PairedImages):
 
     def _given(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
         """The answer of each person, "" for nothing."""
-        given = values.get(self.given)
+        given = values.get(self.answered)
         if given is None:
             return []
         if isinstance(given, Mapping):  # as some tools write lists of objects
@@ -177,11 +177,11 @@ class VisualQuestions(PairedImages):
         ):
             raise HeedfulError(
                 "wrong-value",
-                f"{where}, row {row}: the column {self.given!r} is {brief(values[self.given])}.",
+                f"{where}, row {row}: the column {self.answered!r} is {brief(values[self.answered])}.",
                 "It should be a list of texts, or of objects with an answer.",
             )
         answers = [answer["answer"] if isinstance(answer, Mapping) else answer for answer in given]
-        return ["" if is_empty(answer) else text_of(answer, where, row, self.given) for answer in answers]
+        return ["" if is_empty(answer) else text_of(answer, where, row, self.answered) for answer in answers]
 
 
 FROM_A_RUN = "Give the answers of the model, as in §data.answers RUN/checkpoints/backbone/config.json."
