@@ -91,6 +91,12 @@ class Job:
         return self.settings
 
     @property
+    def kept(self) -> BestCheckpoint:
+        """Which checkpoints are kept, in training."""
+        assert self.best is not None
+        return self.best
+
+    @property
     def checkpoint(self) -> str | None:
         """The checkpoint whose weights are taken: to be evaluated, or to go on from."""
         return self.evaluation.checkpoint if self.evaluating else self.training.ckpt_path
@@ -123,7 +129,7 @@ class Job:
     @property
     def repeated(self) -> Record:
         """The settings that repeat the run in a folder of its own."""
-        once = {"output": None}
+        once: Record = {"output": None}
         if not self.evaluating:
             once |= {"ckpt_path": None, "resume": None, "init_from": None, "allow_changed_data": False}
         return self.record | once
@@ -132,7 +138,7 @@ class Job:
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
         data = self.data
-        chosen = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
+        chosen: Record = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
         chosen |= {"epochs": self.trainer["max_epochs"], "learning_rate": self.model.learning_rate}
         return chosen | {"train_batch_size": data.batch_size}
 
@@ -174,7 +180,7 @@ class Job:
                 progress(path)  # training goes on from more than weights
 
     @property
-    def only(self) -> list[str] | None:
+    def only(self) -> Sequence[str] | None:
         """The evaluations that were asked for, or None for all.
 
         Raises:
@@ -236,8 +242,9 @@ class Job:
             do = "Leave it out, or add what is missing."
             raise HeedfulError("idle-setting", f"§evaluations {name} {nothing.reason}.", do)
         require_effect(self)
-        for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
-            plan.inquiry.require(self.model.processor, plan.pool)
+        for plan in (planned.plan for planned in self.planned.values()):
+            if plan.inquiry is not None:
+                plan.inquiry.require(self.model.processor, plan.pool)
         if self.best is not None:
             self.best.require_known(self.engine, self.data)
         for callback in self.own_callbacks if not self.evaluating else ():

@@ -29,7 +29,8 @@ class Made:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
-        bound = dict(zip(_own_parameters(cls), args, strict=False)) | kwargs
+        kind: Any = cls
+        bound = dict(zip(_own_parameters(kind), args, strict=False)) | kwargs
         made.__dict__.update(made_of=bound, given=frozenset(bound))
         return made
 
@@ -129,7 +130,7 @@ def defaults_of(kind: type) -> dict[str, Any]:
 
 def section(made: Any) -> dict[str, Any]:
     """An object as config.yaml names it: its class and all of its settings, defaults included."""
-    kind = type(made)
+    kind: Any = type(made)
     values = settings(made)
     own = {name: value for name, value in values.items() if name in settings_of(kind)}
     more = {name: value for name, value in values.items() if name not in own}
