@@ -113,7 +113,7 @@ def with_default(answers: Sequence[str], default_label: str | None, name: str) -
     return [*answers, default_label]
 
 
-def listed(answers: str, path: str | None) -> list[str]:
+def listed(answers: str, path: Any) -> list[str]:
     """The labels in a file; see :class:`PairedImages`. A number is taken as text, and blank lines are not lines.
 
     Raises:
@@ -143,13 +143,14 @@ def listed(answers: str, path: str | None) -> list[str]:
     return labels
 
 
-def _answers_file(answers: str, path: str | None) -> Path:
-    """The file of the answers: in the folder of the data, else where it is named from."""
+def _answers_file(answers: str, path: Any) -> Path:
+    """The file of the answers: in the folder of the data, if they have one, else where it is named from."""
     file = Path(answers)
-    if path is not None and (Path(path) / answers).is_file():
+    in_files = isinstance(path, str | Path)
+    if in_files and (Path(path) / answers).is_file():
         file = Path(path) / answers
     if not file.is_file():
-        hint = "" if path else "Check the path; §data.path names the folder of the data."
+        hint = "" if in_files else "Check the path; §data.path names the folder of the data."
         raise HeedfulError("missing-file", f"The file §data.answers {answers} does not exist.", hint)
     return file
 

@@ -16,6 +16,7 @@ import numpy as np
 from heedful.datamodules.base.splits import by_hash
 from heedful.datamodules.sources.hub_and_local import Columns
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of
+from heedful.datamodules.sources.values import require_path
 from heedful.records import Examples, HeedfulError
 from heedful.records.errors import guess
 
@@ -43,6 +44,9 @@ class Mixture:
     label: str | None = None
     labels: dict[str, list[str | int]] | None = None
     where: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_path(self.path, "§data.mixture.path")
 
     @property
     def called(self) -> str:

@@ -9,7 +9,8 @@ from heedful.datamodules.base.transforms import Change
 from heedful.datamodules.mixture import Mixture
 from heedful.datamodules.paradigms import TASKS_WITH_TARGETS, targets
 from heedful.datamodules.sources.hub_and_local import Hub, Local
-from heedful.datamodules.sources.values import Rows
+from heedful.datamodules.sources.in_memory import InMemory
+from heedful.datamodules.sources.values import Rows, plain
 from heedful.datamodules.text import PairedText
 from heedful.records import Examples, HeedfulError
 from heedful.records.errors import guess
@@ -38,27 +39,49 @@ class Paradigms(Local):
             HeedfulError: There is no such file, or a row lacks a column that says which sentences are siblings.
         """
         where, rows = super().rows(split, aliases)
-        return where, self._with_targets(list(rows), where)
+        return where, with_targets(list(rows), where, self.task)
 
-    def _with_targets(self, rows: list[tuple[int, Mapping[str, Any]]], where: str) -> Rows:
-        needed = ("sentence", "paradigmID", "condition", LINGUISTIC)
-        for row, columns in rows:
-            if missing := [name for name in needed if name not in columns]:
-                raise HeedfulError(
-                    "missing-column",
-                    f"{where}, row {row}: there is no column {missing[0]!r}, but {', '.join(columns)}.",
-                    "Name the folder of all tasks of MSGS with §data.path.",
-                )
-        sentences = [
-            (
-                f"{columns['paradigmID']} {columns['condition']}",
-                str(columns["sentence"]),
-                str(columns[LINGUISTIC]) == "1",
+
+@dataclass(frozen=True, eq=False)
+class ParadigmsInMemory(InMemory):
+    """The rows of one task in memory; they have the column ``target`` as well.
+
+    Attributes:
+        task: The name of the task.
+    """
+
+    task: str = ""
+
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
+        """As :class:`Paradigms` has them."""
+        where, rows = super().rows(split, aliases)
+        return where, with_targets(list(rows), where, self.task)
+
+
+def with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: str) -> Rows:
+    """The rows with the column ``target``, which is made of all of them.
+
+    Raises:
+        HeedfulError: A row lacks a column that says which sentences are siblings.
+    """
+    needed = ("sentence", "paradigmID", "condition", LINGUISTIC)
+    for row, columns in rows:
+        if missing := [name for name in needed if name not in columns]:
+            raise HeedfulError(
+                "missing-column",
+                f"{where}, row {row}: there is no column {missing[0]!r}, but {', '.join(columns)}.",
+                "Name the folder of all tasks of MSGS with §data.path.",
             )
-            for _, columns in rows
-        ]
-        for (row, columns), place in zip(rows, targets(self.task, sentences), strict=True):
-            yield row, {**columns, TARGET: "" if place is None else str(place)}
+    sentences = [
+        (
+            f"{columns['paradigmID']} {columns['condition']}",
+            str(columns["sentence"]),
+            plain(columns[LINGUISTIC]) == "1",
+        )
+        for _, columns in rows
+    ]
+    for (row, columns), place in zip(rows, targets(task, sentences), strict=True):
+        yield row, {**columns, TARGET: "" if place is None else str(place)}
 
 
 class Msgs(PairedText):
@@ -77,7 +100,7 @@ class Msgs(PairedText):
             (S): "2L", "1L2S". None for none. (Singhal et al. 2023, appendix A.)
         name: Name of the data set.
         label: Column of the label.
-        **kwargs: As for :class:`PairedText`; ``path`` names the folder of all tasks.
+        **kwargs: As for :class:`PairedText`; ``path`` names the folder of all tasks, or is the rows of this one.
     """
 
     only_local = "Name the folder of all tasks with §data.path."
@@ -100,8 +123,11 @@ class Msgs(PairedText):
         if task in TASKS_WITH_TARGETS:
             self.transforms.append(Change(self._count_targets, "validation"))
 
-    def _source(self, path: str | None) -> Local | Hub:
-        tasks = super()._source(path).path
+    def _source(self, path: Any) -> Local | Hub | InMemory:
+        source = super()._source(path)
+        if isinstance(source, InMemory):
+            return ParadigmsInMemory(source.content, self.msgs_task)
+        tasks = source.path
         if not (tasks / self.msgs_task).is_dir():
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
             raise HeedfulError(

@@ -9,6 +9,7 @@ from typing import Any
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, split_form, to_examples
+from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.text import PairedText
 from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, sentences, word_pairs
@@ -92,9 +93,10 @@ class NaturalLogic(PairedText):
     """
 
     local = Composed
+    in_memory = None
     only_local = "Name its folder with §data.path: data/nli_xy_small of github.com/juliarozanova/nli_xy."
 
-    def _source(self, path: str | None) -> Local | Hub:
+    def _source(self, path: Any) -> Local | Hub | InMemory:
         if not self.quoting or self.header:
             flag = "columns" if self.header else "quoting"
             raise HeedfulError("idle-setting", f"§data.{flag} changes nothing: the files of {self.name} have one form.")

@@ -126,6 +126,7 @@ class PairedTables(PairedText):
     """
 
     local = TablePairs
+    in_memory = None
     only_local = "Name its folder with §data.path: data/ of github.com/infotabs/infotabs."
 
     def __init__(

@@ -12,9 +12,11 @@ from heedful.datamodules.base.splits import ALIASES, aliases_of, hold_out
 from heedful.datamodules.base.transforms import Change, Divided, RowTransform, Split, Transform, composed
 from heedful.datamodules.mixture import Mixture, mixed, require_mixture
 from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
 from heedful.datamodules.sources.values import Rows
 from heedful.records import SOFT, SPAN, Examples, HeedfulError
+from heedful.records.made import IN_PYTHON
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import regime_name
 
@@ -28,7 +30,9 @@ class PairedText(PairedData):
         labels: Label name to its spellings in the sources, in label order.
         label: Column of the label.
         hub: Where on the hub.
-        path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder.
+        path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, rows
+            in memory as well: a frame of pandas or polars, a table of pyarrow, a data set of datasets, a list of
+            dictionaries, or a dictionary with one of these for each split.
         splits: Which split or file of the source is ``train``, and which ``validation``. The latter may be a list: then
             they are evaluated together, in this order, and the meta column ``split`` tells them apart.
         hold_out: Take this many training examples for validation, where the source has no such split; by a hash of
@@ -53,6 +57,7 @@ class PairedText(PairedData):
     Attributes:
         aliases: What files of a split may be called.
         local: The source that ``path`` names.
+        in_memory: The source that rows in memory are; None where data need more files than one.
         only_local: What ``path`` should name, as a sentence, where there is no other source; "" where there may be.
         row_transforms: What is done to the rows of a source before examples are made of them.
         load_transforms: What is done to the examples of a source before :meth:`load` returns them.
@@ -60,6 +65,7 @@ class PairedText(PairedData):
 
     aliases = ALIASES
     local: type[Local] = Local
+    in_memory: type[InMemory] | None = InMemory
     only_local = ""
 
     def __init__(
@@ -207,6 +213,13 @@ class PairedText(PairedData):
     def _hold_out(self, examples: Examples) -> tuple[Examples, Examples]:
         return hold_out(examples, self.hold_out, seed=0)  # the same in every run
 
+    def reads(self, *endings: str) -> bool:
+        """Whether any file that may be read ends in one of these, with ".gz" or without; rows in memory are no file."""
+        named = [self.path, self.inoculation.path, *(mixture.path for mixture in self.mixture)]
+        paths = [Path(path) for path in named if isinstance(path, str | Path)]
+        files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
+        return any(file.name.lower().removesuffix(".gz").endswith(endings) for file in files)
+
     @property
     def challenges(self) -> Challenges:
         return Challenges(self._challenge)
@@ -229,11 +242,11 @@ class PairedText(PairedData):
         """
         source = self._source(self.path)
         remedies = "or add §data.hold_out N or §data.validate_on_train true"
-        if isinstance(source, Local) and source.path.exists() and not source.has_splits:
+        if not source.has_splits:
             raise HeedfulError(
                 "trained-on",
-                f"§data.path {self.path} has no splits to train and to validate on.",
-                f"Name a folder with a file for each, {remedies}.",
+                f"{source.named} has no splits to train and to validate on.",
+                f"{source.remedy}, {remedies}.",
             )
         train, *validation = (
             self._place(source, split, name)
@@ -241,16 +254,24 @@ class PairedText(PairedData):
             for name in _listed(self.splits[split])
         )
         for place, name in zip(validation, _listed(self.splits["validation"]), strict=True):
-            if _same(train, place):
-                where = train if train == place else f"{train} and its copy {place}"
+            if self._same(train, place):
+                both = f"the splits {self.splits['train']!r} and {name!r} are {train}"
+                same = both if train == place else f"{place} is a copy of {train}"
                 raise HeedfulError(
                     "trained-on",
-                    f"{self.name} validates on what it trains on: the splits {self.splits['train']!r} and {name!r} are "
-                    f"{where}.",
+                    f"{self.name} validates on what it trains on: {same}.",
                     f"Name another with §data.splits '{{validation: NAME}}', {remedies}.",
                 )
 
-    def _place(self, source: Local | Hub, split: Split, name: str) -> str:
+    def _same(self, first: str, second: str) -> bool:
+        """Whether two places are one, or hold the same: two files, or two splits in memory."""
+        source = self._source(self.path)
+        if first == second or isinstance(source, InMemory) and source.same(first, second):
+            return True
+        files = Path(first), Path(second)
+        return all(file.is_file() for file in files) and filecmp.cmp(*files, shallow=False)
+
+    def _place(self, source: Local | Hub | InMemory, split: Split, name: str) -> str:
         """The file that a split is read from, or what it is called elsewhere."""
         if isinstance(source, Hub):
             return f"{name} of {source.id}"
@@ -261,10 +282,18 @@ class PairedText(PairedData):
         taken = {name for other in self.splits if other != split for name in _listed(self.splits[other])}
         return [a for a in aliases_of(self.splits[split], self.aliases) if a not in taken]
 
-    def _source(self, path: str | None) -> Local | Hub:
-        """Where rows come from: a path, or else the hub."""
-        if path is not None:
+    def _source(self, path: Any) -> Local | Hub | InMemory:
+        """Where rows come from: a path or rows in memory, or else the hub."""
+        if isinstance(path, str) and path == IN_PYTHON:
+            wrong = f"The rows of {self.name} were in the memory of a Python program, and no file holds them."
+            raise HeedfulError("missing-file", wrong, "Name a file of them with §data.path, or give data= in Python.")
+        if isinstance(path, str | Path):
             return self.local(Path(path), self.quoting, self.header)
+        if path is not None:
+            if self.in_memory is None:
+                wrong = f"§data.path is of the type {type(path).__name__}, and {self.name} is read from several files."
+                raise HeedfulError("bad-setting", wrong, self.only_local)
+            return self.in_memory(path)
         if self.only_local:
             raise HeedfulError("missing-setting", f"{self.name} is not read from the hub.", self.only_local)
         if self.hub is None:
@@ -283,18 +312,18 @@ class PairedText(PairedData):
         self.counts.begin(split)
         if isinstance(names, str):
             return self._read_one(source, split, names, self._aliases(split))
-        if isinstance(source, Local) and source.path.exists() and not source.has_splits:
+        if not source.has_splits:
             raise HeedfulError(
                 "missing-split",
-                f"§data.path {self.path} has no splits, and §data.splits names {', '.join(names)}.",
-                "Name a folder with a file for each.",
+                f"{source.named} has no splits, and §data.splits names {', '.join(names)}.",
+                f"{source.remedy}.",
             )
         several = [
             self._read_one(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
         ]
         return Examples.concatenate(several)
 
-    def _read_one(self, source: Local | Hub, split: Split, name: str, aliases: Sequence[str]) -> Examples:
+    def _read_one(self, source: Local | Hub | InMemory, split: Split, name: str, aliases: Sequence[str]) -> Examples:
         """The examples of a split, or of one of several, by its name in the source."""
         where, rows = source.rows(name, aliases)
         return self._examples(rows, where, f"{self.name}/{self._called(split, name)}", split)
@@ -324,7 +353,7 @@ class PairedText(PairedData):
 
     def _ingredient(self, places: dict[str, str], mixture: Mixture) -> tuple[str, Examples]:
         """The place that a mixture takes from, and all its examples; ``places`` are those before, by their names."""
-        where, rows = self._source(mixture.path or self.path).rows(
+        where, rows = self._source(self.path if mixture.path is None else mixture.path).rows(
             mixture.split, aliases_of(mixture.split, self.aliases)
         )
         if places.setdefault(mixture.called, where) != where:
@@ -337,7 +366,7 @@ class PairedText(PairedData):
         prefix = f"{self.name}/train+{mixture.called}"
         examples, no_gold = to_examples(rows, where, prefix, mixture.columns(self.columns))
         self.counts.add_no_gold("train", no_gold)
-        return next(place for place in places.values() if _same(place, where)), examples
+        return next(place for place in places.values() if self._same(place, where)), examples
 
 
 def _require_columns(parts: Mapping[str, str], label: str, columns: Sequence[str]) -> None:
@@ -369,11 +398,3 @@ def _require_columns(parts: Mapping[str, str], label: str, columns: Sequence[str
 
 def _listed(names: str | list[str]) -> list[str]:
     return [names] if isinstance(names, str) else names
-
-
-def _same(first: str, second: str) -> bool:
-    """Whether two places are one, or two files with the same content."""
-    if first == second:
-        return True
-    files = Path(first), Path(second)
-    return all(file.is_file() for file in files) and filecmp.cmp(*files, shallow=False)

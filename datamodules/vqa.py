@@ -13,7 +13,7 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.transforms import Change, Split
 from heedful.datamodules.images import PairedImages, with_default
-from heedful.datamodules.sources.hub_and_local import Local
+from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.datamodules.sources.readers import brief
 from heedful.datamodules.sources.values import Rows, is_empty, text_of
 from heedful.datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
@@ -73,7 +73,7 @@ class VisualQuestions(PairedImages):
         if not from_file and answers < 1:
             raise HeedfulError("bad-setting", f"§data.answers {answers} is less than 1.", "Give more, or a file.")
         self.answers = answers
-        self.given = given
+        self.answered = given
         self.frequent = label
         self.default_label = default_label
         self.columns = replace(self.columns, labels=None)
@@ -100,7 +100,7 @@ class VisualQuestions(PairedImages):
         """Count the answers of the training split without looking at its pictures.
 
         Raises:
-            HeedfulError: It is not among local files.
+            HeedfulError: It is neither among local files nor in memory.
         """
         split = self.splits["train"]
         source = self._source(self.path)
@@ -109,7 +109,7 @@ class VisualQuestions(PairedImages):
             f"§data.answers {self.answers} counts the answers of the training split, which is not at hand.",
             FROM_A_RUN,
         )
-        if not isinstance(source, Local) or not source.has_splits:
+        if isinstance(source, Hub) or not source.has_splits:
             raise missing
         try:
             where, rows = source.rows(split, self._aliases("train"))
@@ -167,7 +167,7 @@ class VisualQuestions(PairedImages):
 
     def _given(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
         """The answer of each person, "" for nothing."""
-        given = values.get(self.given)
+        given = values.get(self.answered)
         if given is None:
             return []
         if isinstance(given, Mapping):  # as some tools write lists of objects
@@ -177,11 +177,11 @@ class VisualQuestions(PairedImages):
         ):
             raise HeedfulError(
                 "wrong-value",
-                f"{where}, row {row}: the column {self.given!r} is {brief(values[self.given])}.",
+                f"{where}, row {row}: the column {self.answered!r} is {brief(values[self.answered])}.",
                 "It should be a list of texts, or of objects with an answer.",
             )
         answers = [answer["answer"] if isinstance(answer, Mapping) else answer for answer in given]
-        return ["" if is_empty(answer) else text_of(answer, where, row, self.given) for answer in answers]
+        return ["" if is_empty(answer) else text_of(answer, where, row, self.answered) for answer in answers]
 
 
 FROM_A_RUN = "Give the answers of the model, as in §data.answers RUN/checkpoints/backbone/config.json."

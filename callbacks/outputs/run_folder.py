@@ -101,6 +101,12 @@ class RunFolder(Callback):
         self._goes_on: bool | None = None  # whether the folder holds the run already
         self._described = False  # whether this start stands in run.json
 
+    @property
+    def written(self) -> Path:
+        """The folder, which every process knows once the Trainer has begun."""
+        assert self.folder is not None
+        return self.folder
+
     def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
         """Write what follows into another folder, with more in its run.json: the next of several measurements."""
         self.folder = folder

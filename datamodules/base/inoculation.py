@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from heedful.datamodules.base.splits import sample
+from heedful.datamodules.sources.values import require_path
 from heedful.records import Examples, HeedfulError
 
 
@@ -37,6 +38,9 @@ class Inoculation:
     n: int = 100
     by_group: bool = False
     perturbed: bool = False
+
+    def __post_init__(self) -> None:
+        require_path(self.path, "§data.inoculation.path")
 
     def examples(self, challenges: Challenges, name: str, seed: int) -> Examples:
         """The examples to train on.

@@ -86,6 +86,7 @@ class PairedData(Made, pl.LightningDataModule):
         changed: The splits of which that is so.
     """
 
+    name: str
     kind: TaskKind = CLASSIFICATION
     form = TableForm()
     pictures: tuple[str, ...] = ()

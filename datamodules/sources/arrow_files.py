@@ -1,6 +1,6 @@
 """Rows of parquet files and of Arrow tables, in pieces that fit into the memory whatever a file unpacks to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +61,29 @@ def dataset_rows(saved: Any, where: str) -> Rows:
     Raises:
         HeedfulError: It is damaged, or a row is not text or too large.
     """
+    tables = saved.with_format("arrow").iter(256)
+    return _rows_of((batch for table in tables for batch in table.to_batches()), where)
+
+
+def table_rows(table: pa.Table, where: str) -> Rows:
+    """Rows of an Arrow table.
+
+    Raises:
+        HeedfulError: A column is repeated, the table is damaged, or a row is not text or too large.
+    """
+    names = table.column_names
+    if len(set(names)) < len(names):
+        raise HeedfulError("bad-header", f"{where}: a column of {brief(names)} is repeated.", "Rename one.")
+    return _rows_of(table.to_batches(256), where)
+
+
+def _rows_of(batches: Iterable[pa.RecordBatch], where: str) -> Rows:
     row = 0
     try:
-        for table in saved.with_format("arrow").iter(256):
-            for batch in table.to_batches():
-                batch.validate(full=True)
-                yield from batch_rows(batch, where, row)
-                row += batch.num_rows
+        for batch in batches:
+            batch.validate(full=True)
+            yield from batch_rows(batch, where, row)
+            row += batch.num_rows
     except (pa.ArrowException, OSError, ValueError):
         raise HeedfulError("damaged-file", f"{where} is damaged after row {row}.") from None
 

@@ -241,6 +241,7 @@ class Local:
     path: Path
     quoting: bool = True
     columns: Sequence[str] = ()
+    remedy = "Name a folder with a file for each"  # where there are no splits
 
     def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         """(Name for errors, rows) of a split.
@@ -275,12 +276,17 @@ class Local:
         if len(single) == 1 and not OF_A_SPLIT.match(_stem(single[0])):
             rank_zero_info(f"{self.path} holds one file, {single[0].name}, which is read as {split}.")
             return str(single[0]), read(single[0], self.quoting, self.columns)
-        raise _missing_split(str(self.path), names, [file.name for file in files])
+        raise missing_split(str(self.path), names, [file.name for file in files])
 
     @property
     def has_splits(self) -> bool:
         """Whether training and validation can be told apart: one file, or one saved data set, has no splits."""
-        return self.path.is_dir() and not (self.path / "dataset_info.json").exists()
+        return not self.path.exists() or self.path.is_dir() and not (self.path / "dataset_info.json").exists()
+
+    @property
+    def named(self) -> str:
+        """What to call all of it in an error."""
+        return f"§data.path {self.path}"
 
     def _saved(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         import datasets
@@ -291,7 +297,7 @@ class Local:
                 splits = _described(folder / "dataset_dict.json", "splits")
                 found = [name for name in (split, *aliases) if name in splits]
                 if not found:
-                    raise _missing_split(str(folder), (split, *aliases), splits)
+                    raise missing_split(str(folder), (split, *aliases), splits)
                 split = found[0]
                 folder = inside(folder, found[0])
             for file in _described(folder / "state.json", "_data_files"):
@@ -329,6 +335,7 @@ class Hub:
     subset: str | None = None
     revision: str | None = None
     train: str | None = None
+    has_splits = True
 
     def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         """(Name for errors, rows) of a split.
@@ -349,7 +356,7 @@ class Hub:
             found = datasets.load_dataset(id_, subset, split=split, revision=revision)
         except Exception as error:
             if isinstance(error, ValueError) and (splits := _splits(id_, subset, revision)) and split not in splits:
-                raise _missing_split(id_, (split, *aliases), splits) from error
+                raise missing_split(id_, (split, *aliases), splits) from error
             raise HeedfulError(
                 "no-hub",
                 f"The hub does not give the data set {id_} ({reason(error)}).",
@@ -369,7 +376,7 @@ def _splits(id_: str, subset: str | None, revision: str | None) -> Sequence[str]
         return ()
 
 
-def _missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
+def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
     """The error about a split of these names in a source that has others."""
     aliases = dict.fromkeys(name for name in names if name != names[0])
     others = f" (or {', '.join(aliases)})" if aliases else ""

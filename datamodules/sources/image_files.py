@@ -19,7 +19,7 @@ from PIL import Image
 
 from heedful.datamodules.sources.hub_and_local import Local, inside
 from heedful.datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
-from heedful.datamodules.sources.values import Rows, is_empty, require_column
+from heedful.datamodules.sources.values import Rows, in_its_form, is_empty, require_column
 from heedful.records import FORMATS, HeedfulError, Picture, open_file, spooling
 from heedful.records.parts.pixels import pixels
 
@@ -119,7 +119,8 @@ class Pictures:
                 continue
             found = self._matching(column, values, where, folder)
             if "*" in column:
-                made = [{**made[0], column: path, STARRED: f"{values.get(self.uid)}-{star}"} for path, star in found]
+                uid = in_its_form(values.get(self.uid), where, self.uid)
+                made = [{**made[0], column: path, STARRED: f"{uid}-{star}"} for path, star in found]
             else:
                 for row in made:
                     row[column] = found[0][0]
@@ -279,9 +280,11 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
 
     def fill(field: re.Match) -> str:
         name, how, form = field.groups()
+        if how == "?" and is_empty(values.get(name)):
+            return ""
+        value = format(in_its_form(values[name], where, name), form or "")
         if how == "?":
-            return "" if is_empty(values.get(name)) else format(values[name], form or "")
-        value = format(values[name], form or "")
+            return value
         return "-".join(value.split("-")[: int(how[1:])]) if how else value
 
     try:

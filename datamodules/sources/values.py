@@ -68,6 +68,14 @@ def plain(value: Any) -> str:
     return re.sub(r"(?<=\d)\.0+$", "", str(value).strip())
 
 
+def require_path(path: Any, setting: str) -> None:
+    """Raises HeedfulError where a setting that names a file holds something else, such as rows in memory."""
+    if not isinstance(path, str | Path | None):
+        raise HeedfulError(
+            "bad-setting", f"{setting} is of the type {type(path).__name__}, not a path.", "Name a file or a folder."
+        )
+
+
 def listed(columns: Iterable[Any]) -> str:
     """What to know where a column is missing: those that there are."""
     return f"The columns are {listing(list(map(column_name, columns)))}."
@@ -86,7 +94,26 @@ def column_name(column: Any) -> str:
 
 
 def is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip()) or value != value
+    return value is None or isinstance(value, str) and not value.strip() or isinstance(value, float) and value != value
+
+
+class WholeFloat(float):
+    """A whole number from a column of floats, of which pandas does not say whether it was 1 or 1.0 before.
+
+    It is a label like any number. Where it would stand in text, which of the two decides, it is refused.
+    """
+
+
+def in_its_form(value: Any, where: str, column: str) -> Any:
+    """The value itself.
+
+    Raises:
+        HeedfulError: It is a :class:`WholeFloat`, which has no one form as text.
+    """
+    if isinstance(value, WholeFloat):
+        wrong = f"{where}: the column {column!r} holds {value:.1f}, which may have been {value:.0f}."
+        raise HeedfulError("wrong-value", wrong, "Make it whole numbers with astype('Int64'), or texts.")
+    return value
 
 
 def text_of(value: Any, where: str, row: int, column: str) -> str:
@@ -97,7 +124,7 @@ def text_of(value: Any, where: str, row: int, column: str) -> str:
         raise HeedfulError(
             "wrong-value", f"{where}, row {row}: the column {column!r} holds {brief(value)}, not a text."
         )
-    text = str(value)
+    text = str(in_its_form(value, f"{where}, row {row}", column))
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise HeedfulError("bad-text", f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
     return text

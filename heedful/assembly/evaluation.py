@@ -122,7 +122,7 @@ def _evaluated(job: Job) -> Results | Requests:
         trainer.validate(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
         if not job.engine.results:
             raise HeedfulError("nothing-left", "Nothing was evaluated.", "See §trainer.limit_val_batches.")
-        results.append(Results(run.folder, job.engine.results))
+        results.append(Results(run.written, job.engine.results))
     return results[0] if len(results) == 1 else Results(results[0].folder.parent, {}, each=tuple(results))
 
 

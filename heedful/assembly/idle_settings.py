@@ -6,7 +6,6 @@ at is what the user names in the call itself.
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.callbacks import EVALUATIONS, Nothing
@@ -44,11 +43,7 @@ def _measures_alone(job: Any, of_training: str = "") -> bool:
 
 def _reads_none_of(job: Any, *endings: str) -> bool:
     """Whether no file that may be read ends in one of these, with ".gz" or without."""
-    data = job.data
-    named = [data.path, data.inoculation.path, *(mixture.path for mixture in data.mixture)]
-    paths = [Path(path) for path in named if path is not None]
-    files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
-    return not any(file.name.lower().removesuffix(".gz").endswith(endings) for file in files)
+    return not job.data.reads(*endings)
 
 
 def _names_sum(job: Any) -> bool:

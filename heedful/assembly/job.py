@@ -1,6 +1,7 @@
 """What a run is made of, and how it is checked and planned before a folder is made."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.records import ExamplesBuilder, HeedfulError
 from heedful.records.errors import nearest
-from heedful.records.made import plain, section, settings
+from heedful.records.made import IN_PYTHON, plain, section, settings
 from heedful.records.prompts.prompt import Prompt
 
 
@@ -90,6 +91,12 @@ class Job:
         return self.settings
 
     @property
+    def kept(self) -> BestCheckpoint:
+        """Which checkpoints are kept, in training."""
+        assert self.best is not None
+        return self.best
+
+    @property
     def checkpoint(self) -> str | None:
         """The checkpoint whose weights are taken: to be evaluated, or to go on from."""
         return self.evaluation.checkpoint if self.evaluating else self.training.ckpt_path
@@ -115,12 +122,14 @@ class Job:
             record["prompt"] = plain(self.prompting)
         data = section(self.data)
         del data["init_args"]["seed"]  # which is that of the run
+        if not isinstance(getattr(self.data, "path", None), str | PathLike | None):  # rows in memory
+            data["init_args"]["path"] = IN_PYTHON
         return record | {"data": data, "model": section(self.model)}
 
     @property
     def repeated(self) -> Record:
         """The settings that repeat the run in a folder of its own."""
-        once = {"output": None}
+        once: Record = {"output": None}
         if not self.evaluating:
             once |= {"ckpt_path": None, "resume": None, "init_from": None, "allow_changed_data": False}
         return self.record | once
@@ -129,7 +138,7 @@ class Job:
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
         data = self.data
-        chosen = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
+        chosen: Record = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
         chosen |= {"epochs": self.trainer["max_epochs"], "learning_rate": self.model.learning_rate}
         return chosen | {"train_batch_size": data.batch_size}
 
@@ -171,7 +180,7 @@ class Job:
                 progress(path)  # training goes on from more than weights
 
     @property
-    def only(self) -> list[str] | None:
+    def only(self) -> Sequence[str] | None:
         """The evaluations that were asked for, or None for all.
 
         Raises:
@@ -233,8 +242,9 @@ class Job:
             do = "Leave it out, or add what is missing."
             raise HeedfulError("idle-setting", f"§evaluations {name} {nothing.reason}.", do)
         require_effect(self)
-        for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
-            plan.inquiry.require(self.model.processor, plan.pool)
+        for plan in (planned.plan for planned in self.planned.values()):
+            if plan.inquiry is not None:
+                plan.inquiry.require(self.model.processor, plan.pool)
         if self.best is not None:
             self.best.require_known(self.engine, self.data)
         for callback in self.own_callbacks if not self.evaluating else ():

@@ -208,7 +208,7 @@ def class_named(value: str, kind: str, in_section: bool = False) -> str | None:
         kind: "data" or "model".
         in_section: Whether the file has a section of that name, as those of --config.
     """
-    config = value
+    config: Any = value
     if value.startswith("{") or Path(value).is_file():
         config = parse_yaml(value, f"{value[:40]}...") if value.startswith("{") else read_yaml(value, value)
         if in_section:

@@ -63,9 +63,9 @@ def each_prompt(
     first = next((one.plan.pool[0] for one in planned if len(one.plan.pool)), None)
     for prompt in prompts:
         model.prompt_with(prompt)
-        inside = whole and len(prompts) > 1
+        folder = whole / name_of(prompt) if whole is not None and len(prompts) > 1 else whole
         sent = {} if first is None else {"example": first.uid, "sent": model.sent(first)}
-        run.begin(whole / name_of(prompt) if inside else whole, {"prompt": {**prompt.as_dict(), **sent}})
+        run.begin(folder, {"prompt": {**prompt.as_dict(), **sent}})
         yield
     if not prompts:
         yield

@@ -10,7 +10,7 @@ import yaml
 from pytorch_lightning import Trainer
 
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainerDefaults, TrainingSettings
-from heedful.callbacks import EVALUATIONS, BestCheckpoint
+from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules.prompting import Prompting
 from heedful.records import HeedfulError
 from heedful.records.made import class_path, defaults_of
@@ -51,7 +51,7 @@ def defaults(evaluating: bool) -> Record:
     return record | ({"prompt": defaults_of(Prompting)} if evaluating else {"checkpoint": defaults_of(BestCheckpoint)})
 
 
-def shown_evaluations(evaluating: bool) -> list[type]:
+def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
     """The evaluations with settings, those of training first."""
     shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
     return sorted(shown, key=lambda kind: not kind.in_training)

@@ -11,7 +11,8 @@ from heedful.records import HeedfulError
 
 def is_first() -> bool:
     """Whether this is the process that makes folders, before Lightning has connected the processes."""
-    return rank_zero_only.rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
+    rank = rank_zero_only.rank  # type: ignore[attr-defined]
+    return rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
 
 
 def settled_seed(seed: int | bool) -> int:

@@ -131,7 +131,7 @@ def make_trainer(
     """
     settings = {**trainer_defaults(), **settings}
     named = several(settings["callbacks"])
-    bar = [] if settings["enable_progress_bar"] is False or any(isinstance(c, ProgressBar) for c in named) else None
+    has_bar = settings["enable_progress_bar"] is not False and not any(isinstance(c, ProgressBar) for c in named)
     plugins = several(settings["plugins"])
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
@@ -139,7 +139,7 @@ def make_trainer(
     whole = {
         **settings,
         "default_root_dir": root,
-        "callbacks": [*callbacks, *([Progress()] if bar is None else bar), *named, *own],
+        "callbacks": [*callbacks, *([Progress()] if has_bar else []), *named, *own],
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
     }

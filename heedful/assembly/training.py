@@ -1,11 +1,11 @@
 """Training: from the settings of a run to its folder."""
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback, Trainer
 
 from heedful.assembly.folders import run_folder
 from heedful.assembly.job import Job
@@ -90,7 +90,7 @@ def train(
         start = start_of(as_path(resume), as_path(ckpt_path), as_path(output))
         saved = {} if start.run is None else saved_record(start.run)
         if init_from is not None:
-            saved = {**saved, "model": _initial(as_path(init_from), model, start)}
+            saved = {**saved, "model": _initial(fspath(init_from), model, start)}
         seed = settled_seed(saved.get(SEED, seed) if seed == TrainingSettings.seed else seed)
         parts = Parts(model, data, augment, partial, slices, evaluations, settings, trainer or {}, seed, saved)
         paired = parts.paired_data()
@@ -169,9 +169,9 @@ def _trained(job: Job) -> Run:
     job.prepare()
     trainer, run, board = assemble(job, run_folder(job, job.data.regime) if is_first() else None)
     trainer.fit(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True)
-    if trainer.fast_dev_run:
-        return Run(run.folder, {})
-    best = job.best.best_model_path or job.best.last_model_path
+    if job.trainer["fast_dev_run"]:
+        return Run(run.written, {})
+    best = job.kept.best_model_path or job.kept.last_model_path
     if not best:
         do = "See §trainer.max_epochs and §trainer.limit_train_batches."
         raise HeedfulError("nothing-left", "No checkpoint was saved.", do)
@@ -181,9 +181,9 @@ def _trained(job: Job) -> Run:
     board.final(trainer)
     job.engine.require_measured(job.model, "what checkpoints/backbone would hold")
     if trainer.is_global_zero:
-        export(job.model, run.folder, weights=True)
+        export(job.model, run.written, weights=True)
         run.finish()
-    return Run(run.folder, job.engine.results, checkpoint=Path(best))
+    return Run(run.written, job.engine.results, checkpoint=Path(best))
 
 
 class Assembled(NamedTuple):
@@ -210,5 +210,5 @@ def assemble(job: Job, folder: Path | None) -> Assembled:
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
         settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
     callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), board]
-    own = [*job.evaluations, job.best]
+    own: list[Callback] = [*job.evaluations, job.kept]
     return Assembled(make_trainer(callbacks, settings, evaluating=False, own=own, folder=folder), run, board)

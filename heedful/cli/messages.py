@@ -119,6 +119,11 @@ class Parser(LightningArgumentParser):
                 inner[name] = getattr(action, "_typehint", Any)
         return settings
 
+    def add_help(self, name: str, text: str) -> None:
+        """Say more of a setting in --help."""
+        setting = next(action for action in self._actions if action.dest == name)
+        setting.help = f"{setting.help}{text}"
+
     def lacking(self, given: Namespace | dict[str, Any]) -> list[str]:
         """The names of the settings that are needed and not given."""
         return [action.dest for action in self._actions if action.required and given.get(action.dest) is None]

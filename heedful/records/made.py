@@ -29,7 +29,8 @@ class Made:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
-        bound = dict(zip(_own_parameters(cls), args, strict=False)) | kwargs
+        kind: Any = cls
+        bound = dict(zip(_own_parameters(kind), args, strict=False)) | kwargs
         made.__dict__.update(made_of=bound, given=frozenset(bound))
         return made
 
@@ -64,7 +65,7 @@ def _init_of(kind: type) -> Any:
 
 
 @cache
-def _own_parameters(kind: type) -> dict[str, inspect.Parameter]:
+def _own_parameters(kind: Any) -> dict[str, inspect.Parameter]:
     """The parameters of the ``__init__`` of a class, without ``self``."""
     found = dict(inspect.signature(kind.__init__).parameters)
     found.pop(next(iter(found), ""), None)
@@ -72,7 +73,7 @@ def _own_parameters(kind: type) -> dict[str, inspect.Parameter]:
 
 
 @cache
-def settings_of(kind: type) -> Mapping[str, Setting]:
+def settings_of(kind: Any) -> Mapping[str, Setting]:
     """The settings of a class by name.
 
     Where ``__init__`` takes ``**kwargs``, the settings of the class above are among them, but for those that it hands
@@ -118,7 +119,7 @@ def _handed_on(init: Any, owner: type, kind: type) -> set[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
             handed |= {*names[: len(node.args)], *(keyword.arg for keyword in node.keywords if keyword.arg)}
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "drop":
-            handed |= {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
+            handed |= {str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
     return handed
 
 
@@ -129,7 +130,7 @@ def defaults_of(kind: type) -> dict[str, Any]:
 
 def section(made: Any) -> dict[str, Any]:
     """An object as config.yaml names it: its class and all of its settings, defaults included."""
-    kind = type(made)
+    kind: Any = type(made)
     values = settings(made)
     own = {name: value for name, value in values.items() if name in settings_of(kind)}
     more = {name: value for name, value in values.items() if name not in own}

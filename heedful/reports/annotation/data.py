@@ -12,6 +12,7 @@ from heedful.records.storage.schema import ROOMS
 from heedful.reports.runs import CONFIG, settings
 
 ROOM = f"{ROOMS['data']}."  # of the classes that a configuration may name here
+MISFITS = {"bad-setting", "missing-setting", "unknown-setting", "unknown-name", "foreign-class"}
 
 
 def data_of(folder: str | Path, seed: int) -> PairedData:
@@ -37,7 +38,7 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
     try:
         data = InPython((PairedData,)).section(section, (PairedData,), ("data",))
     except HeedfulError as error:
-        if error.code not in UNKNOWN:
+        if error.code not in MISFITS:
             raise
         wrong = f"{path} was edited, or is of another version: its settings are not those of {class_path}."
         raise HeedfulError("changed-run-file", wrong) from None

@@ -231,7 +231,7 @@ def test_mistakes_are_one_sentence(run, tmp_path):
         ("heedful.datamodules.Planted", {"n_validation": 59}, "changed-data", "1 are in one"),
         ("heedful.datamodules.Planted", {"grammar_seed": 1, **DATA}, "changed-data", "60 of 60"),
         ("os.system", {}, "foreign-class", "os.system"),
-        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, "foreign-class", "Planted"),
+        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, "changed-run-file", "Planted"),
         ("heedful.datamodules.Planted", {"unheard_of": 1}, "changed-run-file", "datamodules.Planted"),
     ],
 )

@@ -1,0 +1,121 @@
+"""The same mistake has the same code on the command line and in Python."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytorch_lightning import Trainer
+
+from heedful.assembly.making import checked, made_of
+from heedful.assembly.names import augmented, load_data, load_model
+from heedful.callbacks import Attentiveness, BestCheckpoint
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.short_forms import expand
+from heedful.records import HeedfulError
+
+from refusals import refused
+
+
+def data(source: str = "mnli", **settings: Any) -> Callable[[], Any]:
+    return lambda: load_data(source, **settings)
+
+
+def model(source: str = "minilm", **settings: Any) -> Callable[[], Any]:
+    return lambda: load_model(source, **settings)
+
+
+def trainer(**settings: Any) -> Callable[[], Any]:
+    return lambda: checked(Trainer, settings, ("trainer",))
+
+
+def of(kind: type, name: str, **settings: Any) -> Callable[[], Any]:
+    return lambda: made_of(kind, settings, (name,))
+
+
+MNLI = ["--data", "mnli"]
+CALLBACK = "--trainer.callbacks"
+MISTAKES = {  # what: the words of a command, the same in Python, and the code
+    "no number": ([*MNLI, "--data.max_train", "many"], data(max_train="many"), "bad-setting"),
+    "a part of one": ([*MNLI, "--data.max_train", "1.5"], data(max_train=1.5), "bad-setting"),
+    "yes where a number is wanted": ([*MNLI, "--data.batch_size", "true"], data(batch_size=True), "bad-setting"),
+    "a rate in words": (["--model.learning_rate", "fast"], model(learning_rate="fast"), "bad-setting"),
+    "a text where a list is wanted": ([*MNLI, "--data.swap", "premise"], data(swap="premise"), "bad-setting"),
+    "true where a text is wanted": ([*MNLI, "--data.labels", "{x: [yes]}"], data(labels={"x": [True]}), "bad-setting"),
+    "a wrong word": (["--data.augment", "counter"], data("planted", augment="counter"), "bad-setting"),
+    "another wrong word": (["--model.collapse", "max"], model(collapse="max"), "bad-setting"),
+    "a mapping that is none": ([*MNLI, "--data.hub", "3"], data(hub=3), "bad-setting"),
+    "a wrong value inside": ([*MNLI, "--data.hub", "{id: 3}"], data(hub={"id": 3}), "bad-setting"),
+    "a wrong name inside": ([*MNLI, "--data.mixture", "[{shre: 1}]"], data(mixture=[{"shre": 1}]), "unknown-setting"),
+    "a name inside is missing": ([*MNLI, "--data.prompts", "{p: {}}"], data(prompts={"p": {}}), "missing-setting"),
+    "unknown": (["--data.n_trian", "3"], data("planted", n_trian=3), "unknown-setting"),
+    "unknown of the model": (["--model.learing_rate", "3"], model(learing_rate=3), "unknown-setting"),
+    "needed": (["--data", "PairedText"], data("PairedText"), "missing-setting"),
+    "no data": (["--data", "mnly"], data("mnly"), "unknown-name"),
+    "no model": (["--model", "minilmm"], model("minilmm"), "unknown-name"),
+    "no experiment": (["--augment", "x"], lambda: augmented(load_data(), "x"), "unknown-name"),
+    "no file of settings": (["--data", "nowhere.yaml"], data("nowhere.yaml"), "missing-file"),
+    "no folder": (["--model", "./nowhere"], model("./nowhere"), "missing-file"),
+    "rows in a file": (["--data", "x.csv"], data("x.csv"), "unknown-name"),
+    "a run": (["--data", "runs/x"], data("runs/x"), "unknown-name"),
+    "another kind": (["--data", "os.system"], data("os.system"), "foreign-class"),
+    "a model for data": (
+        ["--data", "heedful.lightning_modules.Encoder"],
+        data("heedful.lightning_modules.Encoder"),
+        "foreign-class",
+    ),
+    "no class": (["--data", "nowhere.Mine"], data("nowhere.Mine"), "unknown-name"),
+    "too small": (["--data.batch_size", "0"], data("planted", batch_size=0), "bad-setting"),
+    "too large": (["--model.warmup", "2"], model(warmup=2), "bad-setting"),
+    "not finite": (["--model.learning_rate", ".inf"], model(learning_rate=float("inf")), "bad-setting"),
+    "a name of a folder": (["--data.name", "a/b"], data("planted", name="a/b"), "bad-name"),
+    "no part": (["--data.partial", "nothing"], data("planted", partial="nothing"), "unknown-name"),
+    "changes nothing": (
+        ["--data.resample_counterfactuals", "true"],
+        data("planted", resample_counterfactuals=True),
+        "idle-setting",
+    ),
+    "of an evaluation": (["--attentiveness.draws", "x"], of(Attentiveness, "attentiveness", draws="x"), "bad-setting"),
+    "unknown of one": (["--attentiveness.draw", "1"], of(Attentiveness, "attentiveness", draw=1), "unknown-setting"),
+    "too few draws": (["--attentiveness.draws", "0"], of(Attentiveness, "attentiveness", draws=0), "bad-setting"),
+    "of checkpoints": (["--checkpoint.monitr", "x"], of(BestCheckpoint, "checkpoint", monitr="x"), "unknown-setting"),
+    "of the trainer": (["--trainer.max_epochs", "x"], trainer(max_epochs="x"), "bad-setting"),
+    "unknown of the trainer": (["--trainer.max_epoch", "3"], trainer(max_epoch=3), "unknown-setting"),
+    "no precision": (["--trainer.precision", "bf17"], trainer(precision="bf17"), "bad-setting"),
+    "no callback": ([CALLBACK, "EarlyStoping"], trainer(callbacks="EarlyStoping"), "unknown-name"),
+    "no callback in a list": ([CALLBACK, "[Nope]"], trainer(callbacks=["Nope"]), "unknown-name"),
+    "a callback of another kind": ([CALLBACK, "os.system"], trainer(callbacks="os.system"), "foreign-class"),
+    "a callback lacks": ([CALLBACK, "EarlyStopping"], trainer(callbacks="EarlyStopping"), "missing-setting"),
+    "a callback is not named": (
+        [f"{CALLBACK}.monitor", "x"],
+        trainer(callbacks={"init_args": {"monitor": "x"}}),
+        "missing-setting",
+    ),
+    "a logger of another kind": (
+        ["--trainer.logger", "collections.Counter"],
+        trainer(logger={"class_path": "collections.Counter"}),
+        "foreign-class",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_has_one_code(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words, in_python, code = MISTAKES[what]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["train.py", *words])
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
+    with refused(code):
+        HeedfulCLI(False, folder=None, args=expand(words))
+    with refused(code) as caught:
+        in_python()
+    assert "--" not in str(caught.value)
+    assert "§" not in str(caught.value)
+
+
+def test_a_setting_in_python_is_called_what_it_is_there() -> None:
+    with pytest.raises(HeedfulError) as caught:
+        load_data("planted", max_train="many")
+    assert caught.value.wrong == '§data.max_train "many" is not a whole number.'
+    assert str(caught.value).startswith('max_train "many" is not a whole number.')
