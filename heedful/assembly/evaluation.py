@@ -116,7 +116,7 @@ def _evaluated(job: Job) -> Results | Requests:
     job.prepare()
     if job.evaluation.dry_run:
         return requests_of(job.model, job.data, job.planned.values(), job.prompts, job.trainer["limit_val_batches"])
-    trainer, run = assemble(job, _folder(job) if is_first() else None)
+    trainer, run = assemble(job, output_folder(job) if is_first() else None)
     results: list[Results] = []
     for _ in each_prompt(job.prompts, job.model, run, job.planned.values()):
         trainer.validate(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
@@ -142,7 +142,7 @@ def assemble(job: Job, folder: Path | None) -> tuple[Trainer, RunFolder]:
     return make_trainer(callbacks, settings, evaluating=True, own=job.evaluations, folder=folder), run
 
 
-def _folder(job: Job) -> Path:
+def output_folder(job: Job) -> Path:
     """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
     if isinstance(job.model, Endpoint):
         job.about["server"] = job.model.server

@@ -141,7 +141,7 @@ def trained(job: Job) -> Run:
     """
     try:
         with refusing():
-            return _finished(job) or _trained(job)
+            return _trained(job)
     finally:
         release()
 
@@ -164,6 +164,8 @@ def _trained(job: Job) -> Run:
             require_same_settings(job.record, began)
     require_inside(job)
     claim_named(job)  # before anything is read
+    if (finished := _finished(job)) is not None:
+        return finished
     job.prepare()
     trainer, run, board = assemble(job, run_folder(job, job.data.regime) if is_first() else None)
     trainer.fit(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True)
