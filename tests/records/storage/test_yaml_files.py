@@ -1,16 +1,14 @@
 """YAML that says one thing twice, is too large or is not YAML is refused in one sentence, with its line."""
 
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from heedful.cli import messages as mistakes
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.short_forms import expand
 from heedful.records.storage.yaml_files import LARGEST, parse_yaml, read_yaml
 
+from commands import job_of
 from refusals import refused
 
 TWICE = "a: 1\nb: {c: 1, d: 2,\n c: 3}"
@@ -70,9 +68,7 @@ def test_wherever_the_command_line_takes_yaml_no_key_stands_twice(
         argv = ["--config", "outer.yaml"]
     if how == "--data.hub":
         argv = ["--data", "rte", *argv]
-    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: HeedfulCLI(False, folder=None, args=expand(argv)))
+        mistakes.guarded(lambda: job_of(monkeypatch, argv))
     assert stopped.value.code == 2
     assert ("{c: 1, d: 2, c: 3}" if how == "value" else "bad.yaml") in capsys.readouterr().err
