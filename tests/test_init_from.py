@@ -130,17 +130,17 @@ def test_another_source_of_the_model_is_refused(trained, flag, named):
 
 
 def test_a_run_that_is_none_or_not_done_is_refused(tmp_path, trained):
-    with refused("not-a-run", f"--init_from {tmp_path / 'nowhere'} "):
+    with refused("not-a-run", f"--init_from {tmp_path / 'nowhere'} "), naming_flags():
         initialised(["--init_from", str(tmp_path / "nowhere")])
-    with refused("not-a-run", f"--init_from {trained / 'checkpoints' / 'best.ckpt'} "):
+    with refused("not-a-run", f"--init_from {trained / 'checkpoints' / 'best.ckpt'} "), naming_flags():
         initialised(["--init_from", str(trained / "checkpoints" / "best.ckpt")])
-    with refused("not-a-run", f"--init_from {tmp_path} ", "config.yaml"):
+    with refused("not-a-run", f"--init_from {tmp_path} ", "config.yaml"), naming_flags():
         initialised(["--init_from", str(tmp_path)])
     (tmp_path / "config.yaml").write_text((trained / "config.yaml").read_text())
     for exists in (False, True):  # killed before the backbone's config was written, and after
         if exists:
             (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
-        with refused("missing-run-file", f"--init_from {tmp_path}", "backbone", f"--resume {tmp_path}"):
+        with refused("missing-run-file", f"--init_from {tmp_path}", "backbone", f"--resume {tmp_path}"), naming_flags():
             initialised(["--init_from", str(tmp_path)])
     with refused("missing-setting", "--init_from"):
         initialised(["--init_from"])

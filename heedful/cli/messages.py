@@ -119,7 +119,7 @@ class Parser(LightningArgumentParser):
                 inner[name] = getattr(action, "_typehint", Any)
         return settings
 
-    def add_help(self, name: str, text: str) -> None:
+    def say_more(self, name: str, text: str) -> None:
         """Say more of a setting in --help."""
         setting = next(action for action in self._actions if action.dest == name)
         setting.help = f"{setting.help}{text}"

@@ -89,7 +89,7 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
 def test_a_model_that_reads_no_prompts_refuses_settings_of_them(data: Planted) -> None:
     ordinary = Oracle(lambda table, hypothesis: "neutral")
     assert prompts_of(Prompting(wordings=[]), ordinary, data) == []
-    with refused("idle-setting", "tuples", "Oracle", "--model smollm2"):
+    with refused("idle-setting", "tuples", "Oracle", "--model smollm2"), naming_flags():
         prompts_of(Prompting(tuples=1), ordinary, data)
 
 
