@@ -1,6 +1,5 @@
 """YAML that says one thing twice, is too large or is not YAML is refused in one sentence, with its line."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ import yaml
 from jsonargparse import get_loader
 
 from heedful.cli import messages as mistakes
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.short_forms import expand
 from heedful.records.storage.yaml_files import LARGEST, SettingsLoader, composed, found_at, parse_yaml, read_yaml
 
+from commands import job_of
 from refusals import refused
 
 TWICE = "a: 1\nb: {c: 1, d: 2,\n c: 3}"
@@ -71,10 +69,8 @@ def test_wherever_the_command_line_takes_yaml_no_key_stands_twice(
         argv = ["--config", "outer.yaml"]
     if how == "--data.hub":
         argv = ["--data", "rte", *argv]
-    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: HeedfulCLI(False, folder=None, args=expand(argv)))
+        mistakes.guarded(lambda: job_of(monkeypatch, argv))
     assert stopped.value.code == 2
     assert ("{c: 1, d: 2, c: 3}" if how == "value" else "bad.yaml") in capsys.readouterr().err
 
