@@ -10,11 +10,13 @@ import yaml
 from pytorch_lightning import Trainer, seed_everything
 from pytorch_lightning.utilities import rank_zero_info
 
+from heedful.assembly.evaluation import output_folder
+from heedful.assembly.folders import run_folder
 from heedful.assembly.names import FOLDER_OF, names
+from heedful.assembly.record import write_record
+from heedful.assembly.training import trained
 from heedful.cli import messages as mistakes
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.evaluation import output_folder
-from heedful.cli.folders import run_folder
+from heedful.cli.app import naming_flags
 from heedful.cli.messages import guarded, shown
 from heedful.cli.model_forms import with_run
 from heedful.cli.runs import continued
@@ -24,6 +26,7 @@ from heedful.lightning_modules import Classifier
 from heedful.records import HeedfulError
 from heedful.rooms import folder
 
+from commands import job_of
 from refusals import refused, told
 
 
@@ -61,24 +64,24 @@ def test_a_config_brings_its_own_data_and_model_and_short_forms_win(tmp_path):
 
 
 def test_a_saved_config_with_short_forms_on_top(monkeypatch, tmp_path):
-    made = parse(monkeypatch, ["--data.n_train", "7"])
-    made.save_config(tmp_path / "config.yaml")
-    again = parse(monkeypatch, ["--config", str(tmp_path / "config.yaml"), "--augment", "counterfactual"])
-    assert again.datamodule.sizes["train"] == 7
-    assert again.datamodule.augment == "counterfactual"
-    other = parse(monkeypatch, ["--config", str(tmp_path / "config.yaml"), "--data", "mnli", "--model", "bert"])
-    assert (other.datamodule.name, other.model_name) == ("mnli", "bert")
+    made = job_of(monkeypatch, ["--data.n_train", "7"])
+    write_record(made.repeated, tmp_path / "config.yaml")
+    again = job_of(monkeypatch, ["--config", str(tmp_path / "config.yaml"), "--augment", "counterfactual"])
+    assert again.data.sizes["train"] == 7
+    assert again.data.augment == "counterfactual"
+    other = job_of(monkeypatch, ["--config", str(tmp_path / "config.yaml"), "--data", "mnli", "--model", "bert"])
+    assert (other.data.name, other.model_name) == ("mnli", "bert")
 
 
 @pytest.mark.parametrize("room", ["", "heedful.datamodules.", "datamodules."])  # in short, in full, as once written
 def test_a_class_is_named_in_short_in_full_or_as_earlier_versions_did(monkeypatch, tmp_path, room):
     (tmp_path / "mine.yaml").write_text(f"class_path: {room}Planted\ninit_args: {{n_train: 7, n_validation: 5}}\n")
     for argv in (["--data", str(tmp_path / "mine.yaml")], ["--data", f"{room}Planted", "--data.n_train", "7"]):
-        made = parse(monkeypatch, argv)
-        assert made.config.data.class_path == "heedful.datamodules.Planted"
-        assert made.datamodule.sizes["train"] == 7
+        made = job_of(monkeypatch, argv)
+        assert made.record["data"]["class_path"] == "heedful.datamodules.Planted"
+        assert made.data.sizes["train"] == 7
     (tmp_path / "whole.yaml").write_text(f"data: {{class_path: {room}Planted, init_args: {{n_train: 7}}}}\n")
-    assert parse(monkeypatch, ["--config", str(tmp_path / "whole.yaml")]).datamodule.sizes["train"] == 7
+    assert job_of(monkeypatch, ["--config", str(tmp_path / "whole.yaml")]).data.sizes["train"] == 7
 
 
 @pytest.mark.parametrize(
@@ -99,19 +102,18 @@ def test_a_name_may_be_of_a_file_in_the_working_folder(monkeypatch, tmp_path):
     (tmp_path / "configs" / "data").mkdir(parents=True)
     (tmp_path / "configs" / "data" / "mine.yaml").write_text("class_path: Planted\ninit_args: {n_train: 7}\n")
     monkeypatch.chdir(tmp_path)
-    assert parse(monkeypatch, ["--data", "mine"]).datamodule.sizes["train"] == 7
+    assert job_of(monkeypatch, ["--data", "mine"]).data.sizes["train"] == 7
     assert "mine" in names("data")
     with refused("unknown-name", "--data mines", " mine?"):
-        parse(monkeypatch, ["--data", "mines"])
+        job_of(monkeypatch, ["--data", "mines"])
 
 
 def test_a_config_may_change_settings_of_what_a_short_form_names(monkeypatch, tmp_path):
     (tmp_path / "small.yaml").write_text("data: {init_args: {batch_size: 8}}\n")
-    made = parse(
-        monkeypatch, ["--config", str(tmp_path / "small.yaml"), "--data", "mnli", "--augment", "counterfactual"]
-    )
-    assert (made.datamodule.name, made.datamodule.batch_size, made.datamodule.default_label) == ("mnli", 8, "neutral")
-    assert made.datamodule.augment == "counterfactual"
+    argv = ["--config", str(tmp_path / "small.yaml"), "--data", "mnli", "--augment", "counterfactual"]
+    made = job_of(monkeypatch, argv)
+    assert (made.data.name, made.data.batch_size, made.data.default_label) == ("mnli", 8, "neutral")
+    assert made.data.augment == "counterfactual"
 
 
 def test_a_data_file_is_no_data_set():
@@ -120,26 +122,26 @@ def test_a_data_file_is_no_data_set():
 
 
 def test_a_used_folder_is_not_written_over(monkeypatch, tmp_path):
-    made = parse(monkeypatch, ["--output", str(tmp_path)])
+    made = job_of(monkeypatch, ["--output", str(tmp_path)])
     assert run_folder(made) == tmp_path
     (tmp_path / "config.yaml").touch()
-    with refused("folder-taken", f"--output {tmp_path}", f"--resume {tmp_path}"):
+    with refused("folder-taken", f"--output {tmp_path}", f"--resume {tmp_path}"), naming_flags():
         run_folder(made)
     with refused("changed-run-file", "config.yaml"):
-        parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
-    made.save_config(tmp_path / "config.yaml")
-    made = parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
+        trained(job_of(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")]))
+    write_record(made.repeated, tmp_path / "config.yaml")
+    made = job_of(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
     assert run_folder(made) == tmp_path
 
 
 def test_a_run_goes_on_as_it_began_and_not_at_all_when_it_is_finished(monkeypatch, tmp_path):
-    parse(monkeypatch, []).save_config(tmp_path / "config.yaml")
+    write_record(job_of(monkeypatch, []).repeated, tmp_path / "config.yaml")
     checkpoint = ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")]
-    with refused("resumed-setting", "--model.learning_rate 0.5", tmp_path, "0.0001"):
-        parse(monkeypatch, [*checkpoint, "--model.learning_rate", "0.5"])
+    with refused("resumed-setting", "--model.learning_rate 0.5", tmp_path, "0.0001"), naming_flags():
+        trained(job_of(monkeypatch, [*checkpoint, "--model.learning_rate", "0.5"]))
     (tmp_path / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
-    with refused("finished-run", "--data.batch_size 8", "32", f"--init_from {tmp_path}"):
-        parse(monkeypatch, ["--resume", str(tmp_path), "--data.batch_size", "8"])
+    with refused("finished-run", "--data.batch_size 8", "32", f"--init_from {tmp_path}"), naming_flags():
+        trained(job_of(monkeypatch, ["--resume", str(tmp_path), "--data.batch_size", "8"]))
 
 
 def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path):
@@ -148,25 +150,25 @@ def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path)
     for name in ("last.ckpt", "best.ckpt"):
         outline = {"state_dict": {}, "task": {}, "pytorch-lightning_version": "2.6.6", "optimizer_states": []}
         torch.save(outline | {"epoch": 0, "global_step": 3}, checkpoints / name)
-    parse(monkeypatch, []).save_config(tmp_path / "run" / "config.yaml")
+    write_record(job_of(monkeypatch, []).repeated, tmp_path / "run" / "config.yaml")
     monkeypatch.chdir(checkpoints)
     for name in ("last.ckpt", "best.ckpt"):
         assert continued(["--resume", name])[2:] == ["--resume", str(tmp_path / "run"), "--ckpt_path", name]
-        made = parse(monkeypatch, ["--ckpt_path", name])
+        made = job_of(monkeypatch, ["--ckpt_path", name])
         assert run_folder(made) == tmp_path / "run"
     (tmp_path / "run" / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
     for name in ("last.ckpt", "best.ckpt"):
-        made = parse(monkeypatch, with_run(["--checkpoint", name]), evaluating=True)
+        made = job_of(monkeypatch, with_run(["--checkpoint", name]), evaluating=True)
         tail = "planted-validation" if name == "best.ckpt" else "planted-validation-last"
         assert output_folder(made) == tmp_path / "run" / "evaluations" / tail
 
 
 def test_a_file_wins_over_what_was_measured_in_training_and_a_flag_over_both(monkeypatch, tmp_path):
-    made = parse(monkeypatch, ["--natural_logic.seeds", "7", "--natural_logic.split", "dev"])
+    made = job_of(monkeypatch, ["--natural_logic.seeds", "7", "--natural_logic.split", "dev"])
     (tmp_path / "checkpoints").mkdir()
     outline = {"state_dict": {}, "task": {}, "pytorch-lightning_version": "2.6.6", "epoch": 0, "global_step": 3}
     torch.save(outline, tmp_path / "checkpoints" / "best.ckpt")
-    made.save_config(tmp_path / "config.yaml")
+    write_record(made.repeated, tmp_path / "config.yaml")
     (tmp_path / "file.yaml").write_text("natural_logic: {seeds: 50}\n")
     (tmp_path / "whole.yaml").write_text("natural_logic: {seeds: 10, split: test, path: null}\n")
     run, flag = ["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")], ["--natural_logic.seeds", "3"]
@@ -176,8 +178,9 @@ def test_a_file_wins_over_what_was_measured_in_training_and_a_flag_over_both(mon
         (["--config", str(tmp_path / "whole.yaml")], 10, "test"),
         (["--config", str(tmp_path / "file.yaml"), *flag], 3, "dev"),
     ):
-        found = parse(monkeypatch, with_run([*run, *argv]), evaluating=True).config.natural_logic
-        assert (found.seeds, found.split) == (seeds, split)
+        found = job_of(monkeypatch, with_run([*run, *argv]), evaluating=True)
+        natural_logic = next(e for e in found.evaluations if e.name == "natural_logic")
+        assert (natural_logic.seeds, natural_logic.split) == (seeds, split)
 
 
 def test_partial_is_a_setting_of_the_data():
@@ -187,9 +190,9 @@ def test_partial_is_a_setting_of_the_data():
 def test_slices_are_a_setting_of_the_data(monkeypatch):
     for argv in (["--slices", "heuristic,genre"], ["--slices=[heuristic, genre]"]):
         assert tails(argv)[-2:] == ["--data.slices", '["heuristic", "genre"]']
-    made = parse(monkeypatch, ["--data", "hans", "--slices", "heuristic"])
-    assert made.datamodule.slices == ("heuristic",)
-    assert made.datamodule.columns.meta == ("heuristic", "subcase", "template")
+    made = job_of(monkeypatch, ["--data", "hans", "--slices", "heuristic"])
+    assert made.data.slices == ("heuristic",)
+    assert made.data.columns.meta == ("heuristic", "subcase", "template")
 
 
 @pytest.mark.parametrize("kind", ["data", "model", "augment"])
@@ -204,21 +207,14 @@ def test_a_short_form_needs_a_name():
         expand(["--data", "--model", "bert"])
 
 
-def parse(monkeypatch, argv, evaluating=False):
-    """Parse a command line and make the two modules, but no trainer."""
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
-    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    return HeedfulCLI(evaluating, folder=None, args=expand(argv))
-
-
 NAMES = {"hans-three": "hans", "paws-as-qqp": "paws", "msgs": "msgs-main_verb_lexical_content_the"}  # of the data
 
 
 @pytest.mark.parametrize("name", names("data"))
 def test_every_data_config_is_instantiated(monkeypatch, tmp_path, name):
     (tmp_path / "answers.txt").write_text("yes\nno\n")
-    made = parse(monkeypatch, ["--data", name, *(["--data.path", str(tmp_path)] if name == "easy_vqa" else [])])
-    data = made.datamodule
+    made = job_of(monkeypatch, ["--data", name, *(["--data.path", str(tmp_path)] if name == "easy_vqa" else [])])
+    data = made.data
     assert isinstance(data, PairedData)
     assert data.name == NAMES.get(name, name)
     assert len(data.sides) == {"msgs": 1, "rag": 3}.get(name, 2)
@@ -229,14 +225,14 @@ def test_every_data_config_is_instantiated(monkeypatch, tmp_path, name):
 
 @pytest.mark.parametrize("name", names("model"))
 def test_every_model_config_is_instantiated(monkeypatch, name):
-    made = parse(monkeypatch, ["--model", name])
+    made = job_of(monkeypatch, ["--model", name])
     assert isinstance(made.model, Classifier)
     assert made.model_name == name
 
 
 @pytest.mark.parametrize("name", names("augment"))
 def test_every_experiment_config_is_instantiated(monkeypatch, name):
-    assert parse(monkeypatch, ["--data", "mnli", "--augment", name]).datamodule.augment == name
+    assert job_of(monkeypatch, ["--data", "mnli", "--augment", name]).data.augment == name
 
 
 def test_no_config_is_left_untested():
@@ -245,21 +241,21 @@ def test_no_config_is_left_untested():
 
 
 def test_a_backbone_given_by_hand_names_the_run(monkeypatch):
-    assert parse(monkeypatch, ["--model.backbone", "Some-Org/Model_X"]).model_name == "some-org-model_x"
+    assert job_of(monkeypatch, ["--model.backbone", "Some-Org/Model_X"]).model_name == "some-org-model_x"
 
 
 def test_one_seed_for_everything(monkeypatch):
-    assert parse(monkeypatch, ["--seed_everything", "7"]).datamodule.seed == 7
+    assert job_of(monkeypatch, ["--seed_everything", "7"]).data.seed == 7
 
 
 def test_settings_reach_the_modules(monkeypatch):
     argv = ["--data", "mnli", "--data.path", "x", "--data.splits.train", "dev", "--attentiveness.draws", "3"]
     argv += ["--data.swap", "[premise, hypothesis]", "--data.augment", "inoculation", "--data.inoculation.n", "200"]
-    made = parse(monkeypatch, argv)
-    assert made.datamodule.splits == {"train": "dev", "validation": "validation_matched"}
-    assert made.datamodule.swap == ["premise", "hypothesis"]
-    assert made.datamodule.inoculation.n == 200
-    assert made.config_init.attentiveness.draws == 3
+    made = job_of(monkeypatch, argv)
+    assert made.data.splits == {"train": "dev", "validation": "validation_matched"}
+    assert made.data.swap == ["premise", "hypothesis"]
+    assert made.data.inoculation.n == 200
+    assert [e.draws for e in made.evaluations if e.name == "attentiveness"] == [3]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +275,7 @@ def test_settings_reach_the_modules(monkeypatch):
 )
 def test_help_explains_the_settings_of_a_short_name(monkeypatch, capsys, argv, class_path, settings):
     with pytest.raises(SystemExit) as stopped:
-        parse(monkeypatch, argv)
+        job_of(monkeypatch, argv)
     printed = capsys.readouterr().out
     assert stopped.value.code == 0
     assert f".help={class_path}" in printed
@@ -328,7 +324,7 @@ def test_a_mistake_ends_with_its_code(monkeypatch, capsys, argv, expected):
 def last_line(monkeypatch, capsys, argv):
     """The end of what a command says of a mistake."""
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: parse(monkeypatch, argv))
+        mistakes.guarded(lambda: job_of(monkeypatch, argv))
     assert stopped.value.code == 2
     printed = capsys.readouterr().err.strip().splitlines()[-1]
     assert printed.startswith("train.py: ")
@@ -339,9 +335,9 @@ def last_line(monkeypatch, capsys, argv):
 
 @pytest.mark.parametrize("strategy", ["fsdp", "fsdp_cpu_offload"])
 def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
-    made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
-    with refused("unfit-trainer", "--trainer.strategy ddp"):
-        made.check()
+    made = job_of(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
+    with refused("unfit-trainer", "--trainer.strategy ddp"), naming_flags():
+        made.prepare()
 
 
 @pytest.mark.parametrize(
@@ -350,22 +346,22 @@ def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
     + [json.dumps({"class_path": "DDPStrategy", "init_args": {"start_method": start}}) for start in ("spawn", "fork")],
 )
 def test_copies_of_a_process_are_refused_before_anything_is_read(monkeypatch, strategy):
-    made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
-    with refused("unfit-trainer", "--trainer.strategy ddp"):
-        made.check()
+    made = job_of(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
+    with refused("unfit-trainer", "--trainer.strategy ddp"), naming_flags():
+        made.prepare()
 
 
 @pytest.mark.parametrize("strategy", ["ddp", "ddp_find_unused_parameters_true"])
 def test_processes_of_their_own_are_not_refused(monkeypatch, strategy):
-    made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
-    with refused("missing-file", "nowhere"):
-        made.check()
+    made = job_of(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
+    with refused("missing-file", "nowhere"), naming_flags():
+        made.prepare()
 
 
 def test_checkpoints_stay_where_resuming_finds_them(monkeypatch):
-    made = parse(monkeypatch, ["--checkpoint.dirpath", "elsewhere"])
-    with refused("clashing-settings", "--checkpoint.dirpath elsewhere", "--output"):
-        made.check()
+    made = job_of(monkeypatch, ["--checkpoint.dirpath", "elsewhere"])
+    with refused("clashing-settings", "--checkpoint.dirpath elsewhere", "--output"), naming_flags():
+        made.prepare()
 
 
 def test_an_error_that_is_not_the_users_keeps_its_traceback():
@@ -390,7 +386,7 @@ def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
     assert model["init_args"] == {"backbone": backbone, "labels": None, "max_length": 9}
     assert data["init_args"] == {"shortcut": 0.5, "max_validation": None}
     other = with_run([f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"])
-    assert other[2:] == [f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"]
+    assert other[2:] == ["--data", "mnli", "--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")]
 
 
 def test_a_file_of_settings_beside_a_checkpoint_may_name_the_data_and_no_model(tmp_path):
@@ -437,19 +433,19 @@ def test_a_damaged_config_beside_a_checkpoint_is_named(tmp_path, config):
 )
 def test_a_setting_of_a_callback_that_makes_no_sense(monkeypatch, capsys, argv, code, facts):
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: parse(monkeypatch, argv))
+        mistakes.guarded(lambda: job_of(monkeypatch, argv))
     assert stopped.value.code == 2
     told(capsys.readouterr().err, code, *facts)
 
 
 def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
-    with refused("missing-file", "--checkpoint"):
+    with refused("missing-file", "--checkpoint"), naming_flags():
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     torch.save({}, tmp_path / "no.ckpt")
-    with refused("not-a-run", "--checkpoint", "no.ckpt", "config.yaml"):
+    with refused("not-a-run", "--checkpoint", "no.ckpt", "config.yaml"), naming_flags():
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     (tmp_path / "cut.ckpt").touch()
-    with refused("damaged-file", f"--checkpoint {tmp_path / 'cut.ckpt'}", tmp_path / "no.ckpt"):
+    with refused("damaged-file", f"--checkpoint {tmp_path / 'cut.ckpt'}", tmp_path / "no.ckpt"), naming_flags():
         with_run(["--checkpoint", str(tmp_path / "cut.ckpt")])
 
 

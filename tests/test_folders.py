@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import time
 
 import pytest
@@ -12,15 +11,16 @@ import torch
 
 import evaluate
 import train
+from heedful.assembly.folders import is_free
+from heedful.assembly.job import Job
+from heedful.assembly.named_folder import claim_named
 from heedful.assembly.names import model_folder
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.folders import is_free
 from heedful.datamodules import Planted
 from heedful.records import read_json, write_json
 from heedful.records.storage.claim import LOCK, claim, release
 from heedful.records.storage.results import read_results
 
-from commands import run
+from commands import job_of, run
 from refusals import refused
 
 SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validation", "9"]
@@ -194,10 +194,10 @@ def test_two_at_once_cannot_have_one_folder(checkpoint, of_another):
 def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_said(
     checkpoint, of_another, monkeypatch, tmp_path
 ):
-    def reading(cli):
+    def reading(job):
         raise AssertionError("something was read")
 
-    monkeypatch.setattr(HeedfulCLI, "instantiate_classes", reading)
+    monkeypatch.setattr(Job, "prepare", reading)
     of_another(tmp_path / "out")
     of_another(tmp_path / "run")
     before = files(tmp_path)
@@ -215,21 +215,8 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
 
 def test_other_ranks_are_not_refused(of_another, monkeypatch, tmp_path):
     of_another(tmp_path / "out")
-    monkeypatch.setattr("heedful.cli.named_folder.is_first", lambda: False)
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda cli: None)
-    monkeypatch.setattr(sys, "argv", ["train.py"])
-    HeedfulCLI(
-        False,
-        None,
-        [
-            "--data",
-            "configs/data/planted.yaml",
-            "--model",
-            "configs/model/minilm.yaml",
-            "--output",
-            str(tmp_path / "out"),
-        ],
-    )
+    monkeypatch.setattr("heedful.assembly.named_folder.is_first", lambda: False)
+    assert claim_named(job_of(monkeypatch, ["--output", str(tmp_path / "out")])) is None
 
 
 @pytest.mark.parametrize("main", [train.main, evaluate.main])

@@ -15,13 +15,13 @@ import torch
 from heedful.assembly.making import KINDS
 from heedful.assembly.trainers import fitted, measured
 from heedful.cli import messages as mistakes
-from heedful.cli.app import HeedfulCLI
+from heedful.cli.app import naming_flags
 from heedful.cli.runs import with_packages
-from heedful.cli.short_forms import expand
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.records import HeedfulError
 
+from commands import job_of
 from refusals import refused, told
 
 
@@ -194,17 +194,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def start(monkeypatch: pytest.MonkeyPatch, argv: list[str]) -> HeedfulCLI:
-    """Parse a command line and make everything that the configuration names, the trainer's parts included."""
-    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
-    return HeedfulCLI(False, folder=None, args=expand(argv))
-
-
 def printed_by(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
     """The line that the user reads of a command that is refused."""
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: start(monkeypatch, argv))
+        mistakes.guarded(lambda: job_of(monkeypatch, argv))
     assert stopped.value.code == 2
     printed = [line for line in capsys.readouterr().err.strip().splitlines() if line.startswith("train.py: ")]
     assert len(printed) == 1
@@ -312,7 +305,7 @@ class Quiet(Callback):
 def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (module / "own_callbacks.py").write_text(OWN)
     argv = ["--trainer.callbacks+", "own_callbacks.Quiet", "--trainer.callbacks.share", "0.25"]
-    (callback,) = start(monkeypatch, argv).config_init.trainer.callbacks
+    (callback,) = job_of(monkeypatch, argv).trainer["callbacks"]
     assert (type(callback).__name__, callback.share) == ("Quiet", 0.25)
 
 
@@ -331,7 +324,7 @@ def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.M
 )
 def test_lightnings_own_may_be_named(monkeypatch: pytest.MonkeyPatch, flag: str, value: str) -> None:
     """With their defaults, some of which are functions."""
-    made = start(monkeypatch, [f"--trainer.{flag}", value]).config_init.trainer[flag]
+    made = job_of(monkeypatch, [f"--trainer.{flag}", value]).trainer[flag]
     assert isinstance(made[0] if isinstance(made, list) else made, KINDS)
 
 
@@ -357,6 +350,6 @@ def test_a_configuration_cannot_allow_a_package(
     ):
         (tmp_path / "settings.yaml").write_text(json.dumps(settings))
         argv = with_packages(["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"])
-        with refused(code, fact):
-            start(monkeypatch, argv).check()
+        with refused(code, fact), naming_flags():
+            job_of(monkeypatch, argv).prepare()
     assert not allowed

@@ -12,11 +12,10 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import train
-from heedful.cli.app import HeedfulCLI
+from heedful.cli.app import naming_flags
 from heedful.cli.model_forms import initialised
-from heedful.cli.short_forms import expand
 
-from commands import QUIET, run
+from commands import QUIET, job_of, run
 from refusals import refused
 
 ROOT = Path(__file__).parents[1]
@@ -28,13 +27,12 @@ TWO_CLASSES += ["--data.default_label", "non-entailment"]
 
 
 def made(monkeypatch, *argv):
-    """The modules of a command line, ready to train, and no trainer."""
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
-    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    cli = HeedfulCLI(False, folder=None, args=expand(initialised(list(argv))))
-    cli.check()
-    cli.model.configure_model()
-    return cli
+    """The run of a command line, ready to train, and no trainer."""
+    with naming_flags():
+        job = job_of(monkeypatch, argv)
+        job.prepare()
+    job.model.configure_model()
+    return job
 
 
 @pytest.fixture(scope="module")
@@ -58,28 +56,28 @@ def nlixy(tmp_path_factory, write_nlixy):
 
 
 def test_the_model_is_that_of_the_run(monkeypatch, trained, nlixy):
-    cli = made(monkeypatch, *nlixy, "--init_from", str(trained))
+    job = made(monkeypatch, *nlixy, "--init_from", str(trained))
     weights = load_file(trained / "checkpoints" / "backbone" / "model.safetensors")
-    state = cli.model.network.state_dict()
+    state = job.model.network.state_dict()
     assert set(weights) <= set(state)
     assert weights["classifier.weight"].shape[0] == 3
     assert all(torch.equal(weights[name], state[name]) for name in weights)
-    assert (cli.model.learning_rate, cli.model.max_length) == (0.003, 64)
-    assert (cli.datamodule.name, cli.model_name) == ("nlixy", "tiny")
+    assert (job.model.learning_rate, job.model.max_length) == (0.003, 64)
+    assert (job.data.name, job.model_name) == ("nlixy", "tiny")
 
 
 def test_settings_override_those_of_the_run(monkeypatch, trained, nlixy):
-    cli = made(monkeypatch, f"--init_from={trained}", *nlixy, "--model.learning_rate", "0.01", "--data.max_train", "9")
-    assert (cli.model.learning_rate, cli.model.max_length, len(cli.datamodule.train_examples)) == (0.01, 64, 9)
+    job = made(monkeypatch, f"--init_from={trained}", *nlixy, "--model.learning_rate", "0.01", "--data.max_train", "9")
+    assert (job.model.learning_rate, job.model.max_length, len(job.data.train_examples)) == (0.01, 64, 9)
 
 
 def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy):
-    cli = made(monkeypatch, *nlixy, "--init_from", str(trained), *TWO_CLASSES)
-    assert cli.datamodule.task.labels == ("entailment", "non-entailment")
-    assert not cli.model.has_head
+    job = made(monkeypatch, *nlixy, "--init_from", str(trained), *TWO_CLASSES)
+    assert job.data.task.labels == ("entailment", "non-entailment")
+    assert not job.model.has_head
     weights, state = (
         load_file(trained / "checkpoints" / "backbone" / "model.safetensors"),
-        cli.model.network.state_dict(),
+        job.model.network.state_dict(),
     )
     assert state["classifier.weight"].shape[0] == 2
     assert not state["classifier.bias"].any()
@@ -132,17 +130,17 @@ def test_another_source_of_the_model_is_refused(trained, flag, named):
 
 
 def test_a_run_that_is_none_or_not_done_is_refused(tmp_path, trained):
-    with refused("not-a-run", f"--init_from {tmp_path / 'nowhere'} "):
+    with refused("not-a-run", f"--init_from {tmp_path / 'nowhere'} "), naming_flags():
         initialised(["--init_from", str(tmp_path / "nowhere")])
-    with refused("not-a-run", f"--init_from {trained / 'checkpoints' / 'best.ckpt'} "):
+    with refused("not-a-run", f"--init_from {trained / 'checkpoints' / 'best.ckpt'} "), naming_flags():
         initialised(["--init_from", str(trained / "checkpoints" / "best.ckpt")])
-    with refused("not-a-run", f"--init_from {tmp_path} ", "config.yaml"):
+    with refused("not-a-run", f"--init_from {tmp_path} ", "config.yaml"), naming_flags():
         initialised(["--init_from", str(tmp_path)])
     (tmp_path / "config.yaml").write_text((trained / "config.yaml").read_text())
     for exists in (False, True):  # killed before the backbone's config was written, and after
         if exists:
             (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
-        with refused("missing-run-file", f"--init_from {tmp_path}", "backbone", f"--resume {tmp_path}"):
+        with refused("missing-run-file", f"--init_from {tmp_path}", "backbone", f"--resume {tmp_path}"), naming_flags():
             initialised(["--init_from", str(tmp_path)])
     with refused("missing-setting", "--init_from"):
         initialised(["--init_from"])

@@ -9,13 +9,13 @@ import torch
 
 import evaluate
 import train
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.messages import first_sentence, guarded
-from heedful.cli.short_forms import expand
+from heedful.assembly.library_errors import first_sentence
+from heedful.cli.app import naming_flags
+from heedful.cli.messages import guarded
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.records import without_hub
 
-from commands import run
+from commands import job_of, run
 from refusals import refused, told
 
 MINE = """\
@@ -34,12 +34,10 @@ Refusal = tuple[str, ...]  # a code, and facts of the message
 
 @pytest.fixture
 def parse(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Parses a command line of train.py, and makes no trainer."""
+    """Parses a command line of train.py, and makes its parts."""
 
     def parse(*argv: str) -> None:
-        monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
-        monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-        HeedfulCLI(False, folder=None, args=expand(argv))
+        job_of(monkeypatch, argv)
 
     return parse
 
@@ -265,11 +263,10 @@ def test_an_evaluation_is_not_told_to_resume(tiny_bert: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["gpu", "cuda"])
 def test_a_machine_without_a_gpu_is_told_what_to_take(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: self.check())
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    with refused("unfit-trainer", f"--trainer.accelerator {name}", "--trainer.accelerator cpu"):
-        HeedfulCLI(False, folder=None, args=expand(["--trainer.accelerator", name]))
+    with refused("unfit-trainer", f"--trainer.accelerator {name}", "--trainer.accelerator cpu"), naming_flags():
+        job_of(monkeypatch, ["--trainer.accelerator", name]).prepare()
 
 
 def test_the_first_sentence_of_lightning_is_shown() -> None:

@@ -1,7 +1,6 @@
 """Reading comprehension from the command line: a run, its evaluation, its baselines, and several processes."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,14 @@ import pytest
 
 import evaluate
 import train
-from heedful.cli.app import HeedfulCLI
+from heedful.assembly.job import Job
+from heedful.cli.app import naming_flags
 from heedful.cli.messages import guarded
-from heedful.cli.model_forms import initialised
-from heedful.cli.short_forms import expand
 from heedful.records.answers import exact_match, normalised
 from heedful.records.rows import read_rows, select
 from heedful.reports.rescore import rescored
 
-from commands import results_of, run
+from commands import job_of, results_of, run
 from refusals import told
 
 SHORT = ["--model.max_length", "24", "--model.overlap", "6", "--model.longest_answer", "4", "--data.batch_size", "10"]
@@ -114,35 +112,33 @@ def test_baselines_and_augmentation(data: list[str], tiny_bert: Path, tmp_path: 
     assert ("attentiveness/squad2/context" in results["metrics"]) == (flags[0] == "--augment")
 
 
-def made(*argv: str | Path) -> HeedfulCLI:
-    """The modules of a command line, checked, and no trainer."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
-        patch.setattr(sys, "argv", ["train.py", *map(str, argv)])
-        cli = HeedfulCLI(False, folder=None, args=expand(initialised([*map(str, argv)])))
-        cli.check()
-    return cli
+def made(*argv: str | Path) -> Job:
+    """The run of a command line, checked, and no trainer."""
+    with pytest.MonkeyPatch.context() as patch, naming_flags():
+        job = job_of(patch, [*map(str, argv)])
+        job.prepare()
+    return job
 
 
 def test_a_short_form_names_a_reader_with_its_settings(data: list[str], tiny_bert: Path) -> None:
-    cli = made(*data, "--model", "bert", "--model.backbone", tiny_bert, *SHORT)
-    assert type(cli.model).__name__ == "Reader"
-    assert (cli.model.learning_rate, cli.model.overlap) == (3e-5, 6)
+    job = made(*data, "--model", "bert", "--model.backbone", tiny_bert, *SHORT)
+    assert type(job.model).__name__ == "Reader"
+    assert (job.model.learning_rate, job.model.overlap) == (3e-5, 6)
 
 
 def test_a_run_on_pairs_goes_on_with_questions(data: list[str], tiny_bert: Path, tmp_path: Path) -> None:
     pairs = ["--data.n_train", "32", "--data.n_validation", "9", "--trainer.max_epochs", "1", "--output", tmp_path]
     run(train.main, "--model.backbone", tiny_bert, "--model.max_length", "24", *pairs)
-    cli = made("--init_from", tmp_path, *data, "--model.overlap", "6", "--model.longest_answer", "4")
-    assert type(cli.model).__name__ == "Reader"
-    assert (cli.model.max_length, cli.model.backbone) == (24, str(tmp_path / "checkpoints" / "backbone"))
-    cli.model.configure_model()
-    assert cli.model.network.qa_outputs.out_features == 2
+    job = made("--init_from", tmp_path, *data, "--model.overlap", "6", "--model.longest_answer", "4")
+    assert type(job.model).__name__ == "Reader"
+    assert (job.model.max_length, job.model.backbone) == (24, str(tmp_path / "checkpoints" / "backbone"))
+    job.model.configure_model()
+    assert job.model.network.qa_outputs.out_features == 2
 
 
 def test_what_is_watched_is_f1(data: list[str], tiny_bert: Path) -> None:
-    cli = made(*data, "--model.backbone", tiny_bert, *SHORT)
-    assert cli.config_init["checkpoint"].monitor == "f1/squad2"
+    job = made(*data, "--model.backbone", tiny_bert, *SHORT)
+    assert job.best.monitor == "f1/squad2"
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.assembly.saved_runs import tidy
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
-from heedful.cli.runs import continued, tidy
+from heedful.cli.runs import continued
 from heedful.records import atomic_path
 
 from refusals import refused, told

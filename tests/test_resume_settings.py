@@ -10,8 +10,9 @@ import torch
 import yaml
 
 import train
+from heedful.assembly.starts import settled_seed
+from heedful.cli.app import naming_flags
 from heedful.cli.messages import guarded
-from heedful.cli.runs import drawn_seed
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.records.storage.claim import LOCK
@@ -210,13 +211,13 @@ def test_a_seed_that_was_drawn_is_the_one_that_is_recorded(argv, tmp_path, monke
 
 
 def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):
-    assert drawn_seed() != drawn_seed()
+    assert settled_seed(True) != settled_seed(True)
     monkeypatch.setenv("LOCAL_RANK", "1")
     monkeypatch.setenv("PL_GLOBAL_SEED", "77")
-    assert drawn_seed() == 77
+    assert settled_seed(True) == 77
     monkeypatch.delenv("PL_GLOBAL_SEED")
-    with refused("bad-setting", "seed_everything"):
-        drawn_seed()
+    with refused("bad-setting", "--seed_everything"), naming_flags():
+        settled_seed(True)
 
 
 def test_the_command_says_it_in_one_sentence(stopped, capsys):

@@ -13,6 +13,7 @@ from heedful.assembly.library_errors import refusing
 from heedful.assembly.named_folder import claim_named, require_inside
 from heedful.assembly.parts import Parts, allow, as_path, given
 from heedful.assembly.prompting import Requests, each_prompt, requests_of
+from heedful.assembly.quiet import quietly
 from heedful.assembly.record import Record, write_record
 from heedful.assembly.results import Results
 from heedful.assembly.saved_runs import source_of
@@ -67,7 +68,7 @@ def evaluate(
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    with refusing():
+    with quietly(), refusing():
         allow(allow_package)
         saved: Record = {}
         if checkpoint is not None:
@@ -104,7 +105,7 @@ def evaluated(job: Job) -> Results | Requests:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with refusing():
+        with quietly(), refusing():
             return _evaluated(job)
     finally:
         release()
@@ -116,7 +117,7 @@ def _evaluated(job: Job) -> Results | Requests:
     job.prepare()
     if job.evaluation.dry_run:
         return requests_of(job.model, job.data, job.planned.values(), job.prompts, job.trainer["limit_val_batches"])
-    trainer, run = assemble(job, _folder(job) if is_first() else None)
+    trainer, run = assemble(job, output_folder(job) if is_first() else None)
     results: list[Results] = []
     for _ in each_prompt(job.prompts, job.model, run, job.planned.values()):
         trainer.validate(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
@@ -142,7 +143,7 @@ def assemble(job: Job, folder: Path | None) -> tuple[Trainer, RunFolder]:
     return make_trainer(callbacks, settings, evaluating=True, own=job.evaluations, folder=folder), run
 
 
-def _folder(job: Job) -> Path:
+def output_folder(job: Job) -> Path:
     """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
     if isinstance(job.model, Endpoint):
         job.about["server"] = job.model.server

@@ -150,10 +150,10 @@ class Job:
         """
         seed_all(self.settings.seed)
         require_fit(self.trainer, self.evaluating)
-        if self.best is not None and self.best.dirpath:
+        if self.best is not None and (folder := settings(self.best)["dirpath"]):
             raise HeedfulError(
                 "clashing-settings",
-                f"§checkpoint.dirpath {self.best.dirpath}: checkpoints lie in the folder of the run.",
+                f"§checkpoint.dirpath {folder}: checkpoints lie in the folder of the run.",
                 "Choose that with §output.",
             )
         self.data.allow_changed = not self.evaluating and self.training.allow_changed_data

@@ -77,7 +77,7 @@ class HeedfulCLI(LightningCLI):
         else:
             parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
         parser.add_class_arguments(self.of_run, None, skip={"seed"})
-        parser.add_help("evaluations", f" Known are {', '.join(EVALUATIONS)}.")
+        parser.say_more("evaluations", f" Known are {', '.join(EVALUATIONS)}.")
         parser.add_argument(
             "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
         )

@@ -115,7 +115,11 @@ def _handed_on(init: Any, owner: type, kind: type) -> set[str]:
     above = next((c for c in kind.__mro__[kind.__mro__.index(owner) + 1 :] if _init_of(c)), object)
     names = list(_own_parameters(above))
     handed: set[str] = set()
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(init)))):
+    try:
+        source = textwrap.dedent(inspect.getsource(init))
+    except OSError:  # typed at a prompt
+        return handed
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
             handed |= {*names[: len(node.args)], *(keyword.arg for keyword in node.keywords if keyword.arg)}
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "drop":

@@ -40,6 +40,12 @@ def test_a_class_has_the_settings_that_the_command_line_has(kind: type) -> None:
     assert set(own) - set(shown) <= {"pictures"}  # of VisualQuestions, whose source is too involved for the parser
 
 
+def test_a_class_that_was_typed_at_a_prompt_has_settings() -> None:
+    typed: dict[str, Any] = {"Planted": Planted}
+    exec("class Mine(Planted):\n    def __init__(self, mine=3, **more): super().__init__(**more)", typed)
+    assert settings_of(typed["Mine"]).keys() == {"mine", *settings_of(Planted)}
+
+
 def test_the_kinds_of_the_trainer_are_those_that_may_be_named() -> None:
     hints = GRAMMAR.settings(Trainer)
     assert {kind for hint in hints.values() for kind in GRAMMAR.kinds(hint)} == {*KINDS} - {PairedData, Classifier}
@@ -97,6 +103,7 @@ def test_settings_that_are_handed_on() -> None:
         ("Encoder", "unknown-name"),
         ("heedful.datamodules.PairedTexts", "unknown-name"),
         ("", "unknown-name"),
+        ("./mine.yaml", "unknown-name"),
         (None, "missing-setting"),
         (3, "unknown-name"),
     ],

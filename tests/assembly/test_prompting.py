@@ -1,22 +1,21 @@
 """Prompts on the command line: how they are given, and where the results of each lie."""
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from heedful.assembly.prompting import each_prompt, name_of, prompts_of
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.engine.evaluation import Plan
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.prompting import each_prompt, name_of, prompts_of
-from heedful.cli.short_forms import expand
+from heedful.cli.app import naming_flags
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.records import Context, Example, ExamplesBuilder, HeedfulError
 from heedful.records.prompts.prompt import Prompt
 
+from commands import job_of
 from oracles import Oracle
 from refusals import refused
 
@@ -90,7 +89,7 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
 def test_a_model_that_reads_no_prompts_refuses_settings_of_them(data: Planted) -> None:
     ordinary = Oracle(lambda table, hypothesis: "neutral")
     assert prompts_of(Prompting(wordings=[]), ordinary, data) == []
-    with refused("idle-setting", "tuples", "Oracle", "--model smollm2"):
+    with refused("idle-setting", "tuples", "Oracle", "--model smollm2"), naming_flags():
         prompts_of(Prompting(tuples=1), ordinary, data)
 
 
@@ -145,14 +144,9 @@ def command(monkeypatch: pytest.MonkeyPatch, data: Planted) -> Callable[..., lis
     """Parses the settings of evaluate.py, and returns the prompts that a model in context would have."""
 
     def parsed(*argv: str) -> list[Prompt]:
-        monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
-        monkeypatch.setattr(sys, "argv", ["evaluate.py"])
-        cli = HeedfulCLI(True, folder=None, args=expand(list(argv)))
-        try:
-            return prompts_of(cli.config_init["prompt"], InContext(), cli.datamodule)
-        except HeedfulError as error:
-            error.name_settings(r"--\1")
-            raise
+        job = job_of(monkeypatch, argv, evaluating=True)
+        with naming_flags():
+            return prompts_of(job.prompting, InContext(), job.data)
 
     return parsed
 

@@ -2,14 +2,18 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
 
+from heedful.assembly.job import Job
 from heedful.callbacks.outputs import board
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.model_forms import initialised
+from heedful.cli.short_forms import expand
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 TRAINER = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
@@ -22,6 +26,12 @@ def run(main: Callable[[], None], *argv: Any) -> None:
         patch.setattr(board, "history_figure", lambda points, title: Figure(figsize=(1, 1)))
         patch.setattr(sys, "argv", ["heedful.py", *map(str, argv), *QUIET])
         main()
+
+
+def job_of(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Job:
+    """The run that a command line names: its parts are made, and nothing is read yet."""
+    monkeypatch.setattr(sys, "argv", ["evaluate.py" if evaluating else "train.py", *argv])
+    return HeedfulCLI(evaluating, expand(initialised(argv))).job
 
 
 def results_of(folder: Path) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class InPython(Grammar):
 
     def module(self, name: str) -> ModuleType | None:
         try:
-            return import_module(name)
+            return None if name.startswith(".") else import_module(name)
         except (ImportError, ValueError):
             return None
 

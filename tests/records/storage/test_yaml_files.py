@@ -1,16 +1,15 @@
 """YAML that says one thing twice, is too large or is not YAML is refused in one sentence, with its line."""
 
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from jsonargparse import get_loader
 
 from heedful.cli import messages as mistakes
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.short_forms import expand
-from heedful.records.storage.yaml_files import LARGEST, parse_yaml, read_yaml
+from heedful.records.storage.yaml_files import LARGEST, SettingsLoader, composed, found_at, parse_yaml, read_yaml
 
+from commands import job_of
 from refusals import refused
 
 TWICE = "a: 1\nb: {c: 1, d: 2,\n c: 3}"
@@ -70,9 +69,42 @@ def test_wherever_the_command_line_takes_yaml_no_key_stands_twice(
         argv = ["--config", "outer.yaml"]
     if how == "--data.hub":
         argv = ["--data", "rte", *argv]
-    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: HeedfulCLI(False, folder=None, args=expand(argv)))
+        mistakes.guarded(lambda: job_of(monkeypatch, argv))
     assert stopped.value.code == 2
     assert ("{c: 1, d: 2, c: 3}" if how == "value" else "bad.yaml") in capsys.readouterr().err
+
+
+SIGNS = ("", "-", "+")
+NUMBERS = ("1", "1.", ".5", "1.5", "1e5", "1e-5", "1E+5", "1.0e-5", ".5e5", ".5e-5", "1_0.5", "1:30", "1:30.5", "1_000")
+OTHERS = (
+    ".inf",
+    ".Inf",
+    ".nan",
+    "-.nan",
+    "e5",
+    "1e",
+    "0x1f",
+    "0o7",
+    "007",
+    "2024-01-01",
+    "yes",
+    "~",
+    "null",
+    "1.2.3",
+    "a",
+)
+
+
+@pytest.mark.parametrize("text", [*(sign + number for sign in SIGNS for number in NUMBERS), *OTHERS, "-.inf", "+.INF"])
+def test_settings_have_the_numbers_of_the_command_line(text: str) -> None:
+    found = parse_yaml(f"[{text}]", "x", SettingsLoader)
+    assert repr(found) == repr(get_loader("yaml")(f"[{text}]"))
+
+
+def test_what_stands_at_a_place_has_its_line() -> None:
+    root = composed("a: 1\nb:\n- c\n- d: 4\n  e: 5\n")
+    for names, line, value in ((("a",), 1, "1"), (("b", 0), 3, "c"), (("b", 1, "e"), 5, "5"), (("a", "f", 2), 1, "1")):
+        at, node = found_at(root, names)
+        assert (at, node.value) == (line, value)
+    assert found_at(None, ("a",)) == (1, None)
