@@ -16,6 +16,7 @@ from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError
 from heedful.records.errors import guess
+from heedful.records.made import class_path
 
 Kind = TypeVar("Kind")
 
@@ -71,13 +72,15 @@ class Parts(NamedTuple):
         return load_data(DEFAULTS["data"] if self.data is None else self.data)
 
     def classifier(self, data: PairedData) -> Classifier:
-        """The model; one that is named may be of another family that stands in for it on such data.
+        """The model; one that has read no data may be of another family, which stands in for it on such data.
 
         Raises:
             HeedfulError: It cannot be made of these settings.
         """
         if isinstance(self.model, Classifier):
-            return self.model
+            own = {"class_path": class_path(type(self.model)), "init_args": dict(self.model.made_of)}
+            meant = fitting(own, data)
+            return self.model if meant == own or self.model.task else made(meant, (Classifier,), ("model",))
         if self.model is None and "model" in self.saved:
             return made(self.saved["model"], (Classifier,), ("model",))
         named = section_of("model", DEFAULTS["model"] if self.model is None else self.model)

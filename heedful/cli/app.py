@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from docstring_parser import parse
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -74,9 +75,11 @@ class HeedfulCLI(LightningCLI):
             parser.add_lightning_class_args(kind, kind.metric.name)
         if self.evaluating:
             parser.add_class_arguments(Prompting, "prompt")
+            said = next(of for of in parse(str(EvaluationSettings.__doc__)).params if of.arg_name == "dry_run")
+            parser.add_argument("--dry_run", action="store_true", help=said.description)
         else:
             parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
-        parser.add_class_arguments(self.of_run, None, skip={"seed"})
+        parser.add_class_arguments(self.of_run, None, skip={"seed", "dry_run"})
         parser.say_more("evaluations", f" Known are {', '.join(EVALUATIONS)}.")
         parser.add_argument(
             "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
