@@ -13,6 +13,7 @@ from heedful.assembly.library_errors import refusing
 from heedful.assembly.named_folder import claim_named, require_inside
 from heedful.assembly.parts import Parts, allow, as_path, given
 from heedful.assembly.prompting import Requests, each_prompt, requests_of
+from heedful.assembly.quiet import quietly
 from heedful.assembly.record import Record, write_record
 from heedful.assembly.results import Results
 from heedful.assembly.saved_runs import source_of
@@ -67,7 +68,7 @@ def evaluate(
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    with refusing():
+    with quietly(), refusing():
         allow(allow_package)
         saved: Record = {}
         if checkpoint is not None:
@@ -104,7 +105,7 @@ def evaluated(job: Job) -> Results | Requests:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with refusing():
+        with quietly(), refusing():
             return _evaluated(job)
     finally:
         release()

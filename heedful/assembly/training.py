@@ -12,6 +12,7 @@ from heedful.assembly.job import Job
 from heedful.assembly.library_errors import refusing
 from heedful.assembly.named_folder import claim_named, require_inside
 from heedful.assembly.parts import Parts, allow, as_path, given
+from heedful.assembly.quiet import quietly
 from heedful.assembly.record import SEED, Record, require_as_finished, require_same_settings, saved_record, write_record
 from heedful.assembly.results import Run
 from heedful.assembly.saved_runs import Start, initial_model, start_of
@@ -85,7 +86,7 @@ def train(
         >>> run.numbers[("accuracy", "planted")]["n"]  # doctest: +SKIP
         16
     """
-    with refusing():
+    with quietly(), refusing():
         allow(allow_package)
         start = start_of(as_path(resume), as_path(ckpt_path), as_path(output))
         saved = {} if start.run is None else saved_record(start.run)
@@ -140,7 +141,7 @@ def trained(job: Job) -> Run:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with refusing():
+        with quietly(), refusing():
             return _trained(job)
     finally:
         release()

@@ -1,11 +1,8 @@
 """A user's mistake is one sentence and exit status 2, a signal one and 128 more than its number; no traceback."""
 
-import logging
-import os
 import re
 import signal
 import sys
-import warnings
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
@@ -15,19 +12,15 @@ import yaml
 from jsonargparse import Namespace, get_loader, set_loader
 from pytorch_lightning.cli import LightningArgumentParser
 from pytorch_lightning.utilities import rank_zero_only
-from pytorch_lightning.utilities.warnings import PossibleUserWarning
 
 from heedful.assembly.library_errors import refusal_behind
-from heedful.records import HeedfulError, ending_with_its_reader, printable, stopping
-from heedful.records.errors import SETTING
+from heedful.assembly.quiet import quietly
+from heedful.records import HeedfulError, ending_with_its_reader, stopping
 from heedful.records.storage.claim import release
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import examine
 
-LIGHTNING = "pytorch_lightning"
 LONGEST = 100  # characters of a sentence of the parser
-# functions of Lightning that log what nobody asked for: tips, and what stands in config.yaml and in run.json
-UNASKED = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info", "seed_everything"}
 
 
 def as_flag(setting: re.Match[str]) -> str:
@@ -36,30 +29,6 @@ def as_flag(setting: re.Match[str]) -> str:
         return "--seed_everything"
     of_server = any(argument.partition("=")[0].partition(".")[0] == "--endpoint" for argument in sys.argv)
     return "--" + (re.sub("^model(?=[.]|$)", "endpoint", setting[1]) if of_server else setting[1])
-
-
-def shown(record: logging.LogRecord) -> bool:
-    """Whether a line for the user is shown; what comes from data in it is made fit for a terminal."""
-    message = SETTING.sub(as_flag, record.getMessage())
-    record.msg = "\n".join(map(printable, message.split("\n")))
-    record.args = ()
-    return record.funcName not in UNASKED
-
-
-warnings.filterwarnings(  # few workers: splicing token ids is cheap
-    "ignore", category=PossibleUserWarning, module=rf"{LIGHTNING}\.trainer\.connectors\.data_connector"
-)
-warnings.filterwarnings("ignore", module=rf"{LIGHTNING}\.trainer\.call")  # evaluation needs none of a run's callbacks
-warnings.filterwarnings(  # of Lightning with torch 2.13
-    "ignore", category=FutureWarning, module=rf"{LIGHTNING}\.utilities\._pytree"
-)
-# by its words, as its module warns of other things too: the folder holds the backbone's config
-warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")
-
-for log in ("pytorch_lightning.utilities", "lightning.pytorch.utilities", "lightning_fabric.utilities"):
-    for of in ("rank_zero", "seed"):
-        logging.getLogger(f"{log}.{of}").addFilter(shown)
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 
 class Refusal(HeedfulError):
@@ -156,7 +125,7 @@ def guarded(main: Callable[[], None]) -> None:
     """
     stopping.listen()
     try:
-        with ending_with_its_reader():
+        with quietly(as_flag), ending_with_its_reader():
             main()
     except stopping.Stopped as stop:
         end(str(stop), stop.code)

@@ -39,8 +39,7 @@ class HeedfulError(Exception):
     do = property(lambda self: self.args[2], doc="What to do.")
 
     def __str__(self) -> str:
-        sentence = f"{self.wrong} {self.do}".rstrip()
-        return printable(SETTING.sub(lambda found: found[1].rpartition(".")[2], sentence))
+        return printable(SETTING.sub(bare_name, f"{self.wrong} {self.do}".rstrip()))
 
     @property
     def line(self) -> str:
@@ -60,6 +59,11 @@ class HeedfulError(Exception):
     def name_settings(self, flag: str | Callable[[re.Match[str]], str]) -> None:
         r"""Have the message name each setting by a flag, as in ``r"--\1"``, or as a function of the match has it."""
         self.args = (self.code, SETTING.sub(flag, self.wrong), SETTING.sub(flag, self.do))
+
+
+def bare_name(setting: re.Match[str]) -> str:
+    """A setting that a message names, as Python has it: without the object that has it."""
+    return setting[1].rpartition(".")[2]
 
 
 def printable(text: str) -> str:
