@@ -22,9 +22,9 @@ SCRIPT = """
 import sys
 import heedful
 import torch
-from pytorch_lightning import Callback, Trainer
-from heedful.callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, Engine
-from heedful.callbacks import NaturalLogic, RunFolder
+from pytorch_lightning import Callback
+from heedful.assembly.trainers import measured
+from heedful.callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, NaturalLogic
 from heedful.datamodules import PairedImages, Planted, Reading
 from heedful.lightning_modules import Encoder, LateFusion, Reader
 from heedful.lightning_modules.vision import late_fusion
@@ -46,12 +46,11 @@ class Drift(Callback):
 
 def validate(world, module, data, folder, *evaluations, limit=1.0, only=None):
     module.has_learned = True
-    Trainer(
-        accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
-        use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
-        enable_checkpointing=False, limit_val_batches=limit,
-        callbacks=[*evaluations, Engine(only=only), RunFolder(folder, lambda path: None), ContactSheet()],
-    ).validate(module, data, verbose=False)
+    processes = {"accelerator": "cpu", "devices": world, "strategy": "ddp" if world > 1 else "auto"}
+    outputs = [ContactSheet()]
+    measured(
+        module, data, evaluations, only=only, outputs=outputs, folder=folder, limit_val_batches=limit, **processes
+    )
 
 
 def rank_of(rank, world):
