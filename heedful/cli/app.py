@@ -85,8 +85,6 @@ class HeedfulCLI(LightningCLI):
             "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
         )
         parser.link_arguments(SEED, "data.init_args.seed", compute_fn=int)
-        for kind in KINDS[2:]:
-            parser.add_instantiator(_marked, kind)
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
         self.config = parsed(parser, args)
@@ -101,7 +99,7 @@ class HeedfulCLI(LightningCLI):
 
     def instantiate_classes(self) -> None:
         try:
-            made = self.parser.instantiate_classes(self.config)
+            made = self.parser.instantiate(self.config, instantiators=[(_marked, kind, True) for kind in KINDS[2:]])
         except (MisconfigurationException, ImportError, ValueError) as error:
             raise refusal_behind(error) or HeedfulError("bad-setting", first_sentence(root(error))) from error
         named = {field: made[field] for field in vars(self.of_run()) if field != "seed"}

@@ -98,13 +98,18 @@ class TextProcessor(NumberProcessor):
         )
 
     def _check_frame(self) -> None:
-        for texts in self._probes():
-            numbers = self.store.numbers(self.texts(texts))[:, None]
-            starts = self.store.starts(numbers)
-            counts = self.store.lengths(numbers)
-            ((ids, _, types),) = self.frame.batches(self.store.tokens, starts, counts, [np.arange(1)])
-            encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
-            if [*ids.tolist(), *types.tolist()] != [encoded["input_ids"], encoded["token_type_ids"]]:
+        probes = [*self._probes()]
+        numbers = self.store.numbers([text for texts in probes for text in self.texts(texts)])
+        numbers = numbers.reshape(len(probes), -1).T
+        starts = self.store.starts(numbers)
+        counts = self.store.lengths(numbers)
+        alone = np.arange(len(probes))[:, None]
+        ours = self.frame.batches(self.store.tokens, starts, counts, alone)
+        wholes = zip(*map(self._whole, probes), strict=True)
+        encoded = self.tokenizer(*map(list, wholes), return_token_type_ids=True)
+        theirs = zip(encoded["input_ids"], encoded["token_type_ids"], strict=True)
+        for (ids, _, types), whole in zip(ours, theirs, strict=True):
+            if (*ids.tolist(), *types.tolist()) != whole:
                 raise self._unfit_tokenizer()
 
     def _probes(self) -> set[tuple[str, ...]]:

@@ -25,9 +25,11 @@ import torch
 from pytorch_lightning import Callback
 from heedful.assembly.trainers import measured
 from heedful.callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, NaturalLogic
+from heedful.callbacks.outputs import contact_sheet
 from heedful.datamodules import PairedImages, Planted, Reading
 from heedful.lightning_modules import Encoder, LateFusion, Reader
 from heedful.lightning_modules.vision import late_fusion
+from matplotlib.figure import Figure
 from pathlib import Path
 from ranks import fork
 from heedful.records import HeedfulError
@@ -35,6 +37,7 @@ from heedful.records import HeedfulError
 sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
 squad, squares, output = *sys.argv[5:7], Path(sys.argv[7])
 late_fusion.BATCH = 5  # so that several processes share the pictures
+contact_sheet.figure = lambda pairs, heading: Figure(figsize=(1, 1))  # by one process alone
 
 
 class Drift(Callback):
@@ -74,7 +77,7 @@ def rank_of(rank, world):
     module.configure_model()
     with torch.no_grad():
         module.network.classifier.weight.mul_(100)
-    all_methods = Attributions(["gradients", "lime", "owen", "shap"], samples=80, steps=5, shown=2)
+    all_methods = Attributions(["gradients", "lime", "owen", "shap"], samples=40, steps=5, shown=2)
     only = ["accuracy", "attributions"]
     validate(world, module, data, output / f"{world}-explained", Accuracy(), all_methods, only=only)
     torch.manual_seed(0)
