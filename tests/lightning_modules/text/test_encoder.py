@@ -1,6 +1,7 @@
 """Encoders of every kind: a head is matched by name, training starts as it should, and what is saved can be loaded."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
