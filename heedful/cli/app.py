@@ -102,6 +102,7 @@ class HeedfulCLI(LightningCLI):
             made = self.parser.instantiate(self.config, instantiators=[(_marked, kind, True) for kind in KINDS[2:]])
         except (MisconfigurationException, ImportError, ValueError) as error:
             raise refusal_behind(error) or HeedfulError("bad-setting", first_sentence(root(error))) from error
+        made["data"].given = made["model"].given = frozenset()  # a parser gives them all of their settings
         named = {field: made[field] for field in vars(self.of_run()) if field != "seed"}
         self.job = Job(
             made["model"],

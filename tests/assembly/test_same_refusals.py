@@ -1,5 +1,6 @@
 """The same mistake has the same code on the command line and in Python."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -209,6 +210,25 @@ RUNS = {  # what: the words of train.py, the same in Python, and the code
     "no part": (["--partial", "premises"], {"partial": "premises"}, "unknown-name"),
     "no column": (["--slices", "genre"], {"slices": ["genre"]}, "missing-column"),
     "no experiment": (["--augment", "x"], {"augment": "x"}, "unknown-name"),
+    "of files that are not read": (
+        ["--data", "mnli", "--data.path", "rows", "--data.quoting", "false"],
+        {"data": lambda: load_data("mnli", path="rows", quoting=False)},
+        "idle-setting",
+    ),
+}
+AT_ONCE = {  # the others are slow
+    "no evaluation",
+    "of what is not measured",
+    "another seed of the data",
+    "a folder that is taken",
+    "no run",
+    "two models",
+    "nothing to train",
+    "averaged weights",
+    "keeps by nothing",
+    "of files that are not read",
+    "no run to evaluate",
+    "no training",
 }
 EVALUATIONS_ALONE = {  # the same of evaluate.py
     "no run to evaluate": (["--checkpoint", "nowhere"], {"checkpoint": "nowhere"}, "missing-file"),
@@ -236,7 +256,10 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return heedful.train(model, data, trainer=EPOCH, output=folder, evaluations=["accuracy"]).folder
 
 
-@pytest.mark.parametrize("what", [*RUNS, *EVALUATIONS_ALONE])
+@pytest.mark.parametrize(
+    "what",
+    [what if what in AT_ONCE else pytest.param(what, marks=pytest.mark.slow) for what in (*RUNS, *EVALUATIONS_ALONE)],
+)
 def test_a_mistake_in_a_run_has_one_code_and_leaves_nothing(
     what: str, tiny_bert: Path, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -245,11 +268,15 @@ def test_a_mistake_in_a_run_has_one_code_and_leaves_nothing(
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "mine.txt").touch()
     (tmp_path / "file").touch()
+    (tmp_path / "rows").mkdir()
+    for split in ("train", "validation_matched"):
+        row = {"premise": f"A {split}.", "hypothesis": "It is.", "label": "neutral"}
+        (tmp_path / "rows" / f"{split}.jsonl").write_text(json.dumps(row))
     before = sorted([*tmp_path.rglob("*"), *trained.rglob("*")])
     if what in RUNS:
         command, function = train.main, heedful.train
         named = [] if "--init_from" in words else ["--model", str(tiny_bert), "--model.max_length", "64"]
-        named += ["--data.n_train", "8", "--data.n_validation", "4"]
+        named += [] if "--data" in words else ["--data.n_train", "8", "--data.n_validation", "4"]
         known = {"model": load_model(tiny_bert, max_length=64), "data": load_data("planted", n_train=8, n_validation=4)}
     else:
         command, function = evaluate.main, heedful.evaluate
