@@ -74,9 +74,11 @@ class HeedfulCLI(LightningCLI):
             parser.add_lightning_class_args(kind, kind.metric.name)
         if self.evaluating:
             parser.add_class_arguments(Prompting, "prompt")
+            help_ = "Say how many requests a server would get, and send none."
+            parser.add_argument("--dry_run", action="store_true", help=help_)
         else:
             parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
-        parser.add_class_arguments(self.of_run, None, skip={"seed"})
+        parser.add_class_arguments(self.of_run, None, skip={"seed", "dry_run"})
         parser.say_more("evaluations", f" Known are {', '.join(EVALUATIONS)}.")
         parser.add_argument(
             "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
