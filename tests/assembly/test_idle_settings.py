@@ -172,6 +172,7 @@ TRAIN: dict[str, tuple[Any, str]] = {
     "checkpoint.train_time_interval": ("00:01:00", no("unfit-checkpoints", "--checkpoint.train_time_interval")),
     "checkpoint.every_n_epochs": (2, "checkpoint"),
     "checkpoint.save_on_train_epoch_end": (True, no("unfit-checkpoints", "--checkpoint.save_on_train_epoch_end")),
+    "evaluations": ("accuracy", "plan"),
     **dict.fromkeys(("init_from", "allow_changed_data", "resume", "ckpt_path"), ("RUN", ELSEWHERE)),
 }
 EVALUATE: dict[str, tuple[Any, str]] = {

@@ -1,7 +1,6 @@
 """The same mistake has the same code on the command line and in Python."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,9 @@ import train
 from heedful.assembly.making import checked, made_of
 from heedful.assembly.names import augmented, load_data, load_model
 from heedful.callbacks import Attentiveness, BestCheckpoint
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.short_forms import expand
 from heedful.records import HeedfulError
 
-from commands import run
+from commands import job_of, run
 from refusals import refused
 
 
@@ -126,10 +123,8 @@ EACH_KIND = {  # the others of the command line are slow: each makes the whole p
 def test_a_mistake_on_the_command_line(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     words, _, code = MISTAKES[what]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["train.py", *words])
-    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
     with refused(code):
-        HeedfulCLI(False, folder=None, args=expand(words))
+        job_of(monkeypatch, words)
 
 
 @pytest.mark.parametrize("what", MISTAKES)
