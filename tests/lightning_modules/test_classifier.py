@@ -170,8 +170,8 @@ def test_a_model_keeps_its_order_where_it_is_trained_on(run: Path) -> None:
 
 
 BROKEN: dict[str, tuple[Callable[[dict], object], str, str]] = {
-    "no task": (lambda c: c.pop("task"), "not-a-checkpoint", "parts and labels"),
-    "odd task": (lambda c: c.update(task=["parts"]), "not-a-checkpoint", "parts and labels"),
+    "no task": (lambda c: c.pop("task"), "not-a-checkpoint", "checkpoint"),
+    "odd task": (lambda c: c.update(task=["parts"]), "not-a-checkpoint", "checkpoint"),
     "odd kind": (lambda c: c["task"].update(kind="x"), "not-a-checkpoint", "parts and labels"),
     "odd parts": (lambda c: c["task"].update(parts=[1, 2]), "not-a-checkpoint", "parts and labels"),
     "odd form": (lambda c: c["task"].update(form={"x": 1}), "not-a-checkpoint", "parts and labels"),

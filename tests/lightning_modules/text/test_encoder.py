@@ -475,8 +475,9 @@ def test_a_network_of_one_length_alone_is_one_sentence(tiny_bert: Path, tmp_path
     AutoModelForSequenceClassification.from_config(config).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
     data = Planted(n_train=8, n_validation=8)
+    settings = {"accelerator": "cpu", "max_epochs": 1, "num_sanity_val_steps": 2}
     with refused("unfit-model", tmp_path, "(nystromformer)"):
-        run(Encoder(str(tmp_path), max_length=64), data, [Accuracy()], accelerator="cpu", max_epochs=1)
+        run(Encoder(str(tmp_path), max_length=64), data, [Accuracy()], **settings)
 
 
 def test_a_text_that_a_tokenizer_would_cut_at_the_front_is_refused(tiny_bert: Path) -> None:
