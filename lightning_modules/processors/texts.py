@@ -104,12 +104,10 @@ class TextProcessor(NumberProcessor):
         starts = self.store.starts(numbers)
         counts = self.store.lengths(numbers)
         alone = np.arange(len(probes))[:, None]
-        ours = self.frame.batches(self.store.tokens, starts, counts, alone)
-        wholes = zip(*map(self._whole, probes), strict=True)
-        encoded = self.tokenizer(*map(list, wholes), return_token_type_ids=True)
-        theirs = zip(encoded["input_ids"], encoded["token_type_ids"], strict=True)
-        for (ids, _, types), whole in zip(ours, theirs, strict=True):
-            if (*ids.tolist(), *types.tolist()) != whole:
+        batches = self.frame.batches(self.store.tokens, starts, counts, alone)
+        for texts, (ids, _, types) in zip(probes, batches, strict=True):
+            encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
+            if [*ids.tolist(), *types.tolist()] != [encoded["input_ids"], encoded["token_type_ids"]]:
                 raise self._unfit_tokenizer()
 
     def _probes(self) -> set[tuple[str, ...]]:

@@ -58,12 +58,12 @@ def value(engine, name):
 
 def test_a_model_that_reads_one_part_alone_is_attentive_to_it_alone(at):
     with FakeServer(lambda body, n: "it is" if "it is" in question_of(body) else "entailment.") as fake:
-        engine = measured(at(fake), planted())
+        engine = measured(at(fake), planted(12))
     assert value(engine, "attentiveness/planted/premise") == value(engine, "attentiveness/planted/hypothesis") == 0
-    assert engine.rows["attentiveness"][0].num_rows == 30 * 11
+    assert engine.rows["attentiveness"][0].num_rows == 12 * 11
     word = lambda text: ("entailment", "contradiction")[len(text.split()) % 2]  # noqa: E731
     with FakeServer(lambda body, n: word(parts_of(question_of(body))["hypothesis"])) as fake:
-        engine = measured(at(fake), planted())
+        engine = measured(at(fake), planted(12))
     assert value(engine, "attentiveness/planted/premise") == 0
     assert 0 < value(engine, "attentiveness/planted/hypothesis") < 1
 
@@ -569,7 +569,7 @@ asker.BEAT = 0.0  # those who wait hear of the first after each look
 
 
 def rank_of(rank, world, folder):
-    data = Planted(n_validation=21, eval_batch_size=4, swap=["premise", "hypothesis"])
+    data = Planted(n_validation=13, eval_batch_size=4, swap=["premise", "hypothesis"])
     data.setup("validate")
     module = Endpoint("tiny", cache=str(folder / "answers.sqlite"), concurrency=3)
     module.prepare(data.task)
@@ -624,7 +624,7 @@ def test_several_processes_ask_nothing_twice_and_write_the_same_bytes(by_process
     sent = (one / "sent").read_text()
     assert (several / "sent").read_text() == sent
     counts = json.loads(sent)
-    assert (counts.count(2), max(counts)) == (21, 2)  # of the null control alone
+    assert (counts.count(2), max(counts)) == (13, 2)  # of the null control alone
     rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
     assert set(select(rows, intervention="base")["y"].to_pylist()) == {
         "neutral",
