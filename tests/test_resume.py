@@ -16,6 +16,7 @@ import torch
 
 from heedful.assembly.saved_runs import tidy
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
+from heedful.cli.app import naming_flags
 from heedful.cli.runs import continued
 from heedful.records import atomic_path
 
@@ -267,7 +268,7 @@ def test_mistakes_are_one_sentence(lab, tmp_path):
         (["--resume", str(whole), "--output", "x"], "clashing-settings", "--output"),
         (["--ckpt_path", "last"], "missing-setting", "--ckpt_path last", "--output RUN"),
     ]:
-        with refused(code, *facts):
+        with refused(code, *facts), naming_flags():
             continued(argv)
     assert continued(["--ckpt_path=last", "--output", str(tmp_path), "--a"]) == ["--a", "--output", str(tmp_path)]
     assert continued(["--ckpt_path", "x.ckpt"]) == ["--ckpt_path", "x.ckpt"]

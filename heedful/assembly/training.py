@@ -80,10 +80,10 @@ def train(
 
     Example:
         >>> import heedful, tempfile
-        >>> data = heedful.load_data("planted", n_train=64, n_validation=16)
-        >>> run = heedful.train(data=data, trainer={"max_epochs": 1}, output=f"{tempfile.mkdtemp()}/run")
-        ... # doctest: +SKIP
-        >>> run.numbers[("accuracy", "planted")]["n"]  # doctest: +SKIP
+        >>> data = heedful.load_data("planted", n_train=32, n_validation=16)
+        >>> once = {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False}
+        >>> run = heedful.train(data=data, trainer=once, output=f"{tempfile.mkdtemp()}/run")
+        >>> run.numbers[heedful.MetricName("accuracy", "planted")]["n"]
         16
     """
     with quietly(), refusing():

@@ -12,18 +12,25 @@ from typing import Any, NamedTuple
 
 import pytest
 import timm
+from pytorch_lightning import Trainer
 
 from heedful import datamodules, lightning_modules
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.short_forms import expand
+from heedful.assembly.evaluation import assemble as assemble_evaluation
+from heedful.assembly.job import Job
+from heedful.assembly.library_errors import refusing
+from heedful.assembly.named_folder import require_inside
+from heedful.assembly.training import assemble as assemble_training
+from heedful.cli.app import HeedfulCLI, naming_flags
 from heedful.datamodules import PairedData, Planted
 from heedful.datamodules.planted import LABELS, planted_pair
 from heedful.lightning_modules import Classifier, Encoder, Reader, Seq2Seq, Writer
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import Examples, HeedfulError
+from heedful.records.made import settings
 from heedful.records.pool.contents import identities
 
 from causal import save
+from commands import job_of
 from drawn_pictures import write_vqa
 from infotabs_files import write_infotabs
 
@@ -165,6 +172,7 @@ TRAIN: dict[str, tuple[Any, str]] = {
     "checkpoint.train_time_interval": ("00:01:00", no("unfit-checkpoints", "--checkpoint.train_time_interval")),
     "checkpoint.every_n_epochs": (2, "checkpoint"),
     "checkpoint.save_on_train_epoch_end": (True, no("unfit-checkpoints", "--checkpoint.save_on_train_epoch_end")),
+    "evaluations": ("accuracy", "plan"),
     **dict.fromkeys(("init_from", "allow_changed_data", "resume", "ckpt_path"), ("RUN", ELSEWHERE)),
 }
 EVALUATE: dict[str, tuple[Any, str]] = {
@@ -563,6 +571,13 @@ FAMILIES = {  # by the name of the class, and more where it has several lives
 }
 
 
+class Prepared(NamedTuple):
+    """A run that is ready to begin, and its Trainer."""
+
+    job: Job
+    trainer: Trainer
+
+
 class Parsed(Exception):
     """The command line was read; nothing else is wanted."""
 
@@ -577,7 +592,7 @@ def settings_of(evaluating: bool, monkeypatch: pytest.MonkeyPatch, *argv: str) -
 
     monkeypatch.setattr(HeedfulCLI, "parse_arguments", parse)
     with pytest.raises(Parsed):
-        HeedfulCLI(evaluating, Path, expand([*argv]))
+        job_of(monkeypatch, argv, evaluating)
     return {
         name.replace("init_args.", "")
         for name in parsed["config"].keys()  # noqa: SIM118
@@ -736,29 +751,33 @@ def test_each_setting_of_a_family_has_a_line_here(
 
 
 @pytest.fixture(scope="module")
-def prepare(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., HeedfulCLI]:
+def prepare(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Prepared]:
     """Prepares a command, up to where it would make its folder."""
     folder = tmp_path_factory.mktemp("commands")
     create = timm.create_model
 
-    def prepare(command: str, *args: str) -> HeedfulCLI:
+    def prepare(command: str, *args: str) -> Prepared:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sys.argv", ["x.py", *args])
             patch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
             patch.setattr(timm, "create_model", lambda name, pretrained=False, **more: create(name, **more))
             for kind in (PretrainedClassifier, Reader, Seq2Seq, Writer):
                 patch.setattr(kind, "require_head", lambda self: None)
             patch.chdir(folder)
-            return HeedfulCLI(command == "evaluate", lambda cli: Path("nowhere"), expand([*args]))
+            with naming_flags(), refusing():
+                job = job_of(patch, args, command == "evaluate")
+                require_inside(job)
+                job.prepare()
+                assemble = assemble_evaluation if job.evaluating else assemble_training
+                return Prepared(job, assemble(job, Path("nowhere"))[0])
 
     return prepare
 
 
 @pytest.fixture(scope="module")
-def start(tiny_bert: Path, prepare: Callable[..., HeedfulCLI]) -> Callable[..., HeedfulCLI]:
+def start(tiny_bert: Path, prepare: Callable[..., Prepared]) -> Callable[..., Prepared]:
     """Prepares a command with one setting, of planted data and an encoder."""
 
-    def start(command: str, *argv: str) -> HeedfulCLI:
+    def start(command: str, *argv: str) -> Prepared:
         args = ["--model", str(tiny_bert), "--data.n_validation", "12", "--model.max_length", "64"]
         return prepare(command, *args, *(["--data.n_train", "40"] if command == "train" else []), *argv)
 
@@ -772,15 +791,14 @@ def told(examples: Examples) -> list[str]:
     return [*names, *identities(examples.table, names).to_pylist()]
 
 
-def state(cli: HeedfulCLI) -> dict[str, Any]:
+def state(prepared: Prepared) -> dict[str, Any]:
     """What settings may change, by the words of the table."""
-    data, model, trainer = cli.datamodule, cli.model, cli.trainer
+    job, trainer = prepared
+    data, model = job.data, job.model
     loops = ("max_epochs", "min_epochs", "max_steps", "min_steps", "limit_val_batches", "limit_train_batches")
     loops += ("overfit_batches", "val_check_interval", "check_val_every_n_epoch", "num_sanity_val_steps", "precision")
     loops += ("accumulate_grad_batches", "gradient_clip_val", "gradient_clip_algorithm", "fast_dev_run")
-    checkpoint = cli.config_init.get("checkpoint")
     trained = [data.train_examples.fingerprint, len(data.training_set())] if data.train_examples is not None else []
-    settings = cli.config.model.init_args
     return {
         "rows": [data.name, data.note, data.seed, data.default_label, data.slices, *told(data.pool)],
         "training": trained,
@@ -788,14 +806,18 @@ def state(cli: HeedfulCLI) -> dict[str, Any]:
         "task": data.full_task.as_dict(),
         "batches": [data.batch_size, data.eval_batch_size],
         "batch": repr(model.processor(data.pool[:3])),
-        "model": {name: getattr(model, name) for name in vars(settings) if hasattr(model, name)},
+        "model": {name: getattr(model, name) for name in settings(model) if hasattr(model, name)},
         "plan": [
             [(i.name, i.parts, i.draws, i.limit) for i in planned.plan.interventions]
-            for planned in cli.planned.values()
+            for planned in job.planned.values()
         ],
         "trainer": [*(getattr(trainer, name) for name in loops), [type(c).__name__ for c in trainer.callbacks]],
-        "checkpoint": {name: str(value) for name, value in vars(checkpoint).items() if not name.startswith("best")}
-        if hasattr(checkpoint, "monitor")
+        "checkpoint": {
+            name: str(value)
+            for name, value in vars(job.best).items()
+            if not name.startswith(("best", "made_of", "given"))
+        }
+        if job.best is not None
         else None,
     }
 
@@ -805,11 +827,11 @@ MOST = [case for case in CASES if SETTINGS[case[0]][case[1]][1] != PROCESS]
 
 
 @pytest.fixture(scope="module")
-def plain(start: Callable[..., HeedfulCLI]) -> dict[str, dict[str, Any]]:
+def plain(start: Callable[..., Prepared]) -> dict[str, dict[str, Any]]:
     return {command: state(start(command)) for command in SETTINGS}
 
 
-def check(does: str, flag: str, command: Callable[[], HeedfulCLI], plain: dict[str, Any]) -> None:
+def check(does: str, flag: str, command: Callable[[], Prepared], plain: dict[str, Any]) -> None:
     """A command with a setting is refused with this code, or is otherwise in what the setting changes."""
     if does.startswith("refused: "):
         code, *facts = does.removeprefix("refused: ").split(" | ")
@@ -829,7 +851,7 @@ def flag_of(name: str, value: Any) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "name"), MOST)
 def test_a_setting_changes_something_or_is_refused(
-    start: Callable[..., HeedfulCLI], plain: dict[str, dict[str, Any]], command: str, name: str
+    start: Callable[..., Prepared], plain: dict[str, dict[str, Any]], command: str, name: str
 ) -> None:
     value, does = SETTINGS[command][name]
     flag = flag_of(name, value)
@@ -846,7 +868,7 @@ CASES_OF_FAMILIES = [
 
 @pytest.fixture(scope="module")
 def plain_of(
-    prepare: Callable[..., HeedfulCLI], places: dict[str, Path]
+    prepare: Callable[..., Prepared], places: dict[str, Path]
 ) -> Callable[[str, str], tuple[list[str], dict[str, Any]]]:
     """The command line of a family, and its state without a further setting."""
 
@@ -861,7 +883,7 @@ def plain_of(
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "command", "setting"), CASES_OF_FAMILIES)
 def test_a_setting_of_a_family_changes_something_or_is_refused(
-    prepare: Callable[..., HeedfulCLI],
+    prepare: Callable[..., Prepared],
     places: dict[str, Path],
     plain_of: Callable[[str, str], tuple[list[str], dict[str, Any]]],
     name: str,
