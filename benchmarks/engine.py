@@ -29,7 +29,8 @@ import torch
 
 from benchmarks import harness, memory
 from benchmarks.harness import Spread, arguments, machine_line, parse, progress, quiet, save, table, verdict
-from heedful.callbacks import Accuracy, Attentiveness, Engine, RunFolder
+from heedful.assembly.trainers import measured
+from heedful.callbacks import Accuracy, Attentiveness
 from heedful.records import read_json
 
 Ranks = list[dict[str, Any]]  # what the processes of one run found
@@ -199,8 +200,7 @@ def evaluate(folder: str, draws: int, processes: int = 1) -> dict[str, Any]:
         if processes > 1:
             meet(processes)  # whoever is ready first does not wait within the time
         wall, cpu = time.perf_counter(), time.process_time()
-        callbacks = [Accuracy(), Attentiveness(draws), Engine(), RunFolder(run, lambda path: path.touch())]
-        harness.trainer(callbacks, **settings).validate(module, data, verbose=False)
+        measured(module, data, [Accuracy(), Attentiveness(draws)], folder=run, **harness.CPU, **settings)
         found |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
         if (run / "results.json").exists():
             found |= {"results": read_json(run / "results.json")}

@@ -198,7 +198,7 @@ class Comparison:
     def t(self) -> float:
         """Seconds of an epoch of training, at a rate that leaves the weights as they are."""
         self.module.learning_rate = 1e-12
-        return harness.train(self.module, self.data, **self.s.trainer)
+        return harness.train(self.module, self.data, **self.s.trainer)[1]
 
     def measure(self, repeats: int, rate: float) -> dict[str, Any]:
         """All, interleaved; then what the card computes, from a run that is not timed, copies and fills apart."""

@@ -28,11 +28,12 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 import transformers
-import yaml
 from pytorch_lightning import Callback, LightningModule, Trainer
 from torch import nn
 
-from heedful.callbacks import Engine, Evaluation, RunFolder
+from heedful.assembly.names import load_data, load_model
+from heedful.assembly.trainers import fitted, measured
+from heedful.callbacks import Engine
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.linear import OneDNNLinear
@@ -41,6 +42,7 @@ from heedful.records import Examples, HeedfulError, Task, write_json
 if TYPE_CHECKING:
     from datasets import Dataset
 
+CPU = {"accelerator": "cpu"}  # where the others run, too
 T = TypeVar("T")
 WIDTH = 80
 
@@ -295,25 +297,15 @@ def quiet() -> Iterator[None]:
             transformers_logging.enable_progress_bar()
 
 
-CONFIGS = Path(__file__).parents[1] / "configs"
-
-
-def from_config(kind: str, name: str) -> dict[str, Any]:
-    """The settings of a config."""
-    return yaml.safe_load((CONFIGS / kind / f"{name}.yaml").read_text())["init_args"]
-
-
 def mnli(path: str, **settings: Any) -> PairedText:
     """The data module of ``--data mnli --data.path PATH``."""
-    return PairedText(**from_config("data", "mnli") | {"hub": None, "path": path} | settings)
+    return load_data("mnli", path=path, **settings)
 
 
 def encoder(folder: str | None, **settings: Any) -> Encoder:
     """The model of ``--model minilm``, or of ``--model.backbone FOLDER``."""
-    chosen = from_config("model", "minilm")
-    if folder:
-        chosen |= {"backbone": folder, "sha256": None}
-    return Encoder(**chosen | settings)
+    named = {"backbone": folder, "sha256": None} if folder else {}
+    return load_model("minilm", **named, **settings)
 
 
 def ready(module: Encoder, data: PairedText) -> Encoder:
@@ -337,22 +329,6 @@ def exported(checkpoint: str) -> str:
     return str(folder)
 
 
-def trainer(callbacks: Sequence[Callback], **settings: Any) -> Trainer:
-    """A trainer with the defaults of train.py, without checkpoints and loggers."""
-    defaults = {
-        "accelerator": "cpu",
-        "logger": False,
-        "enable_checkpointing": False,
-        "enable_progress_bar": False,
-        "enable_model_summary": False,
-        "use_distributed_sampler": False,
-        "num_sanity_val_steps": 0,
-        "gradient_clip_val": 1.0,
-        "log_every_n_steps": 10,
-    }
-    return Trainer(callbacks=list(callbacks), **defaults | settings)
-
-
 class Clock(Callback):
     """When training began and ended, and when the end of a validation epoch passed this callback."""
 
@@ -369,7 +345,7 @@ class Clock(Callback):
 def evaluate(
     module: Encoder,
     data: PairedText,
-    evaluations: Sequence[Evaluation],
+    evaluations: Sequence[Callback],
     exhaustive: bool = True,
     only: Sequence[str] | None = None,
     **settings: Any,
@@ -379,23 +355,34 @@ def evaluate(
     Returns:
         The engine, and seconds: of the ``whole``, and of what came ``after`` the base predictions.
     """
-    engine, before, behind = Engine(exhaustive, only), Clock(), Clock()
+    before, behind = Clock(), Clock()
+    module.has_learned = True  # what is timed need not be
     with tempfile.TemporaryDirectory() as folder:
-        files = RunFolder(Path(folder), lambda path: path.touch())
-        judge = trainer([*evaluations, before, engine, files, behind], **settings)
-        module.has_learned = True  # what is timed need not be
         start = time.perf_counter()
-        judge.validate(module, data, verbose=False)
+        engine = measured(
+            module, data, [*evaluations, before], exhaustive, only, [behind], Path(folder), **CPU | settings
+        )
         whole = time.perf_counter() - start
     return engine, {"whole": whole, "after": behind.passed - before.passed}
 
 
-def train(module: Encoder, data: PairedText, callbacks: Sequence[Callback] = (), **settings: Any) -> float:
-    """Train one epoch as train.py does, without validation unless ``settings`` ask for it; returns seconds."""
+def train(
+    module: Encoder,
+    data: PairedText,
+    evaluations: Sequence[Callback] = (),
+    outputs: Sequence[Callback] = (),
+    **settings: Any,
+) -> tuple[Engine, float]:
+    """Train one epoch as train.py does, without validation unless ``settings`` ask for it.
+
+    Returns:
+        The engine, and the seconds of training.
+    """
     pl.seed_everything(data.seed, verbose=False)
     clock = Clock()
-    trainer([clock, *callbacks], **{"max_epochs": 1, "limit_val_batches": 0} | settings).fit(module, data)
-    return clock.seconds
+    settings = {**CPU, "max_epochs": 1, "limit_val_batches": 0, **settings}
+    engine = fitted(module, data, [clock, *evaluations], outputs, **settings)
+    return engine, clock.seconds
 
 
 def stock(network: nn.Module) -> nn.Module:

@@ -122,8 +122,8 @@ def write_model(
 
 def backbone(model: str | None) -> str:
     """The folder of the model that the command line names, or of MiniLM: its tokenizer is used."""
-    config = harness.from_config("model", "minilm")
-    return model or resolve(config["backbone"], config["sha256"])
+    named = harness.encoder(model)
+    return resolve(named.backbone, named.sha256)
 
 
 def write(folder: str, backbone: str, rows: Sequence[dict[str, str]], n: int) -> None:

@@ -31,7 +31,7 @@ from benchmarks.harness import (
     table,
     verdict,
 )
-from heedful.callbacks import Accuracy, Attentiveness, Engine, Evaluation
+from heedful.callbacks import Accuracy, Attentiveness, Evaluation
 from heedful.records.rows import BASE, select, strings
 
 TRAIN, VALIDATION, MOST, NULL = 392_702, 9_815, 2000, 512  # pairs of full MNLI; the bounds of train.py
@@ -87,9 +87,11 @@ class Subset:
         evaluations: list[Evaluation] = [Accuracy(NULL)]
         if watched:
             evaluations.append(Attentiveness(self.draws, self.most))
-        engine, watch, behind = Engine(exhaustive=False), Watch(), harness.Clock()
+        watch, behind = Watch(), harness.Clock()
         with Count(self.module.network) as count:
-            whole = harness.train(self.module, self.data, [*evaluations, watch, engine, behind], limit_val_batches=1.0)
+            engine, whole = harness.train(
+                self.module, self.data, [*evaluations, watch], [behind], limit_val_batches=1.0
+            )
         rows = engine.rows["accuracy"][0]
         q = float(np.mean(strings(select(rows, intervention=BASE), "y") != self.data.default_label))
         predicted = count.forwards - len(self.data.train_examples) - len(self.data.pool)

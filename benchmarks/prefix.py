@@ -11,7 +11,6 @@ DecisionPipeline                transformers' own pipeline for choices: whole pr
                                 asks in other words, so its probabilities are its own.
 """
 
-import argparse
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from transformers import pipeline
 
 from benchmarks import harness
 from benchmarks.harness import Spread, arguments, interleave, machine_line, parse, quiet, ratio, save, table, verdict
+from heedful.assembly.names import load_model
 from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM
@@ -134,12 +134,6 @@ def report(measured: Mapping[str, Any]) -> None:
         print(f"{name}: probabilities differ by at most {largest:.1e} ({'met' if largest <= EQUAL else 'NOT met'})")
 
 
-def causal(options: argparse.Namespace) -> CausalLM:
-    """The model of ``--model smollm2``, or of a folder."""
-    chosen = {"backbone": options.model} if options.model else harness.from_config("model", "smollm2")
-    return CausalLM(**chosen, decoding="likelihood")
-
-
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser = arguments(__doc__.splitlines()[0], examples=32, repeats=3)
     parser.add_argument("--tuples", type=int, default=3, help="of demonstrations")
@@ -148,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     with quiet():
         data = harness.mnli(options.data, max_validation=options.examples)
         data.setup("validate")
-        module = causal(options)
+        module = load_model(options.model or "smollm2", decoding="likelihood")
         module.prepare(data.task)
         module.prompt_with(Prompting(tuples=options.tuples).prompts(data)[0])
         module.configure_model()

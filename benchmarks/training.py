@@ -148,7 +148,7 @@ class Comparison:
             harness.stock(module.network)
         with Count(module.network) as count:
             if name == "heedful":
-                seconds = harness.train(module, data)
+                _, seconds = harness.train(module, data)
             else:
                 o, tokenizer, grouped = self.options, self.processor.tokenizer, name == "grouped"
                 rate = module.learning_rate

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heedful.assembly.results import Results, Run
     from heedful.assembly.training import train
     from heedful.metrics import METRICS
-    from heedful.records import Context, Example, HeedfulError, Task
+    from heedful.records import Context, Example, HeedfulError, MetricName, Task
     from heedful.records.rows import read_rows
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Context",
     "Example",
     "HeedfulError",
+    "MetricName",
     "Results",
     "Run",
     "Task",
@@ -37,6 +38,7 @@ HOMES = {  # public name to the module that has it
     "Context": "heedful.records",
     "Example": "heedful.records",
     "HeedfulError": "heedful.records",
+    "MetricName": "heedful.records",
     "Results": "heedful.assembly.results",
     "Run": "heedful.assembly.results",
     "Task": "heedful.records",

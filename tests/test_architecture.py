@@ -187,6 +187,27 @@ def test_the_parser_of_the_command_line_is_in_its_room_alone():
     assert {package(module_of(path)) for path in above} == {"cli"}
 
 
+BY_HAND = {  # file that makes a Trainer, an Engine or a RunFolder itself, and why
+    "callbacks/checkpoints/best_and_last.py": "an engine that measures nothing stands for a Trainer without one",
+    "tests/test_cli.py": "what Lightning says where a Trainer is made",
+    "tests/callbacks/test_progress.py": "the bar of a Trainer that runs nothing",
+    "tests/callbacks/engine/test_evaluation.py": "a Trainer without an engine, or without data of ours, is refused",
+    "tests/callbacks/outputs/test_run_folder.py": "a folder that is told to begin with another one",
+    "tests/lightning_modules/test_lightning_internals.py": "Lightning itself",
+}
+
+
+def test_runs_are_put_together_in_one_room():
+    made = {"Trainer", "Engine", "RunFolder"}
+    by_hand = set()
+    for path in tracked("*.py"):
+        if not path.is_relative_to(PACKAGE / "assembly") and any(f"{name}(" in path.read_text() for name in made):
+            called = {ast.unparse(node.func) for node in nodes(path) if isinstance(node, ast.Call)}
+            if {name.rpartition(".")[2] for name in called - {"transformers.Trainer"}} & made:
+                by_hand.add(path.relative_to(ROOT).as_posix())
+    assert by_hand == BY_HAND.keys()
+
+
 def test_libraries_that_few_runs_need_are_imported_by_the_functions_that_need_them():
     few = {"timm", "matplotlib", "datasets", "shap", "openai", "captum", "lime", "peft", "spacy", "gguf"}
     early = {

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import torch
-from pytorch_lightning import Trainer
 
 from heedful.assembly.making import KINDS
+from heedful.assembly.trainers import fitted, measured
 from heedful.cli import messages as mistakes
 from heedful.cli.app import naming_flags
 from heedful.cli.runs import with_packages
@@ -70,13 +70,12 @@ def test_a_checkpoint_with_a_pickle_payload_does_not_run_it(
     data, model = Planted(n_train=4, n_validation=4), Encoder(str(tiny_bert), max_length=64)
     data.setup("fit")
     model.prepare(data.task)
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-    trainer = Trainer(accelerator="cpu", max_epochs=1, **quiet)
+    from_it = {"ckpt_path": str(checkpoint), "accelerator": "cpu", "max_epochs": 1}
     load = {
         "torch.load": lambda: torch.load(checkpoint, weights_only=True),
         "load_from_checkpoint": lambda: Encoder.load_from_checkpoint(checkpoint, weights_only=True),
-        "validate": lambda: trainer.validate(model, data, ckpt_path=str(checkpoint), weights_only=True),
-        "fit": lambda: trainer.fit(model, data, ckpt_path=str(checkpoint), weights_only=True),
+        "validate": lambda: measured(model, data, [], **from_it),
+        "fit": lambda: fitted(model, data, [], **from_it),
     }
     with pytest.raises((pickle.UnpicklingError, HeedfulError)):
         load[how]()

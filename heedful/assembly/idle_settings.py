@@ -1,11 +1,11 @@
 """Settings that would be taken and change nothing: they are refused.
 
 A file of settings may serve training and evaluation alike, and so may data and a model that were made in Python: looked
-at is what the user names in the call itself.
+at is what the user names in the call itself, and of what these were made with, what never changes anything.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from heedful.callbacks import EVALUATIONS, Nothing
@@ -23,11 +23,14 @@ class Idle(NamedTuple):
         names: A regular expression of their names.
         in_run: Whether that is so in a run.
         why: What the message says of them.
+        of_object: Whether the data or the model alone say so, whatever is done with them; then a setting that they were
+            made with is refused as well.
     """
 
     names: str
     in_run: Callable[[Any], bool]
     why: str
+    of_object: bool = False
 
 
 def _explains_by(job: Any, *methods: str) -> bool:
@@ -94,21 +97,25 @@ IDLE = (
         r"data\.hub(\..*)?",
         lambda job: getattr(job.data, "path", None) is not None,
         "the rows are those of the files that §data.path names",
+        of_object=True,
     ),
     Idle(
         r"data\.quoting",
         lambda job: _reads_none_of(job, *DELIMITED),
         "it is of csv, tsv and txt files, and there are none",
+        of_object=True,
     ),
     Idle(
         r"data\.columns",
         lambda job: _reads_none_of(job, *DELIMITED, ".json"),
         "it is of csv, tsv, txt and json files, and there are none",
+        of_object=True,
     ),
     Idle(
         r"data\.image_folder",
         lambda job: not job.data.found.reads_files,
         "all pictures stand in the rows themselves",
+        of_object=True,
     ),
     Idle(r"attentiveness\.max_examples", lambda job: job.evaluating, "evaluate.py changes all examples"),
     Idle(
@@ -137,11 +144,13 @@ IDLE = (
         r"model\.(temperature|seed|max_tokens|chat)",
         lambda job: hasattr(job.model, "way") and not job.model.way.writes,
         "§model.read names typed decisions, of which nothing is written",
+        of_object=True,
     ),
     Idle(
         r"model\.sha256",
         lambda job: _names_sum(job) and not job.model.backbone.startswith(PACKAGE),
         "it is of weights in a Python package (package:MODULE/FOLDER) alone",
+        of_object=True,
     ),
     Idle(
         r"model\.labels", lambda job: not getattr(job.model, "trained", True), "the model has no trained head to name"
@@ -175,6 +184,14 @@ def require_effect(job: Any) -> None:
             nothing = job.engine.idle.get(evaluation, Nothing("runs only where it is named"))
             do = "" if evaluation in job.engine.idle else f"Add {evaluation} to §evaluations, or leave it out."
             raise HeedfulError("idle-setting", f"§{name} changes nothing: {evaluation} {nothing.reason}.", do)
-        for idle in IDLE:
-            if re.fullmatch(idle.names, name) and idle.in_run(job):
-                raise HeedfulError("idle-setting", f"§{name} changes nothing: {idle.why}.")
+        _require_none(name, IDLE, job)
+    of_objects = [idle for idle in IDLE if idle.of_object]
+    for kind, made in {"data": job.data, "model": job.model}.items():
+        for name in sorted(made.given):
+            _require_none(f"{kind}.{name}", of_objects, job)
+
+
+def _require_none(name: str, rules: Iterable[Idle], job: Any) -> None:
+    for idle in rules:
+        if re.fullmatch(idle.names, name) and idle.in_run(job):
+            raise HeedfulError("idle-setting", f"§{name} changes nothing: {idle.why}.")

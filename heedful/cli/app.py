@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from docstring_parser import parse
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -74,8 +75,8 @@ class HeedfulCLI(LightningCLI):
             parser.add_lightning_class_args(kind, kind.metric.name)
         if self.evaluating:
             parser.add_class_arguments(Prompting, "prompt")
-            help_ = "Say how many requests a server would get, and send none."
-            parser.add_argument("--dry_run", action="store_true", help=help_)
+            said = next(of for of in parse(str(EvaluationSettings.__doc__)).params if of.arg_name == "dry_run")
+            parser.add_argument("--dry_run", action="store_true", help=said.description)
         else:
             parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
         parser.add_class_arguments(self.of_run, None, skip={"seed", "dry_run"})
@@ -84,8 +85,6 @@ class HeedfulCLI(LightningCLI):
             "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
         )
         parser.link_arguments(SEED, "data.init_args.seed", compute_fn=int)
-        for kind in KINDS[2:]:
-            parser.add_instantiator(_marked, kind)
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
         self.config = parsed(parser, args)
@@ -100,9 +99,10 @@ class HeedfulCLI(LightningCLI):
 
     def instantiate_classes(self) -> None:
         try:
-            made = self.parser.instantiate_classes(self.config)
+            made = self.parser.instantiate(self.config, instantiators=[(_marked, kind, True) for kind in KINDS[2:]])
         except (MisconfigurationException, ImportError, ValueError) as error:
             raise refusal_behind(error) or HeedfulError("bad-setting", first_sentence(root(error))) from error
+        made["data"].given = made["model"].given = frozenset()  # a parser gives them all of their settings
         named = {field: made[field] for field in vars(self.of_run()) if field != "seed"}
         self.job = Job(
             made["model"],

@@ -1,5 +1,6 @@
 """The config.json of a backbone: what Heedful reads in it must be what it should be."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -86,9 +87,11 @@ def require_one_order(config: PretrainedConfig, folder: str) -> None:
     Raises:
         HeedfulError: An output has two names.
     """
-    by_name = getattr(config, "label2id", None) or {}
+    names = defaultdict(list)
+    for name, number in (getattr(config, "label2id", None) or {}).items():
+        names[str(number)].append(name)
     for i, name in config.id2label.items():
-        others = [other for other, number in by_name.items() if str(number) == str(i)]
+        others = names[str(i)]
         if others and same_name(name) not in map(same_name, others) and is_named(others) and is_named([name]):
             raise HeedfulError(
                 "damaged-model",

@@ -98,11 +98,14 @@ class TextProcessor(NumberProcessor):
         )
 
     def _check_frame(self) -> None:
-        for texts in self._probes():
-            numbers = self.store.numbers(self.texts(texts))[:, None]
-            starts = self.store.starts(numbers)
-            counts = self.store.lengths(numbers)
-            ((ids, _, types),) = self.frame.batches(self.store.tokens, starts, counts, [np.arange(1)])
+        probes = [*self._probes()]
+        numbers = self.store.numbers([text for texts in probes for text in self.texts(texts)])
+        numbers = numbers.reshape(len(probes), -1).T
+        starts = self.store.starts(numbers)
+        counts = self.store.lengths(numbers)
+        alone = np.arange(len(probes))[:, None]
+        batches = self.frame.batches(self.store.tokens, starts, counts, alone)
+        for texts, (ids, _, types) in zip(probes, batches, strict=True):
             encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
             if [*ids.tolist(), *types.tolist()] != [encoded["input_ids"], encoded["token_type_ids"]]:
                 raise self._unfit_tokenizer()

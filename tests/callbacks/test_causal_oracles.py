@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from pytorch_lightning import Trainer
 
-from heedful.callbacks import Accuracy, Engine, NaturalLogic, Nothing, Setting
+from heedful.callbacks import NaturalLogic, Nothing, Setting
 from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records.rows import select
 
+import oracles
 from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -64,17 +64,8 @@ class Oracle(Classifier):
 
 def measure(rule, path, sure=True, **settings):
     data = Planted(n_validation=8, eval_batch_size=16)
-    module, engine = Oracle(rule, sure), Engine()
-    Trainer(
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        callbacks=[Accuracy(), NaturalLogic(str(path), **settings), engine],
-    ).validate(module, data, verbose=False)
-    return engine, module
+    module = Oracle(rule, sure)
+    return oracles.measure(module, data, NaturalLogic(str(path), **settings)), module
 
 
 def effects(engine):

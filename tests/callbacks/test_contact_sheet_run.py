@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import TensorBoardLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from heedful.callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, RunFolder
+from heedful.assembly.trainers import fitted, measured
+from heedful.callbacks import Accuracy, Answers, Attentiveness, ContactSheet
 from heedful.callbacks.outputs.contact_sheet import pair_of
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
 from heedful.datamodules.sources.image_files import thumbnail
@@ -71,22 +71,10 @@ def guess(text):
     return LABELS[int(3 * generator("test", text).random())]
 
 
-def callbacks(folder, *evaluations):
-    evaluations = evaluations or (Accuracy(), Attentiveness())
-    return [*evaluations, Engine(), RunFolder(folder, lambda path: None), ContactSheet()]
-
-
-def trainer(folder, *evaluations, **settings):
-    quiet = dict.fromkeys(("enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False)
-    settings = {"logger": False, "use_distributed_sampler": False, "num_sanity_val_steps": 2} | quiet | settings
-    return Trainer(accelerator="cpu", callbacks=callbacks(folder, *evaluations), **settings)
-
-
 def measure(rule, data, folder, *evaluations):
     """Run the engine once; returns (rows of the attentiveness test, names of what lies in figures/)."""
-    run = trainer(folder, *evaluations)
-    run.validate(Oracle(rule), data, verbose=False)
-    engine = next(c for c in run.callbacks if isinstance(c, Engine))
+    evaluations = evaluations or (Accuracy(), Attentiveness())
+    engine = measured(Oracle(rule), data, evaluations, outputs=[ContactSheet()], folder=folder, accelerator="cpu")
     rows, _ = engine.rows.get("attentiveness", (None, None))
     figures = folder / "figures"
     return rows, sorted(p.name for p in figures.iterdir()) if figures.exists() else []
@@ -269,10 +257,12 @@ def test_each_epoch_of_training_is_in_tensorboard(nlvr2, tmp_path):
     of_pictures = pictures(nlvr2, batch_size=4, swap=["left+right"], validate_on_train=True)
     for name, data in (("text", planted(20, n_train=64)), ("pictures", of_pictures)):
         folder, logger = tmp_path / name, TensorBoardLogger(str(tmp_path / name), name="", version="")
-        run = trainer(folder, max_epochs=2, logger=logger, log_every_n_steps=1)
-        run.fit(Oracle(lambda parts: "entailment"), data)
+        model = Oracle(lambda parts: "entailment")
+        settings = {"accelerator": "cpu", "logger": logger, "log_every_n_steps": 1, "num_sanity_val_steps": 2}
+        fitted(model, data, [Accuracy(), Attentiveness()], [ContactSheet()], folder, **settings)
+        run = model.trainer
         steps = run.global_step
-        run.validate(run.lightning_module, data, verbose=False)  # as train.py does at the end: shows nothing again
+        run.validate(model, data, verbose=False)  # as train.py does at the end: shows nothing again
         logger.experiment.flush()
         events = EventAccumulator(str(folder)).Reload()
         expected = [steps // 2 - 1, steps - 1]

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from pytorch_lightning import Callback, Trainer
+from pytorch_lightning import Callback
 from pytorch_lightning.callbacks import EarlyStopping
 
+from heedful.assembly.trainers import fitted
 from heedful.callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
 from heedful.callbacks.checkpoints.files import best_of
 from heedful.callbacks.outputs.run_folder import new_version
@@ -25,20 +26,11 @@ def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=No
     data = Planted(n_train=120, n_validation=24, **data)
     module = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)
     checkpoint = BestCheckpoint(monitor=monitor, dirpath=folder)
-    trainer = Trainer(
-        accelerator="cpu",
-        max_epochs=epochs,
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        precision=precision,
-        gradient_clip_val=1.0,
-        callbacks=[Accuracy(), Attentiveness(draws=2), Engine(exhaustive=False), checkpoint, *(stop_after or [])],
-    )
-    trainer.fit(module, data, ckpt_path=ckpt_path, weights_only=True)
-    return trainer, module, checkpoint
+    evaluations = [Accuracy(), Attentiveness(draws=2)]
+    outputs = [checkpoint, *(stop_after or [])]
+    settings = {"accelerator": "cpu", "max_epochs": epochs, "precision": precision, "enable_checkpointing": True}
+    fitted(module, data, evaluations, outputs, ckpt_path=ckpt_path, **settings)
+    return module.trainer, module, checkpoint
 
 
 class AlwaysDefault(Encoder):
@@ -53,7 +45,7 @@ class AlwaysDefault(Encoder):
 
 def test_best_and_last_checkpoints(tiny_bert, tmp_path):
     trainer, module, checkpoint = fit(tiny_bert, tmp_path)
-    assert {p.name for p in tmp_path.iterdir()} == {"best.ckpt", "last.ckpt"}
+    assert {p.name for p in tmp_path.iterdir()} == {"best.ckpt", "last.ckpt", "previous.ckpt"}
     last = torch.load(tmp_path / "last.ckpt", weights_only=True)
     assert last["global_step"] == trainer.global_step == 8
     assert checkpoint.monitor == "accuracy/planted"

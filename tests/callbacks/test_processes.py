@@ -22,12 +22,14 @@ SCRIPT = """
 import sys
 import heedful
 import torch
-from pytorch_lightning import Callback, Trainer
-from heedful.callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, Engine
-from heedful.callbacks import NaturalLogic, RunFolder
+from pytorch_lightning import Callback
+from heedful.assembly.trainers import measured
+from heedful.callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, NaturalLogic
+from heedful.callbacks.outputs import contact_sheet
 from heedful.datamodules import PairedImages, Planted, Reading
 from heedful.lightning_modules import Encoder, LateFusion, Reader
 from heedful.lightning_modules.vision import late_fusion
+from matplotlib.figure import Figure
 from pathlib import Path
 from ranks import fork
 from heedful.records import HeedfulError
@@ -35,6 +37,7 @@ from heedful.records import HeedfulError
 sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
 squad, squares, output = *sys.argv[5:7], Path(sys.argv[7])
 late_fusion.BATCH = 5  # so that several processes share the pictures
+contact_sheet.figure = lambda pairs, heading: Figure(figsize=(1, 1))  # by one process alone
 
 
 class Drift(Callback):
@@ -46,12 +49,11 @@ class Drift(Callback):
 
 def validate(world, module, data, folder, *evaluations, limit=1.0, only=None):
     module.has_learned = True
-    Trainer(
-        accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
-        use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
-        enable_checkpointing=False, limit_val_batches=limit,
-        callbacks=[*evaluations, Engine(only=only), RunFolder(folder, lambda path: None), ContactSheet()],
-    ).validate(module, data, verbose=False)
+    processes = {"accelerator": "cpu", "devices": world, "strategy": "ddp" if world > 1 else "auto"}
+    outputs = [ContactSheet()]
+    measured(
+        module, data, evaluations, only=only, outputs=outputs, folder=folder, limit_val_batches=limit, **processes
+    )
 
 
 def rank_of(rank, world):
@@ -75,7 +77,7 @@ def rank_of(rank, world):
     module.configure_model()
     with torch.no_grad():
         module.network.classifier.weight.mul_(100)
-    all_methods = Attributions(["gradients", "lime", "owen", "shap"], samples=80, steps=5, shown=2)
+    all_methods = Attributions(["gradients", "lime", "owen", "shap"], samples=40, steps=5, shown=2)
     only = ["accuracy", "attributions"]
     validate(world, module, data, output / f"{world}-explained", Accuracy(), all_methods, only=only)
     torch.manual_seed(0)

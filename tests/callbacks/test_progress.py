@@ -12,7 +12,8 @@ from pytorch_lightning.callbacks.progress import rich_progress
 from rich import get_console
 from rich.console import Console
 
-from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.assembly.trainers import fitted
+from heedful.callbacks import Accuracy, Attentiveness
 from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
@@ -40,18 +41,9 @@ def console(monkeypatch):
 def test_epochs_count_from_1_and_each_headline_stands_once(tiny_bert, console):
     torch.manual_seed(0)
     seen, evaluations = Seen(), [Accuracy(), Attentiveness(draws=2)]
-    trainer = Trainer(
-        accelerator="cpu",
-        max_epochs=2,
-        logger=False,
-        enable_checkpointing=False,
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        callbacks=[*evaluations, Engine(exhaustive=False), seen, Progress()],
-    )
     data = Planted(n_train=64, n_validation=12, swap=["premise", "hypothesis"])
-    trainer.fit(Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3), data)
+    model = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)
+    fitted(model, data, evaluations, [seen], accelerator="cpu", max_epochs=2, enable_progress_bar=True)
     for epoch, (metrics, text) in enumerate(seen.epochs, 1):
         assert text.startswith(f"Epoch {epoch}/2 ")
         assert list(metrics) == ["loss", "accuracy", "attentiveness"]

@@ -4,11 +4,11 @@ import re
 
 import pytest
 from PIL import Image
-from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import TensorBoardLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from heedful.callbacks import Accuracy, Engine, RunFolder, WordSheet
+from heedful.assembly.trainers import measured
+from heedful.callbacks import Accuracy, WordSheet
 from heedful.callbacks.evaluations import Attributions
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
@@ -24,12 +24,9 @@ def validate(folder, backbone, only, logger=False, **settings):
     data = Planted(n_validation=12, eval_batch_size=8, **settings)
     module = Encoder(str(backbone), max_length=64)
     module.has_learned = True
-    evaluations = Accuracy(), Attributions(["shap", "gradients"], samples=8, examples=6, steps=2, shown=2)
-    outputs = RunFolder(folder, lambda path: None), WordSheet()
-    Trainer(
-        accelerator="cpu", logger=logger, use_distributed_sampler=False, enable_progress_bar=False,
-        enable_model_summary=False, enable_checkpointing=False, callbacks=[*evaluations, Engine(only=only), *outputs],
-    ).validate(module, data, verbose=False)  # fmt: skip
+    evaluations = [Accuracy(), Attributions(["shap", "gradients"], samples=8, examples=6, steps=2, shown=2)]
+    where = {"accelerator": "cpu", "logger": logger, "folder": folder}
+    measured(module, data, evaluations, only=only, outputs=[WordSheet()], **where)
     return data
 
 

@@ -1,4 +1,4 @@
-"""Whole commands in this process, and trainers, that show no progress."""
+"""Whole commands in this process that show no progress."""
 
 import json
 import sys
@@ -16,8 +16,6 @@ from heedful.cli.model_forms import initialised
 from heedful.cli.short_forms import expand
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
-TRAINER = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-TRAINER |= {"enable_checkpointing": False, "use_distributed_sampler": False}
 
 
 def run(main: Callable[[], None], *argv: Any) -> None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import torch
-from pytorch_lightning import Trainer
 
-from heedful.callbacks import Accuracy, Engine
+from heedful.assembly.trainers import measured
+from heedful.callbacks import Accuracy
 from heedful.lightning_modules import NO_LABEL_NUMBER, Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import Table
@@ -52,19 +52,8 @@ class Oracle(Classifier):
         return sure_of(answers, self.task.labels)
 
 
-def measure(model, data, *evaluations, only=None, **settings):
-    """The engine after these evaluations of a model, or of an oracle with this rule; settings are the trainer's."""
-    engine = Engine(only=only)
+def measure(model, data, *evaluations, **settings):
+    """The engine after these evaluations of a model, or of an oracle with this rule; settings as ``measured`` has."""
     module = model if isinstance(model, Classifier) else Oracle(model)
     module.has_learned = True
-    Trainer(
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        callbacks=[Accuracy(), *evaluations, engine],
-        **settings,
-    ).validate(module, data, verbose=False)
-    return engine
+    return measured(module, data, [Accuracy(), *evaluations], accelerator="cpu", **settings)

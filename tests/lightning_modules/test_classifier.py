@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from pytorch_lightning import Trainer
 
-from heedful.callbacks import Accuracy, Engine
+from heedful.assembly import trainers
+from heedful.callbacks import Accuracy
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
 from heedful.lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt
 from heedful.records import Examples
 from tests.datamodules.test_images import SQUARES
 
-from commands import TRAINER
 from refusals import refused
 
 
@@ -26,16 +25,14 @@ def encoder(backbone: Path | str) -> Encoder:
     return Encoder(str(backbone), max_length=64)
 
 
-def trainer() -> Trainer:
-    return Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()])
-
-
 def measured(model: Classifier, data: PairedData, **settings: Any) -> int:
     """On how many examples a model was measured."""
-    run = trainer()
-    run.validate(model, data, verbose=False, **settings)
-    engine = next(callback for callback in run.callbacks if isinstance(callback, Engine))
+    engine = trainers.measured(model, data, [Accuracy()], accelerator="cpu", **settings)
     return engine.results["counts"]["examples"]
+
+
+def fit(model: Classifier, data: PairedData, **settings: Any) -> None:
+    trainers.fitted(model, data, [Accuracy()], **{"accelerator": "cpu", "max_epochs": 1, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +62,16 @@ def test_a_head_that_was_never_trained_is_not_measured(
         "blip": ("tiny_blip", Blip, lambda: pictures),
     }[family]
     with refused("untrained-head", request.getfixturevalue(fixture)):
-        trainer().validate(make(str(request.getfixturevalue(fixture))), data(), verbose=False)
+        measured(make(str(request.getfixturevalue(fixture))), data())
 
 
 @pytest.fixture(scope="module")
 def run(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ``best.ckpt`` and ``backbone/`` of a model that was trained for an epoch."""
     folder = tmp_path_factory.mktemp("run")
-    model, training = encoder(tiny_bert), trainer()
-    training.fit(model, pairs())
-    training.save_checkpoint(folder / "best.ckpt")
+    model = encoder(tiny_bert)
+    fit(model, pairs())
+    model.trainer.save_checkpoint(folder / "best.ckpt")
     model.export(str(folder / "backbone"), weights=True)
     model.export(str(folder / "bare"), weights=False)
     assert measured(model, pairs()) == 8  # in the same process
@@ -82,7 +79,7 @@ def run(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_was_trained_is_measured(run: Path, tiny_bert: Path, tiny_t5: Path) -> None:
-    checkpoint = {"ckpt_path": str(run / "best.ckpt"), "weights_only": True}
+    checkpoint = {"ckpt_path": str(run / "best.ckpt")}
     assert measured(encoder(tiny_bert), pairs(), **checkpoint) == 8
     assert measured(encoder(run / "bare"), pairs(), **checkpoint) == 8
     assert measured(encoder(run / "backbone"), pairs()) == 8
@@ -91,7 +88,7 @@ def test_what_was_trained_is_measured(run: Path, tiny_bert: Path, tiny_t5: Path)
 
 
 def test_a_folder_without_weights_is_neither_measured_nor_trained(run: Path) -> None:
-    for task in (trainer().validate, trainer().fit):
+    for task in (measured, fit):
         with refused("missing-weights", run / "bare"):
             task(encoder(run / "bare"), pairs())
 
@@ -101,9 +98,8 @@ def of_hypotheses(tiny_bert: Path, tiny_t5: Path, tmp_path_factory: pytest.TempP
     """A folder with the checkpoints and the exports of models that were trained on hypotheses alone."""
     folder = tmp_path_factory.mktemp("of_hypotheses")
     for name, model in (("bert", encoder(tiny_bert)), ("t5", Seq2Seq(str(tiny_t5), max_length=64))):
-        training = trainer()
-        training.fit(model, pairs(partial="hypothesis"))
-        training.save_checkpoint(folder / f"{name}.ckpt")
+        fit(model, pairs(partial="hypothesis"))
+        model.trainer.save_checkpoint(folder / f"{name}.ckpt")
         model.export(str(folder / name), weights=True)
     return folder
 
@@ -123,10 +119,7 @@ class OtherPairs(Planted):
 @pytest.mark.parametrize("name", ["bert", "t5"])
 def test_a_model_of_one_part_is_not_measured_on_another(of_hypotheses: Path, tiny_bert: Path, name: str) -> None:
     make = encoder if name == "bert" else lambda folder: Seq2Seq(str(folder), max_length=64)
-    exported, checkpoint = (
-        of_hypotheses / name,
-        {"ckpt_path": str(of_hypotheses / f"{name}.ckpt"), "weights_only": True},
-    )
+    exported, checkpoint = of_hypotheses / name, {"ckpt_path": str(of_hypotheses / f"{name}.ckpt")}
     told = "hypothesis", "partial hypothesis"
     for partial, given in (("premise", "give premise."), (None, "give premise and hypothesis.")):
         with refused("other-parts", *told, given):
@@ -138,7 +131,7 @@ def test_a_model_of_one_part_is_not_measured_on_another(of_hypotheses: Path, tin
             measured(encoder(tiny_bert), pairs(partial="premise"), **checkpoint)
     for data in (pairs(partial="hypothesis"), OtherPairs()):
         assert measured(make(exported), data) == measured(make(exported), data, **checkpoint) == 8
-    trainer().fit(make(exported), pairs())  # to be trained on all of them
+    fit(make(exported), pairs())  # to be trained on all of them
 
 
 class Turned(Planted):
@@ -155,7 +148,7 @@ class Turned(Planted):
 
 @pytest.mark.parametrize("source", ["exported", "checkpoint", "config"])
 def test_parts_are_read_in_the_order_that_was_trained(run: Path, tiny_bert: Path, source: str) -> None:
-    settings = {} if source == "exported" else {"ckpt_path": str(run / "best.ckpt"), "weights_only": True}
+    settings = {} if source == "exported" else {"ckpt_path": str(run / "best.ckpt")}
     folder = {"exported": run / "backbone", "checkpoint": tiny_bert, "config": run / "bare"}[source]
     example = pairs().load("validation")[0]
     ids = {}
@@ -166,19 +159,19 @@ def test_parts_are_read_in_the_order_that_was_trained(run: Path, tiny_bert: Path
         assert model.task.parts == ("premise", "hypothesis")
     assert ids[Planted] == ids[Turned]
     model = encoder(tiny_bert)
-    measured(model, Turned(("hypothesis", "text")), ckpt_path=str(run / "best.ckpt"), weights_only=True)
+    measured(model, Turned(("hypothesis", "text")), ckpt_path=str(run / "best.ckpt"))
     assert model.task.parts == ("text", "hypothesis")  # which is another name of the premise
 
 
 def test_a_model_keeps_its_order_where_it_is_trained_on(run: Path) -> None:
     model = encoder(run / "backbone")
-    trainer().fit(model, Turned())
+    fit(model, Turned())
     assert model.learned_parts == ("premise", "hypothesis")
 
 
 BROKEN: dict[str, tuple[Callable[[dict], object], str, str]] = {
-    "no task": (lambda c: c.pop("task"), "not-a-checkpoint", "parts and labels"),
-    "odd task": (lambda c: c.update(task=["parts"]), "not-a-checkpoint", "parts and labels"),
+    "no task": (lambda c: c.pop("task"), "not-a-checkpoint", "checkpoint"),
+    "odd task": (lambda c: c.update(task=["parts"]), "not-a-checkpoint", "checkpoint"),
     "odd kind": (lambda c: c["task"].update(kind="x"), "not-a-checkpoint", "parts and labels"),
     "odd parts": (lambda c: c["task"].update(parts=[1, 2]), "not-a-checkpoint", "parts and labels"),
     "odd form": (lambda c: c["task"].update(form={"x": 1}), "not-a-checkpoint", "parts and labels"),
@@ -213,10 +206,9 @@ def test_a_checkpoint_of_something_else_is_one_sentence(
     content, path = torch.load(run / "best.ckpt", weights_only=True), tmp_path / "best.ckpt"
     change(content)
     torch.save(content, path)
-    settings = {"ckpt_path": str(path), "weights_only": True}
     load = {
-        "validate": lambda: trainer().validate(encoder(tiny_bert), pairs(), **settings),
-        "fit": lambda: trainer().fit(encoder(tiny_bert), pairs(), **settings),
+        "validate": lambda: measured(encoder(tiny_bert), pairs(), ckpt_path=str(path)),
+        "fit": lambda: fit(encoder(tiny_bert), pairs(), ckpt_path=str(path)),
         "load_from_checkpoint": lambda: Encoder.load_from_checkpoint(path, weights_only=True),
     }
     with refused(code, fact):
@@ -225,7 +217,7 @@ def test_a_checkpoint_of_something_else_is_one_sentence(
 
 def test_a_training_without_an_end_is_refused(tiny_bert: Path) -> None:
     with refused("unfit-trainer", "max_epochs"):
-        Trainer(**TRAINER, max_epochs=-1, callbacks=[Accuracy(), Engine()]).fit(encoder(tiny_bert), pairs())
+        fit(encoder(tiny_bert), pairs(), max_epochs=-1)
 
 
 @pytest.mark.parametrize(

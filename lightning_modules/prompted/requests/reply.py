@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from heedful.lightning_modules.prompted.requests.server import REFUSES, Unusable
@@ -30,7 +31,7 @@ class Request:
     body: Mapping[str, Any]
     repeat: int | str = 0
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The request as JSON, the same text for the same request."""
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 import torch
-from pytorch_lightning import Trainer
 
-from heedful.callbacks import Accuracy, Attentiveness, DefaultLabel, Engine
+from heedful.assembly.trainers import measured
+from heedful.callbacks import Accuracy, Attentiveness, DefaultLabel
 from heedful.callbacks.engine.experiment import gather_predictions
 from heedful.callbacks.engine.predictions import Collector
 from heedful.datamodules import Planted
@@ -67,22 +67,10 @@ def guess(hypothesis):
     return LABELS[int(3 * chance(hypothesis))]
 
 
-def validate(module, data, *evaluations, exhaustive=True, **settings):
+def validate(module, data, *evaluations, **settings):
     """Run the engine with some evaluations; returns it."""
-    engine = Engine(exhaustive)
-    trainer = Trainer(
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        callbacks=[*evaluations, engine],
-        **settings,
-    )
     module.has_learned = True
-    trainer.validate(module, data, verbose=False)
-    return engine
+    return measured(module, data, evaluations, accelerator="cpu", **settings)
 
 
 def measure(rule, n=120, exhaustive=True, draws=5, max_examples=None, swap=("premise",), **kwargs):

@@ -12,7 +12,8 @@ import torch
 from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from rich.console import Console
 
-from heedful.callbacks import EVALUATIONS, Attentiveness, Board, Engine, Nothing, RunFolder, Setting, register
+from heedful.assembly import trainers
+from heedful.callbacks import EVALUATIONS, Attentiveness, Board, Engine, Nothing, Setting, register
 from heedful.callbacks.engine.evaluation import fitted
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
@@ -58,24 +59,10 @@ def run(tmp_path_factory, tiny_bert, documented):
     data = Planted(n_train=64, n_validation=40, batch_size=16)
     data.default_label = None  # so that every prediction counts
     data.settle_labels(data.full_task.labels, None)
-    engine = Engine()
     evaluations = [documented.ShoutedWords(), Attentiveness(draws=2)]
-    callbacks = [*evaluations, engine, RunFolder(folder, lambda path: path.write_text("{}")), Board({})]
-    trainer = Trainer(
-        accelerator="cpu",
-        max_epochs=1,
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        callbacks=callbacks,
-    )
     model = Encoder(str(tiny_bert), max_length=64)
-    trainer.fit(model, data)
-    trainer.validate(model, data, verbose=False)
-    return folder, engine
+    trainers.fitted(model, data, evaluations, [Board({})], folder, accelerator="cpu", max_epochs=1)
+    return folder, trainers.measured(model, data, evaluations, folder=folder, accelerator="cpu")
 
 
 def test_it_is_run_and_saved(run):

@@ -5,16 +5,14 @@ import hashlib
 import numpy as np
 import pytest
 import torch
-from pytorch_lightning import Trainer
 
-from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import NO_LABEL_NUMBER, Outputs
 from heedful.metrics.attentiveness import attentiveness
 from heedful.records import NO_LABEL, Context, Example, Examples, MetricName
 from heedful.records.rows import read_rows, save_rows
 
-from commands import TRAINER
 from oracles import Oracle, measure
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -112,11 +110,8 @@ def test_the_attentiveness_of_the_most_probable_label_comes_of_the_same_rows(mea
 def test_in_training_a_limit_chooses_among_what_is_written():
     swapped = []
     for writes in (True, False):
-        engine, data = Engine(exhaustive=False), Pairs("d", ("premise", "hypothesis"), LABELS, "neutral")
-        module = Scribe(writes)
-        module.has_learned = True
-        callbacks = [Accuracy(), Attentiveness(draws=2, max_examples=7), engine]
-        Trainer(**TRAINER, callbacks=callbacks).validate(module, data, verbose=False)
+        data = Pairs("d", ("premise", "hypothesis"), LABELS, "neutral")
+        engine = measure(Scribe(writes), data, Attentiveness(draws=2, max_examples=7), exhaustive=False)
         rows = engine.rows["attentiveness"][0].to_pylist()
         swapped.append({row["uid"] for row in rows if row["intervention"] == "swap"})
     assert swapped[0] == swapped[1]

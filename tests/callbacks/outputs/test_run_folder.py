@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from pytorch_lightning import Trainer
-
+from heedful.assembly.trainers import make_trainer
 from heedful.callbacks import Accuracy, Engine, RunFolder
 from heedful.datamodules import Planted
 from heedful.records import read_json
 
-from commands import TRAINER
 from oracles import Oracle
 
 
@@ -23,7 +21,8 @@ def test_several_measurements_have_a_folder_each(tmp_path: Path) -> None:
     model, data = Oracle(lambda table, hypothesis: answer["now"]), Planted(n_train=12, n_validation=9)
     model.has_learned = True
     run = RunFolder(tmp_path, save_config, {"evaluation": "all"})
-    trainer = Trainer(callbacks=[Accuracy(), Engine(), run], **TRAINER)
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    trainer = make_trainer([Accuracy(), Engine(), run], {"accelerator": "cpu", **quiet}, evaluating=True)
     accuracies = []
     for n, label in enumerate(["neutral", "entailment"]):
         answer["now"] = label

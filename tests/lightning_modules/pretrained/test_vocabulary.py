@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pytorch_lightning import Trainer
 from transformers import (
     AlbertConfig,
     AutoConfig,
@@ -32,14 +31,14 @@ from transformers import (
     XLNetConfig,
 )
 
-from heedful.callbacks import Accuracy, Engine
+from heedful.assembly.trainers import fitted
+from heedful.callbacks import Accuracy
 from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Encoder, Seq2Seq, TextProcessor
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.processors.token_store import TokenStore
 from heedful.records import Example
 
-from commands import TRAINER
 from refusals import refused
 
 KINDS = [BertConfig, RobertaConfig, DebertaConfig, DebertaV2Config, ElectraConfig, MPNetConfig, T5Config, BartConfig]
@@ -160,7 +159,7 @@ def test_texts_that_a_model_does_not_know_are_refused(
 
     def fit(share: float, **settings: float) -> None:
         model = family(str(tiny_bert if family is Encoder else tiny_t5), max_length=64, **settings)
-        Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()]).fit(model, pairs(tmp_path, share))
+        fitted(model, pairs(tmp_path, share), [Accuracy()], accelerator="cpu", max_epochs=1)
 
     with refused(
         "unknown-words", " % of the tokens of the ", " examples of d ", tmp_path.parent, "max_unknown", "20 %"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pytorch_lightning import Trainer
 
-from heedful.callbacks import Accuracy, Answers, Attentiveness, Engine
+from heedful.assembly import trainers
+from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import PairedData, Planted
 from heedful.lightning_modules import Endpoint
 from heedful.records import SPAN, Example, Examples
@@ -17,7 +17,6 @@ from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 from heedful.records.rows import read_rows, select
 
-from commands import TRAINER
 from fake_server import FakeServer, Fault, question_of, share_of
 from refusals import refused, told
 
@@ -40,15 +39,12 @@ def planted(n=30, **settings):
     return Planted(n_validation=n, swap=["premise", "hypothesis"], eval_batch_size=8, **settings)
 
 
-def measured(module, data, *evaluations):
-    """The engine, after an evaluation with the plain wording."""
-    engine = Engine()
+def measured(module, data, *evaluations, word=lambda plain: plain):
+    """The engine, after an evaluation with the plain wording, or with what ``word`` makes of it."""
     data.setup("validate")
     module.prepare(data.task)
-    module.prompt_with(Prompt(Wording.plain(data.task.parts, data.task.labels), data.task))
-    callbacks = [*(evaluations or (Accuracy(), Attentiveness())), engine]
-    Trainer(**TRAINER, callbacks=callbacks).validate(module, data, verbose=False)
-    return engine
+    module.prompt_with(Prompt(word(Wording.plain(data.task.parts, data.task.labels)), data.task))
+    return trainers.measured(module, data, evaluations or [Accuracy(), Attentiveness()], accelerator="cpu")
 
 
 def parts_of(question):
@@ -62,12 +58,12 @@ def value(engine, name):
 
 def test_a_model_that_reads_one_part_alone_is_attentive_to_it_alone(at):
     with FakeServer(lambda body, n: "it is" if "it is" in question_of(body) else "entailment.") as fake:
-        engine = measured(at(fake), planted())
+        engine = measured(at(fake), planted(12))
     assert value(engine, "attentiveness/planted/premise") == value(engine, "attentiveness/planted/hypothesis") == 0
-    assert engine.rows["attentiveness"][0].num_rows == 30 * 11
+    assert engine.rows["attentiveness"][0].num_rows == 12 * 11
     word = lambda text: ("entailment", "contradiction")[len(text.split()) % 2]  # noqa: E731
     with FakeServer(lambda body, n: word(parts_of(question_of(body))["hypothesis"])) as fake:
-        engine = measured(at(fake), planted())
+        engine = measured(at(fake), planted(12))
     assert value(engine, "attentiveness/planted/premise") == 0
     assert 0 < value(engine, "attentiveness/planted/hypothesis") < 1
 
@@ -75,11 +71,8 @@ def test_a_model_that_reads_one_part_alone_is_attentive_to_it_alone(at):
 def test_a_part_that_is_not_sent_is_never_read_and_costs_nothing(at):
     """The text that is sent is all that is seen of an endpoint."""
     with FakeServer(lambda body, n: "entailment") as fake:
-        module, data, engine = at(fake), planted(9), Engine()
-        data.setup("validate")
-        module.prepare(data.task)
-        module.prompt_with(Prompt(Wording("Hypothesis: {hypothesis}\nLabel:"), data.task))
-        Trainer(**TRAINER, callbacks=[Accuracy(), Attentiveness(draws=3), engine]).validate(module, data, verbose=False)
+        data, wording = planted(9), Wording("Hypothesis: {hypothesis}\nLabel:")
+        engine = measured(at(fake), data, Accuracy(), Attentiveness(draws=3), word=lambda plain: wording)
     sent = {example.parts["hypothesis"] for example in data.pool}
     rows = select(engine.rows["attentiveness"][0], intervention="swap").to_pylist()
     hypotheses = {example.uid: example.parts["hypothesis"] for example in data.pool}
@@ -551,12 +544,7 @@ def test_what_is_asked_and_of_whom_is_not_a_further_entry(entry):
 
 def test_of_several_labels_the_wording_says_which_counts_and_they_are_counted(at):
     with FakeServer(lambda body, n: "Contradiction? No. Neutral.") as fake:
-        module, data, engine = at(fake), planted(9), Engine()
-        data.setup("validate")
-        module.prepare(data.task)
-        plain = Wording.plain(data.task.parts, data.task.labels)
-        module.prompt_with(Prompt(replace(plain, read="last"), data.task))
-        Trainer(**TRAINER, callbacks=[Accuracy(), engine]).validate(module, data, verbose=False)
+        engine = measured(at(fake), planted(9), Accuracy(), word=lambda plain: replace(plain, read="last"))
     assert value(engine, "accuracy/planted/neutral") == 1
     assert engine.results["counts"]["several_labels"] == 18
 
@@ -566,8 +554,8 @@ import os, sys
 import heedful
 import torch
 from pathlib import Path
-from pytorch_lightning import Trainer
-from heedful.callbacks import Accuracy, Attentiveness, Engine, RunFolder
+from heedful.assembly.trainers import measured
+from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.prompted.requests import asker
@@ -581,17 +569,13 @@ asker.BEAT = 0.0  # those who wait hear of the first after each look
 
 
 def rank_of(rank, world, folder):
-    data = Planted(n_validation=21, eval_batch_size=4, swap=["premise", "hypothesis"])
+    data = Planted(n_validation=13, eval_batch_size=4, swap=["premise", "hypothesis"])
     data.setup("validate")
     module = Endpoint("tiny", cache=str(folder / "answers.sqlite"), concurrency=3)
     module.prepare(data.task)
     module.prompt_with(Prompt(Wording.plain(data.task.parts, data.task.labels), data.task))
-    Trainer(
-        accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
-        use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
-        enable_checkpointing=False,
-        callbacks=[Accuracy(), Attentiveness(), Engine(), RunFolder(folder, lambda path: None)],
-    ).validate(module, data, verbose=False)
+    processes = {"accelerator": "cpu", "devices": world, "strategy": "ddp" if world > 1 else "auto"}
+    measured(module, data, [Accuracy(), Attentiveness()], folder=folder, **processes)
 
 
 def failing(rank, world, folder):
@@ -640,7 +624,7 @@ def test_several_processes_ask_nothing_twice_and_write_the_same_bytes(by_process
     sent = (one / "sent").read_text()
     assert (several / "sent").read_text() == sent
     counts = json.loads(sent)
-    assert (counts.count(2), max(counts)) == (21, 2)  # of the null control alone
+    assert (counts.count(2), max(counts)) == (13, 2)  # of the null control alone
     rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
     assert set(select(rows, intervention="base")["y"].to_pylist()) == {
         "neutral",

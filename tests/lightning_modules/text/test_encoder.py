@@ -1,6 +1,7 @@
 """Encoders of every kind: a head is matched by name, training starts as it should, and what is saved can be loaded."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,14 +30,14 @@ from transformers import (
     XLNetTokenizer,
 )
 
-from heedful.callbacks import Accuracy, Engine
+from heedful.assembly.trainers import fitted, measured
+from heedful.callbacks import Accuracy
 from heedful.datamodules import Planted
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.records import CLASSIFICATION, Example, TableForm, Task
 
-from commands import TRAINER
 from refusals import refused
 
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
@@ -390,29 +391,16 @@ def test_a_backbone_without_weights_is_refused_before_training(save: Saver, tmp_
 # checkpoints
 
 
-def trainer() -> pl.Trainer:
-    return pl.Trainer(
-        accelerator="cpu",
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def trained(configs: dict[str, tuple[Path, PretrainedConfig]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a checkpoint of one epoch on planted data, and the predictions of the model that was saved."""
     folder = tmp_path_factory.mktemp("trained")
     backbone = Saver(configs, folder)("backbone", headless=True)
     pl.seed_everything(0, verbose=False)
-    model, run = Encoder(backbone, max_length=64, learning_rate=1e-3), trainer()
-    run.fit(model, Planted(n_train=64, n_validation=32, batch_size=16))
-    assert run.global_step == 4
-    run.save_checkpoint(folder / "last.ckpt")
+    model = Encoder(backbone, max_length=64, learning_rate=1e-3)
+    fitted(model, Planted(n_train=64, n_validation=32, batch_size=16), [], accelerator="cpu", max_epochs=1)
+    assert model.trainer.global_step == 4
+    model.trainer.save_checkpoint(folder / "last.ckpt")
     np.save(folder / "predicted.npy", probabilities(model))
     return folder
 
@@ -477,10 +465,8 @@ def test_the_outputs_in_a_checkpoint_are_in_the_order_of_the_head(save: Saver) -
         encoder(save("third", headless=True)).on_load_checkpoint(saved)
 
 
-@pytest.mark.parametrize("does", ["validate", "fit"])
-def test_a_network_of_one_length_alone_is_one_sentence(
-    tiny_bert: Path, tmp_path: Path, does: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("run", [measured, fitted])
+def test_a_network_of_one_length_alone_is_one_sentence(tiny_bert: Path, tmp_path: Path, run: Callable) -> None:
     """Of a Nystromformer, say: its segments divide inputs of the length that its config names, and no other."""
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     sizes |= {"vocab_size": len(AutoTokenizer.from_pretrained(tiny_bert)), "num_landmarks": 8}
@@ -488,9 +474,10 @@ def test_a_network_of_one_length_alone_is_one_sentence(
     config.id2label = dict(enumerate(NLI.labels))
     AutoModelForSequenceClassification.from_config(config).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
-    trainer = pl.Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()])
+    data = Planted(n_train=8, n_validation=8)
+    settings = {"accelerator": "cpu", "max_epochs": 1, "num_sanity_val_steps": 2}
     with refused("unfit-model", tmp_path, "(nystromformer)"):
-        getattr(trainer, does)(Encoder(str(tmp_path), max_length=64), Planted(n_train=8, n_validation=8))
+        run(Encoder(str(tmp_path), max_length=64), data, [Accuracy()], **settings)
 
 
 def test_a_text_that_a_tokenizer_would_cut_at_the_front_is_refused(tiny_bert: Path) -> None:

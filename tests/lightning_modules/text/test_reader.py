@@ -21,6 +21,7 @@ from transformers import (
     RobertaTokenizer,
 )
 
+from heedful.assembly.trainers import fitted
 from heedful.datamodules import Reading
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Encoder, Reader
@@ -70,20 +71,9 @@ def learned(squad: Reading, tiny_bert: Path, tmp_path_factory: pytest.TempPathFa
     """A reader that was trained on thirty questions, and its checkpoint."""
     pl.seed_everything(0)
     reader = Reader(str(tiny_bert), learning_rate=0.003, warmup=0.05, **SHORT)
-    trainer = pl.Trainer(
-        max_epochs=80,
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        limit_val_batches=0,
-        gradient_clip_val=1.0,
-    )
-    trainer.fit(reader, squad)
+    fitted(reader, squad, [], accelerator="cpu", max_epochs=80, limit_val_batches=0)
     file = tmp_path_factory.mktemp("reader") / "best.ckpt"
-    trainer.save_checkpoint(file, weights_only=True)
+    reader.trainer.save_checkpoint(file, weights_only=True)
     reader.export(str(file.parent / "backbone"), weights=True)
     return reader, file
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -18,7 +17,8 @@ from transformers import (
 )
 from transformers.convert_slow_tokenizer import import_protobuf
 
-from heedful.callbacks import Accuracy, Attentiveness, Engine, TableRows
+from heedful.assembly.trainers import fitted, measured
+from heedful.callbacks import Accuracy, Attentiveness, TableRows
 from heedful.datamodules import PairedData, Planted
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import NO_LABEL_NUMBER, Encoder, Seq2Seq
@@ -200,26 +200,14 @@ def test_training_starts_with_dropout_and_in_float32(backbones: dict[str, str], 
         assert torch.equal(model.logits(inputs), model.logits(inputs))
 
 
-def trainer(*callbacks: pl.Callback, **settings: object) -> pl.Trainer:
-    return pl.Trainer(
-        accelerator="cpu",
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,
-        callbacks=list(callbacks),
-        **settings,
-    )
+ONCE = {"accelerator": "cpu", "max_epochs": 1}
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed", "bf16-true"])
 def test_precisions_that_a_t5_bears(backbones: dict[str, str], precision: str) -> None:
-    model, run = Seq2Seq(backbones["t5-v1.1"], max_length=LONGEST), trainer(precision=precision)
-    run.fit(model, Planted(n_train=16, n_validation=8, batch_size=8))
-    assert torch.isfinite(run.callback_metrics["loss/train"])
+    model = Seq2Seq(backbones["t5-v1.1"], max_length=LONGEST)
+    fitted(model, Planted(n_train=16, n_validation=8, batch_size=8), [], precision=precision, **ONCE)
+    assert torch.isfinite(model.trainer.callback_metrics["loss/train"])
 
 
 @pytest.mark.parametrize("precision", ["16", "16-mixed", "16-true"])
@@ -230,8 +218,9 @@ def test_float16_is_refused_for_a_t5_alone(backbones: dict[str, str], precision:
 
 
 def test_float16_is_refused_by_any_trainer(backbones: dict[str, str]) -> None:
+    model = Seq2Seq(backbones["t5"], max_length=LONGEST)
     with refused("unfit-trainer", "precision 16-true", backbones["t5"]):
-        trainer(precision="16-true").validate(Seq2Seq(backbones["t5"], max_length=LONGEST), Planted(n_validation=4))
+        measured(model, Planted(n_validation=4), [], precision="16-true", accelerator="cpu")
 
 
 # what the model writes
@@ -274,9 +263,8 @@ def test_what_is_written_is_a_label_where_it_is_the_text_of_one(backbones: dict[
 
 
 def test_answers_that_are_no_label_are_counted_and_wrong(backbones: dict[str, str]) -> None:
-    engine = Engine()
     model = Seq2Seq(backbones["t5"], max_length=LONGEST, decoding="greedy")
-    trainer(Accuracy(), Attentiveness(draws=2), engine).validate(model, Planted(n_validation=8), verbose=False)
+    engine = measured(model, Planted(n_validation=8), [Accuracy(), Attentiveness(draws=2)], accelerator="cpu")
     counts, metrics = engine.results["counts"], engine.results["metrics"]
     assert (counts["no_label"], counts["accuracy/no_label"], counts["attentiveness/no_label"]) == (8, 8, 16)
     assert metrics["accuracy/planted"]["value"] == 0
@@ -306,9 +294,9 @@ class Claims(PairedData):
 @pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
 def test_tables_are_parts_like_others(backbones: dict[str, str], decoding: str) -> None:
     """Each of two rows is deleted for each of four hypotheses; a greedy T5 with random weights gives no label."""
-    engine, model = Engine(), Seq2Seq(backbones["t5"], decoding=decoding)
-    data = Claims("d", NLI.parts, LABELS, "neutral")
-    trainer(Accuracy(), TableRows(), engine).validate(model, data, verbose=False)
+    model = Seq2Seq(backbones["t5"], decoding=decoding)
+    engine = measured(model, Claims("d", NLI.parts, LABELS, "neutral"), [Accuracy(), TableRows()], accelerator="cpu")
+    data = model.trainer.datamodule
     counts = engine.results["counts"]
     assert counts["table_rows/delete"]["without_edit"] == 0
     assert counts["table_rows/delete"]["edited"] == (8 if decoding == "likelihood" else 0)
@@ -381,9 +369,9 @@ def test_a_checkpoint_needs_what_the_run_exported(
     backbones: dict[str, str], kind: str, weights: bool, tmp_path: Path
 ) -> None:
     """A T5-v1.1 that is made from its config alone would have one table for what it reads and what it writes."""
-    model, run = Seq2Seq(backbones[kind], max_length=LONGEST, learning_rate=1e-3), trainer()
-    run.fit(model, Planted(n_train=32, n_validation=8, batch_size=16))
-    run.save_checkpoint(tmp_path / "last.ckpt")
+    model = Seq2Seq(backbones[kind], max_length=LONGEST, learning_rate=1e-3)
+    fitted(model, Planted(n_train=32, n_validation=8, batch_size=16), [], **ONCE)
+    model.trainer.save_checkpoint(tmp_path / "last.ckpt")
     model.export(str(tmp_path / "backbone"), weights)
     found = probabilities(model)
     again = Seq2Seq.load_from_checkpoint(

@@ -10,7 +10,6 @@ import pytest
 import torch
 import yaml
 from PIL import Image
-from pytorch_lightning import Trainer
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoConfig,
@@ -24,7 +23,8 @@ from transformers import (
 
 import evaluate
 import train
-from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.assembly.trainers import fitted
+from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Blip
@@ -33,7 +33,7 @@ from heedful.lightning_modules.vision.blip import TwinCrossAttention, encode_tok
 from heedful.records import CLASSIFICATION, SPAN, Example, Picture, Task
 from tests.datamodules.test_images import SQUARES
 
-from commands import TRAINER, results_of, run
+from commands import results_of, run
 from refusals import refused
 
 ONE = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), "no", pictures=("image",))
@@ -466,9 +466,8 @@ def test_two_pictures_and_a_sentence_are_trained_and_measured(tiny_blip, nlvr2, 
         eval_batch_size=5,
     )
     torch.manual_seed(0)
-    model, engine = Blip(str(tiny_blip), max_length=32, learning_rate=1e-3), Engine()
-    trainer = Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Attentiveness(draws=1), engine])
-    trainer.fit(model, data)
+    model = Blip(str(tiny_blip), max_length=32, learning_rate=1e-3)
+    engine = fitted(model, data, [Accuracy(), Attentiveness(draws=1)], accelerator="cpu", max_epochs=1)
     measured = engine.measurements
     assert measured["accuracy/nlvr2"].n == 12
     assert measured["null/nlvr2/flips"].value == 0

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from pytorch_lightning import Trainer
 from transformers import (
     AutoModelForVisualQuestionAnswering,
     AutoTokenizer,
@@ -16,7 +15,8 @@ from transformers import (
     BlipImageProcessorPil,
 )
 
-from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.assembly.trainers import fitted
+from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 from heedful.lightning_modules import NOT_FINITE, Blip, BlipAnswers
 from heedful.lightning_modules.vision import blip_answers
@@ -24,7 +24,6 @@ from heedful.records import CLASSIFICATION, SOFT, Example, Picture, Task
 from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
 
-from commands import TRAINER
 from refusals import refused
 
 PARTS = ("image", "question")
@@ -213,14 +212,13 @@ def test_soft_labels_that_are_not_ranked_are_no_sign_of_a_broken_model(tiny_blip
 def test_it_learns_and_is_measured(write_squares, tiny_blip, tmp_path) -> None:
     folder = write_squares(tmp_path / "squares", 64, 24)
     data = PairedImages(**SQUARES, path=str(folder), batch_size=8, eval_batch_size=7)
-    model, engine = BlipAnswers(str(tiny_blip), max_length=32, learning_rate=3e-3), Engine()
-    trainer = Trainer(**TRAINER, max_epochs=2, callbacks=[Accuracy(), Attentiveness(draws=1), engine])
+    model = BlipAnswers(str(tiny_blip), max_length=32, learning_rate=3e-3)
     data.setup("fit")
     model.prepare(data.task)
     model.configure_model()
     pool = [data.train_examples[i] for i in range(32)]
     before = scores(model, pool)
-    trainer.fit(model.train(), data)
+    engine = fitted(model.train(), data, [Accuracy(), Attentiveness(draws=1)], accelerator="cpu", max_epochs=2)
     after = scores(model, pool)
     gold = [data.task.labels.index(e.label) for e in pool]
     assert after[range(32), gold].mean() > before[range(32), gold].mean() + 2

@@ -10,9 +10,9 @@ import pytest
 import timm
 import torch
 from PIL import Image
-from pytorch_lightning import Trainer
 
-from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.assembly.trainers import fitted, measured
+from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 from heedful.lightning_modules import LateFusion
 from heedful.lightning_modules.pretrained import packaged_vision
@@ -21,7 +21,6 @@ from heedful.records import CLASSIFICATION, Task
 from heedful.records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
-from commands import TRAINER
 from refusals import refused
 
 
@@ -56,8 +55,8 @@ def test_each_picture_is_decoded_and_encoded_once_in_an_evaluation(squares, tiny
     data, model = data_of(squares), model_of(tiny_bert, freeze_vision=freeze)
     calls: list[int] = []
     counted(prepared(model, data).network.vision, calls)
-    engine, model.has_learned = Engine(), True
-    Trainer(**TRAINER, callbacks=[Accuracy(), Attentiveness(draws=5), engine]).validate(model, data, verbose=False)
+    model.has_learned = True
+    engine = measured(model, data, [Accuracy(), Attentiveness(draws=5)], accelerator="cpu")
     assert engine.measurements["null/squares/flips"].value == 0
     assert len(select(engine.rows["attentiveness"][0], intervention="swap")) > 2 * 48
     assert sum(calls) == len(set(data.pool.column("groups.image")))
@@ -69,7 +68,7 @@ def test_a_frozen_backbone_is_run_once_in_a_training(squares, tiny_bert) -> None
     calls: list[int] = []
     before = {k: v.clone() for k, v in prepared(model, data, "fit").network.vision.state_dict().items()}
     counted(model.network.vision, calls)
-    Trainer(**TRAINER, max_epochs=3, callbacks=[Accuracy(), Attentiveness(), Engine()]).fit(model, data)
+    fitted(model, data, [Accuracy(), Attentiveness()], accelerator="cpu", max_epochs=3)
     assert sum(calls) == model.processor.store.decoded + 1 == 96 + 48 + 1
     assert all(torch.equal(before[k], v) for k, v in model.network.vision.state_dict().items())
 
@@ -77,29 +76,25 @@ def test_a_frozen_backbone_is_run_once_in_a_training(squares, tiny_bert) -> None
 @pytest.mark.slow
 def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> None:
     data, model = data_of(squares, batch_size=8), model_of(tiny_bert)
-    engine = Engine()
-    callbacks = [Accuracy(), Attentiveness(), engine]
-    Trainer(**TRAINER, max_epochs=12, check_val_every_n_epoch=12, callbacks=callbacks).fit(model, data)
-    measured = {name: m.value for name, m in engine.measurements.items()}
-    assert measured["accuracy/squares"] > 0.85
-    assert measured["attentiveness/squares/image"] > 0.4
-    assert measured["attentiveness/squares/question"] > 0.4
+    settings = {"accelerator": "cpu", "max_epochs": 12, "check_val_every_n_epoch": 12}
+    found = fitted(model, data, [Accuracy(), Attentiveness()], **settings).measurements
+    assert found["accuracy/squares"].value > 0.85
+    assert found["attentiveness/squares/image"].value > 0.4
+    assert found["attentiveness/squares/question"].value > 0.4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partial", ["image", "question"])
 def test_one_part_alone_cannot_learn_it(squares, tiny_bert, partial: str) -> None:
     data, model = data_of(squares, batch_size=8, partial=partial), model_of(tiny_bert)
-    engine = Engine()
-    Trainer(**TRAINER, max_epochs=3, check_val_every_n_epoch=3, callbacks=[Accuracy(), engine]).fit(model, data)
+    engine = fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=3, check_val_every_n_epoch=3)
     assert engine.measurements["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # the majority
 
 
 def test_a_backbone_that_is_not_frozen_learns_and_is_encoded_anew(squares, tiny_bert) -> None:
     data, model = data_of(squares, batch_size=16), model_of(tiny_bert, freeze_vision=False)
     before = prepared(model, data, "fit").network.vision.conv_stem.weight.clone()
-    engine = Engine()
-    Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), engine]).fit(model, data)
+    engine = fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=1)
     assert not torch.equal(before, model.network.vision.conv_stem.weight)
     pool = list(data.pool)
     with torch.no_grad():
@@ -120,10 +115,9 @@ def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) ->
     read: tuple[list, list] = [], []
     for network, seen in zip((model, again), read, strict=True):
         network.network.vision.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[0]))
-    training, alone = Engine(), Engine()
-    Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), training]).fit(model, data)
+    training = fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=1)
     again.load_state_dict(model.state_dict())
-    Trainer(**TRAINER, callbacks=[Accuracy(), alone]).validate(again, other, verbose=False)
+    alone = measured(again, other, [Accuracy()], accelerator="cpu")
     assert len(read[0]) > len(read[1]) == 2
     assert all(torch.equal(a, b) for a, b in zip(*read, strict=False))
     assert training.rows["accuracy"][0].equals(alone.rows["accuracy"][0])
@@ -131,7 +125,7 @@ def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) ->
 
 def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: Path) -> None:
     data, model = data_of(squares), model_of(tiny_bert)
-    Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()]).fit(model, data)
+    fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=1)
     model.export(str(tmp_path / "out"), weights=True)
     batch = {"inputs": model.processor(list(data.pool)), "size": len(data.pool)}
     again = prepared(LateFusion(str(tmp_path / "out")), data)

@@ -16,6 +16,7 @@ from heedful.records.numbers.measurement import Measurement
 from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, rows_file
 from heedful.records.task import SOFT
+from heedful.reports.in_context import folders
 from heedful.reports.in_context.__main__ import main
 from heedful.reports.in_context.folders import folders_of, read
 from heedful.reports.in_context.groups import groups_of
@@ -51,7 +52,23 @@ def runs(tmp_path_factory):
                 rows = rows_of(right=right, attentive=0.5 + 0.4 * (kind == "counterfactual"), seed=n, context=context)
                 folder = root / data / f"{wording}-{kind}-k{tuples}-seed{seed}"
                 save(folder, rows, tuples, seed, kind, wording, context)
-    return str(root)
+
+    def once(function):
+        found = {}
+
+        def remembered(run, of):
+            if not Path(run.folder).is_relative_to(root):
+                return function(run, of)
+            if (run.folder, of) not in found:
+                found[run.folder, of] = function(run, of)
+            return found[run.folder, of]
+
+        return remembered
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_read", "basis"):  # 32 folders, which no test changes, are read once
+            patch.setattr(folders, name, once(getattr(folders, name)))
+        yield str(root)
 
 
 def tables(capsys, *arguments):
@@ -249,8 +266,7 @@ def test_the_summary_after_several_prompts_is_short(runs, capsys):
 
 def test_the_summary_of_other_evaluations_is_their_table(tmp_path, capsys):
     number = {MetricName("exact", "d"): Measurement(0.25, 4)}
-    folders = [str(written_results.save(tmp_path / name, written_results.results(number))) for name in "ab"]
-    print_summary(folders)
+    print_summary([str(written_results.save(tmp_path / name, written_results.results(number))) for name in "ab"])
     assert "(1)" in capsys.readouterr().out
 
 
