@@ -71,7 +71,7 @@ class Job:
         self.trainer = {**trainer_defaults(), **trainer}
         self.best = checkpoint
         self.prompting = prompting
-        self.given = frozenset(given)
+        self.given = tuple(given)
         self.about: dict[str, Any] = {}
         self.engine: Engine
         self.planned: dict[str, Planned] = {}

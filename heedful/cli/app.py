@@ -116,10 +116,10 @@ class HeedfulCLI(LightningCLI):
         )
 
 
-def typed(argv: Sequence[str]) -> set[str]:
-    """The names of the settings that stand on a command line, without "init_args"."""
+def typed(argv: Sequence[str]) -> list[str]:
+    """The names of the settings that stand on a command line, in their order, without "init_args"."""
     flags = [argument.partition("=")[0].removeprefix("--") for argument in argv if argument.startswith("--")]
-    return {flag.replace("init_args.", "").removesuffix("+") for flag in flags}
+    return [flag.replace("init_args.", "").removesuffix("+") for flag in flags]
 
 
 def _marked(kind: type, *args: Any, **settings: Any) -> Any:
