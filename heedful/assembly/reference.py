@@ -36,13 +36,13 @@ class Entry(NamedTuple):
     """A setting as the page shows it.
 
     Attributes:
-        flag: The setting on the command line.
+        setting: Its name, as messages have it.
         python: The setting in Python.
         default: Its default, as config.yaml has it; :data:`inspect.Parameter.empty` of one that is needed.
         meaning: What its docstring says.
     """
 
-    flag: str
+    setting: str
     python: str
     default: Any
     meaning: str
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
     def row(self) -> str:
         """A row of a table in Markdown."""
         default = "needed" if self.default is inspect.Parameter.empty else f"`{shown(self.default)}`"
-        return f"| `{self.flag}` | `{self.python}` | {default} | {in_markdown(self.meaning)} |"
+        return f"| `--{self.setting[1:]}` | `{self.python}` | {default} | {in_markdown(self.meaning)} |"
 
 
 def shown(value: Any) -> str:
@@ -91,12 +91,12 @@ def opening(kind: type) -> str:
     return in_markdown(parse(kind.__doc__ or "").short_description or "")
 
 
-def of_class(kind: type, flag: str, python: str) -> list[Entry]:
+def of_class(kind: type, place: str, python: str) -> list[Entry]:
     """The settings of a class; those of a data class among them stand there one by one.
 
     Args:
         kind: The class.
-        flag: A setting on the command line, with {} for its name.
+        place: A setting as messages name it, with {} for its own name.
         python: A setting in Python, with {} for its name.
     """
     said = meanings(kind)
@@ -104,10 +104,11 @@ def of_class(kind: type, flag: str, python: str) -> list[Entry]:
     for name, setting in settings_of(kind).items():
         if not is_dataclass(setting.default):
             default = setting.default if setting.is_needed else plain(setting.default)
-            entries.append(Entry(flag.format(name), python.format(name), default, said[name]))
+            entries.append(Entry(place.format(name), python.format(name), default, said[name]))
         of_union = get_args(setting.hint) if isinstance(setting.hint, UnionType) else (setting.hint,)
-        for inner in filter(is_dataclass, of_union):
-            entries += of_class(inner, flag.format(f"{name}.{{}}"), mapping(name))
+        for inner in of_union:
+            if isinstance(inner, type) and is_dataclass(inner):
+                entries += of_class(inner, place.format(f"{name}.{{}}"), mapping(name))
     return entries
 
 
@@ -134,19 +135,19 @@ def _of_call(function: Callable[..., Any], of_run: type, group: str) -> dict[str
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in (*GROUPS, group):
             default = DEFAULTS.get(name, parameter.default)
-            entries[name] = Entry(f"--{SEED if name == 'seed' else name}", name, default, said[name])
+            entries[name] = Entry(f"§{SEED if name == 'seed' else name}", name, default, said[name])
     return entries
 
 
 def of_trainer() -> list[Entry]:
     """The settings of Lightning's Trainer whose defaults are others here."""
-    return of_class(TrainerDefaults, "--trainer.{}", mapping("trainer"))
+    return of_class(TrainerDefaults, "§trainer.{}", mapping("trainer"))
 
 
 def of_evaluations() -> dict[type[Evaluation], list[Entry]]:
     """Each evaluation that a command shows to its settings."""
     return {
-        kind: of_class(kind, f"--{kind.metric.name}.{{}}", mapping(kind.metric.name))
+        kind: of_class(kind, f"§{kind.metric.name}.{{}}", mapping(kind.metric.name))
         for kind in shown_evaluations(evaluating=True)
     }
 
@@ -157,7 +158,7 @@ def of_kinds(room: ModuleType, base: type) -> dict[type, list[Entry]]:
     public = [kind for kind in public if isinstance(kind, type) and issubclass(kind, base)]
     kinds = dict.fromkeys(above for kind in public for above in reversed(kind.__mro__) if issubclass(above, base))
     name = "data" if base is PairedData else "model"
-    return {kind: of_class(kind, f"--{'endpoint' if kind is Endpoint else name}.{{}}", "{}=...") for kind in kinds}
+    return {kind: of_class(kind, f"§{'endpoint' if kind is Endpoint else name}.{{}}", "{}=...") for kind in kinds}
 
 
 def table(entries: Iterable[Entry]) -> str:
@@ -174,7 +175,7 @@ def of_lineage(kinds: Mapping[type, list[Entry]]) -> Iterator[str]:
         added = [entry for entry in entries if entry not in inherited]
         names = {entry.python for entry in entries}
         lacking = ", ".join(f"`{one.python.partition('=')[0]}`" for one in inherited if one.python not in names)
-        like = "" if above is None else f" Settings of `{above.__name__}`{f' but {lacking}' if lacking else ''}"
+        like = "" if above is None else f" Settings of `{above.__name__}`{f' but for {lacking}' if lacking else ''}"
         like += "." if like and not added else ", and:" if like else ""
         yield f"### {kind.__name__}\n\n{opening(kind)}{like}\n"
         if added:
@@ -187,16 +188,12 @@ def sections() -> Iterator[str]:
     for title in calls:
         yield f"## {title}\n"
         yield table(calls[title])
-    yield "## Trainer\n"
-    yield (
-        "Settings of Lightning's Trainer whose defaults are others here. All others are Lightning's own, and `--help` "
-        "lists them.\n"
-    )
+    yield "## Trainer\n\nSettings of Lightning's Trainer whose defaults are others here than there.\n"
     yield table(of_trainer())
     yield f"## Checkpoints\n\n{opening(BestCheckpoint)} Settings of training alone.\n"
-    yield table(of_class(BestCheckpoint, "--checkpoint.{}", mapping("checkpoint")))
+    yield table(of_class(BestCheckpoint, "§checkpoint.{}", mapping("checkpoint")))
     yield f"## Prompts\n\n{opening(Prompting)} Settings of evaluation alone.\n"
-    yield table(of_class(Prompting, "--prompt.{}", mapping("prompt")))
+    yield table(of_class(Prompting, "§prompt.{}", mapping("prompt")))
     evaluations = of_evaluations()
     without = ", ".join(f"`{name}`" for name, kind in EVALUATIONS.items() if not evaluations.get(kind))
     yield f"## Evaluations\n\nWithout settings: {without}.\n"

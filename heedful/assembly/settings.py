@@ -68,7 +68,7 @@ class EvaluationSettings(RunSettings):
     """Settings of evaluation alone.
 
     Args:
-        checkpoint: Run to evaluate, or one of its checkpoints; brings its model, and its data where no others are named.
+        checkpoint: Run to evaluate, or one of its checkpoints; brings its model, and its data if none are named.
         dry_run: Say how many requests a server would get, and send none.
     """
 
