@@ -26,8 +26,10 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.records import ExamplesBuilder, HeedfulError
 from heedful.records.errors import nearest
-from heedful.records.made import IN_PYTHON, plain, section, settings
+from heedful.records.made import IN_PYTHON, defaults_of, plain, section, settings
 from heedful.records.prompts.prompt import Prompt
+
+ONCE = ("output", "allow_package", "ckpt_path", "resume", "init_from", "allow_changed_data")  # of one command alone
 
 
 class Job:
@@ -115,7 +117,7 @@ class Job:
         of_run = {name: plain(value) for name, value in vars(self.settings).items()}
         record: Record = {SEED: of_run.pop("seed"), "trainer": plain(self.trainer)}
         record |= {evaluation.name: settings(evaluation) for evaluation in self.evaluations}
-        record |= {**of_run, "allow_package": None}
+        record |= of_run
         if self.best is not None:
             record["checkpoint"] = settings(self.best)
         if self.prompting is not None:
@@ -129,10 +131,8 @@ class Job:
     @property
     def repeated(self) -> Record:
         """The settings that repeat the run in a folder of its own."""
-        once: Record = {"output": None}
-        if not self.evaluating:
-            once |= {"ckpt_path": None, "resume": None, "init_from": None, "allow_changed_data": False}
-        return self.record | once
+        defaults = defaults_of(type(self.settings))
+        return self.record | {name: defaults[name] for name in ONCE if name in defaults}
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
