@@ -14,9 +14,9 @@ from heedful.assembly.named_folder import claim_named, require_inside
 from heedful.assembly.parts import Parts, allow, as_path, given
 from heedful.assembly.prompting import Requests, each_prompt, requests_of
 from heedful.assembly.quiet import quietly
-from heedful.assembly.record import Record, write_record
+from heedful.assembly.record import SEED, Record, file_record, merged, write_record
 from heedful.assembly.results import Results
-from heedful.assembly.saved_runs import source_of
+from heedful.assembly.saved_runs import Source, source_of
 from heedful.assembly.settings import EvaluationSettings
 from heedful.assembly.starts import is_first, settled_seed
 from heedful.assembly.trainers import make_trainer
@@ -37,6 +37,7 @@ def evaluate(
     evaluations: Sequence[str | Evaluation] | None = EvaluationSettings.evaluations,
     prompt: Mapping[str, Any] | Prompting | None = None,
     trainer: Mapping[str, Any] | None = None,
+    config: str | PathLike[str] | None = None,
     seed: int | bool = EvaluationSettings.seed,
     output: str | PathLike[str] | None = EvaluationSettings.output,
     dry_run: bool = EvaluationSettings.dry_run,
@@ -56,6 +57,7 @@ def evaluate(
         evaluations: Only these, by name or as objects; by default, all that need not be named.
         prompt: Settings of :class:`~heedful.datamodules.prompting.Prompting`, for a model that is asked in context.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}.
+        config: A file of settings, such as the config.yaml of an evaluation; other arguments override.
         seed: From 0 to 4294967295; all that is random follows from it. True draws one.
         output: Folder of the results; by default one in the folder of the run, or a new one in runs/.
         dry_run: Count the requests that a server would get, and send none.
@@ -70,26 +72,40 @@ def evaluate(
     """
     with quietly(), refusing():
         allow(allow_package)
-        saved: Record = {}
+        saved: Record = {} if config is None else file_record(fspath(config), evaluating=True)
         if checkpoint is not None:
             source = source_of(fspath(checkpoint))
-            saved = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
+            saved = _measured(source, saved)
             checkpoint = str(source.checkpoint)
-        seed = settled_seed(seed)
+        checkpoint = saved.get("checkpoint") if checkpoint is None else checkpoint
+        seed = settled_seed(saved.get(SEED, seed) if seed == EvaluationSettings.seed else seed)
         parts = Parts(model, data, None, partial, slices, evaluations, settings, trainer or {}, seed, saved)
         paired = parts.paired_data()
         job = Job(
             parts.classifier(paired),
             paired,
             EvaluationSettings(
-                seed=seed, evaluations=parts.only, output=as_path(output), checkpoint=checkpoint, dry_run=dry_run
+                seed=seed,
+                evaluations=parts.only,
+                output=as_path(output) or saved.get("output"),
+                checkpoint=checkpoint,
+                dry_run=dry_run or bool(saved.get("dry_run")),
             ),
             parts.all_evaluations(evaluating=True),
             parts.trainer_settings(),
-            prompting=given(prompt, Prompting, "prompt"),
+            prompting=given(prompt, Prompting, "prompt", saved.get("prompt")),
             given=parts.given(prompt=prompt),
         )
     return evaluated(job)
+
+
+def _measured(source: Source, saved: Record) -> Record:
+    """The settings of a file on top of those of the run that is measured, which alone names the model."""
+    if "class_path" in (saved.get("model") or {}):
+        wrong = "§checkpoint and the file of §config both say where the model comes from."
+        raise HeedfulError("clashing-settings", wrong, "Leave the model out of that file.")
+    of_run = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
+    return merged(of_run, saved)
 
 
 def evaluated(job: Job) -> Results | Requests:

@@ -17,7 +17,8 @@ from pytorch_lightning.strategies import Strategy
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.records.settings.faults import Place, Settings
-from heedful.records.settings.making import InPython
+from heedful.records.settings.making import InPython, refusal
+from heedful.records.storage.yaml_files import SettingsLoader, composed, found_at, parse_yaml, read_text
 
 PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
 KINDS = (PairedData, Classifier, Callback, Logger, Profiler, Strategy, Accelerator, *PLUGINS)
@@ -51,6 +52,28 @@ def made(section: Any, kinds: tuple[type, ...], place: Place) -> Any:
         HeedfulError: A setting is of another type, unknown or missing, or a class is of none of the kinds.
     """
     return GRAMMAR.section(section, kinds, place)
+
+
+def read_settings(path: str, named: str, hint: Any, place: Place = ()) -> Any:
+    """What stands in a YAML file of settings, checked.
+
+    Args:
+        path: The file.
+        named: What the user wrote; begins the message.
+        hint: The type of what it holds, or the settings of a group by name.
+        place: Where that stands among all settings.
+
+    Raises:
+        HeedfulError: It cannot be read, or a setting is unknown or of another type; the message has the line.
+    """
+    text = read_text(path, named)
+    found = parse_yaml(text, named, SettingsLoader)
+    root = composed(text)
+    for fault in IN_FILES.faults(found, hint, place):
+        line, node = found_at(root, fault.place[len(place) :])
+        given = text[node.start_mark.index : node.end_mark.index] if node else text
+        raise refusal(fault, given).at(f"{named}, line {line}")
+    return found
 
 
 def made_of(kind: type, settings: Mapping[str, Any], place: Place) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from transformers import PretrainedConfig
 
-from heedful.assembly.making import IN_FILES, checked, made
+from heedful.assembly.making import checked, made, read_settings
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.families import family_of, import_path, stand_ins
@@ -17,11 +17,10 @@ from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
 from heedful.records import HeedfulError
 from heedful.records.errors import nearest
 from heedful.records.made import class_path
-from heedful.records.settings.making import refusal
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import backbones, named_configs
 from heedful.records.storage.schema import ROOMS, present, whole
-from heedful.records.storage.yaml_files import SettingsLoader, composed, found_at, parse_yaml, read_text, read_yaml
+from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml, read_text, read_yaml
 from heedful.reports.runs import short_name
 
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
@@ -127,14 +126,7 @@ def _content(kind: str, value: str) -> Section:
     elif not Path(value).is_file():
         return {"class_path": value}
     else:
-        named = f"§{kind} {value}"
-        text = read_text(value, named)
-        found = parse_yaml(text, named, SettingsLoader)
-        root = composed(text)
-        for fault in IN_FILES.faults(found, KIND_OF[kind], (kind,)):
-            line, node = found_at(root, fault.place[1:])
-            given = text[node.start_mark.index : node.end_mark.index] if node else text
-            raise refusal(fault, given).at(f"{named}, line {line}")
+        found = read_settings(value, f"§{kind} {value}", KIND_OF[kind], (kind,))
     return {"class_path": found} if isinstance(found, str) else found
 
 

@@ -9,7 +9,7 @@ from pytorch_lightning import Trainer
 
 from heedful.assembly.making import checked, made, made_of
 from heedful.assembly.names import DEFAULTS, augmented, fitting, load_data, section_of
-from heedful.assembly.record import Record, shown_evaluations
+from heedful.assembly.record import Record, merged, shown_evaluations
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
@@ -67,9 +67,11 @@ class Parts(NamedTuple):
     def _data(self) -> PairedData:
         if isinstance(self.data, PairedData):
             return self.data
-        if self.data is None and "data" in self.saved:
-            return _as_saved(made(self.saved["data"], (PairedData,), ("data",)))
-        return load_data(DEFAULTS["data"] if self.data is None else self.data)
+        section = self.saved.get("data") or {}
+        if self.data is None and "class_path" in section:
+            return _as_saved(made(section, (PairedData,), ("data",)))
+        data = load_data(DEFAULTS["data"] if self.data is None else self.data)
+        return data if "class_path" in section else with_saved(data, section)
 
     def classifier(self, data: PairedData) -> Classifier:
         """The model; one that has read no data may be of another family, which stands in for it on such data.
@@ -81,10 +83,11 @@ class Parts(NamedTuple):
             own = {"class_path": class_path(type(self.model)), "init_args": dict(self.model.made_of)}
             meant = fitting(own, data)
             return self.model if meant == own or self.model.task else made(meant, (Classifier,), ("model",))
-        if self.model is None and "model" in self.saved:
-            return _as_saved(made(self.saved["model"], (Classifier,), ("model",)))
-        named = section_of("model", DEFAULTS["model"] if self.model is None else self.model)
-        return _as_saved(made(fitting(named, data), (Classifier,), ("model",)))
+        section = self.saved.get("model") or {}
+        if self.model is not None or "class_path" not in section:
+            named = section_of("model", DEFAULTS["model"] if self.model is None else self.model)
+            section = fitting(named if "class_path" in section else merged(named, section), data)
+        return _as_saved(made(section, (Classifier,), ("model",)))
 
     def all_evaluations(self, evaluating: bool) -> list[Evaluation]:
         """The evaluations that have settings, in their order.
@@ -128,6 +131,15 @@ class Parts(NamedTuple):
         return names | {f"{group}.{name}" for group, of in mappings.items() if isinstance(of, Mapping) for name in of}
 
 
+def with_saved(data: PairedData, section: Mapping[str, Any]) -> PairedData:
+    """Data with settings of a file that names no data, none of which counts as the user's choice."""
+    settings = checked(type(data), section.get("init_args") or {}, ("data",))
+    chosen = data.given
+    data = data.with_settings(**settings) if settings else data
+    data.given = chosen
+    return data
+
+
 def _as_saved(made: Kind) -> Kind:
     """An object whose settings all stand in a file: the user chose none of them in this call."""
     made.given = frozenset()
@@ -162,10 +174,7 @@ def seeded(data: PairedData, seed: int) -> PairedData:
             f"§data.seed {data.seed} is not the seed of the run, {seed}.",
             f"Name it with §seed {data.seed}.",
         )
-    chosen = data.given
-    data = data.with_settings(seed=seed)
-    data.given = chosen
-    return data
+    return with_saved(data, {"init_args": {"seed": seed}})
 
 
 def allow(packages: str | Sequence[str] | None) -> None:

@@ -9,13 +9,16 @@ from typing import Any
 import yaml
 from pytorch_lightning import Trainer
 
+from heedful.assembly.making import read_settings
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainerDefaults, TrainingSettings
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
+from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import Classifier
 from heedful.records import HeedfulError
-from heedful.records.made import class_path, defaults_of
+from heedful.records.made import class_path, defaults_of, settings_of
 from heedful.records.storage.run_files import CONFIG, require_config
-from heedful.records.storage.schema import present
+from heedful.records.storage.schema import ROOMS, present
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.runs import HOW
 
@@ -76,6 +79,40 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
 
 
 _Dumper.add_representer(str, _text)
+
+
+def file_record(path: str, evaluating: bool) -> Record:
+    """The settings that a file names, such as the config.yaml of a run.
+
+    Raises:
+        HeedfulError: It cannot be read, a setting is unknown or of another type, or may not stand in a file.
+    """
+    named = f"§config {path}"
+    of_run = EvaluationSettings if evaluating else TrainingSettings
+    groups: dict[str, Any] = {kind.metric.name: kind for kind in shown_evaluations(evaluating)} | {"trainer": Trainer}
+    groups |= {"prompt": Prompting} if evaluating else {"checkpoint": BestCheckpoint}
+    hints = {name: setting.hint for name, setting in settings_of(of_run).items()} | {"allow_package": str | None}
+    hints |= {name: {own: setting.hint for own, setting in settings_of(kind).items()} for name, kind in groups.items()}
+    hints |= {SEED: hints.pop("seed"), "data": PairedData, "model": Classifier}
+    plain = read_yaml(path, named)
+    for name in ROOMS if isinstance(plain, dict) else ():
+        if isinstance(plain.get(name), dict) and "class_path" not in plain[name]:
+            hints[name] = dict[str, Any]  # of a class that others name, who check them
+    found = read_settings(path, named, hints) or {}
+    for name in ("init_from", "resume", "allow_package"):
+        if found.get(name):
+            wrong = f"{named}: §{name} stands in a file of settings."
+            raise HeedfulError("command-line-only", wrong, f"Give it in the call, as §{name}.")
+    return {name: _completed(value) for name, value in found.items()}
+
+
+def merged(before: Any, now: Any) -> Any:
+    """Settings on top of others; those of another class take the place of all."""
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        return now
+    if now.get("class_path", before.get("class_path")) != before.get("class_path"):
+        return now
+    return {**before, **{name: merged(before.get(name), value) for name, value in now.items()}}
 
 
 def saved_record(run: Path, evaluating: bool = False) -> Record:

@@ -23,7 +23,7 @@ class Results:
     """
 
     folder: Path
-    content: Mapping[str, Any]
+    content: Mapping[str, Any] = field(repr=False)
     each: tuple["Results", ...] = field(default=(), kw_only=True)
 
     @classmethod

@@ -46,7 +46,7 @@ class RunSettings:
 
 @dataclass
 class TrainingSettings(RunSettings):
-    """Settings of training alone.
+    """Settings of training.
 
     Args:
         init_from: Finished run to take the model from, to train it on other data.
@@ -63,7 +63,7 @@ class TrainingSettings(RunSettings):
 
 @dataclass
 class EvaluationSettings(RunSettings):
-    """Settings of evaluation alone.
+    """Settings of evaluation.
 
     Args:
         checkpoint: What to evaluate: a run, or one of its checkpoints.

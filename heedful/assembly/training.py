@@ -13,7 +13,16 @@ from heedful.assembly.library_errors import refusing
 from heedful.assembly.named_folder import claim_named, require_inside
 from heedful.assembly.parts import Parts, allow, as_path, given
 from heedful.assembly.quiet import quietly
-from heedful.assembly.record import SEED, Record, require_as_finished, require_same_settings, saved_record, write_record
+from heedful.assembly.record import (
+    SEED,
+    Record,
+    file_record,
+    merged,
+    require_as_finished,
+    require_same_settings,
+    saved_record,
+    write_record,
+)
 from heedful.assembly.results import Run
 from heedful.assembly.saved_runs import Start, initial_model, start_of
 from heedful.assembly.settings import TrainingSettings
@@ -39,6 +48,7 @@ def train(
     evaluations: Sequence[str | Evaluation] | None = TrainingSettings.evaluations,
     checkpoint: Mapping[str, Any] | BestCheckpoint | None = None,
     trainer: Mapping[str, Any] | None = None,
+    config: str | PathLike[str] | None = None,
     seed: int | bool = TrainingSettings.seed,
     output: str | PathLike[str] | None = TrainingSettings.output,
     init_from: str | PathLike[str] | None = TrainingSettings.init_from,
@@ -63,6 +73,7 @@ def train(
         evaluations: Only these, by name or as objects; by default, all that are measured while a model trains.
         checkpoint: Settings of :class:`~heedful.callbacks.BestCheckpoint`, such as {"monitor": METRIC}.
         trainer: Settings of Lightning's Trainer, such as {"max_epochs": 3, "devices": 2}.
+        config: A file of settings, such as the config.yaml of a run; other arguments override.
         seed: From 0 to 4294967295; all that is random follows from it. True draws one.
         output: Folder of the run; by default a new one in runs/.
         init_from: Finished run to take the model from, to train it on other data.
@@ -88,8 +99,11 @@ def train(
     """
     with quietly(), refusing():
         allow(allow_package)
-        start = start_of(as_path(resume), as_path(ckpt_path), as_path(output))
-        saved = {} if start.run is None else saved_record(start.run)
+        file = {} if config is None else file_record(fspath(config), evaluating=False)
+        start = start_of(
+            as_path(resume), as_path(ckpt_path) or file.get("ckpt_path"), as_path(output) or file.get("output")
+        )
+        saved = merged({} if start.run is None else saved_record(start.run), file)
         if init_from is not None:
             saved = {**saved, "model": _initial(fspath(init_from), model, start)}
         seed = settled_seed(saved.get(SEED, seed) if seed == TrainingSettings.seed else seed)
@@ -100,7 +114,7 @@ def train(
             evaluations=parts.only,
             output=start.output,
             init_from=None if init_from is None else as_path(init_from),
-            allow_changed_data=allow_changed_data,
+            allow_changed_data=allow_changed_data or bool(file.get("allow_changed_data")),
             resume=None if start.run is None else str(start.run),
             ckpt_path=start.ckpt_path,
         )
