@@ -36,6 +36,7 @@ FOLLOWED = re.compile(  # settings that take effect when a run goes on; other ex
     r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
     r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
 )
+LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # beside \\n: YAML would read them as spaces
 NUMBER_LIKE = re.compile(r"[-+]?[\d.][\d._]*(e[-+]?\d+)?", re.IGNORECASE)
 
 Record = dict[str, Any]
@@ -73,7 +74,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = "'" if NUMBER_LIKE.fullmatch(text) else None
+    style = "'" if NUMBER_LIKE.fullmatch(text) else '"' if LINE_ENDS.search(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

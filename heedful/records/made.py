@@ -12,7 +12,10 @@ from functools import cache
 from os import PathLike, fspath
 from typing import Any, NamedTuple, Self, get_type_hints
 
+import numpy as np
+
 IN_PYTHON = "(made in Python)"  # stands in config.yaml for a value that no YAML can hold
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -30,7 +33,7 @@ class Made:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
         kind: Any = cls
-        bound = dict(zip(_own_parameters(kind), args, strict=False)) | kwargs
+        bound = dict(zip(_in_order(kind), args, strict=False)) | kwargs
         made.__dict__.update(made_of=bound, given=frozenset(bound))
         return made
 
@@ -70,6 +73,19 @@ def _own_parameters(kind: Any) -> dict[str, inspect.Parameter]:
     found = dict(inspect.signature(kind.__init__).parameters)
     found.pop(next(iter(found), ""), None)
     return {name: parameter for name, parameter in found.items() if parameter.kind not in VARIABLE}
+
+
+@cache
+def _in_order(kind: Any) -> list[str]:
+    """The names that arguments without a name go to; ``*args`` hands the others on to the class above."""
+    names: list[str] = []
+    for owner in kind.__mro__:
+        if (init := _init_of(owner)) is not None:
+            parameters = list(inspect.signature(init).parameters.values())[1:]
+            names += [p.name for p in parameters if p.kind in POSITIONAL]
+            if not any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+                break
+    return names
 
 
 @cache
@@ -121,7 +137,8 @@ def _handed_on(init: Any, owner: type, kind: type) -> set[str]:
         return handed
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
-            handed |= {*names[: len(node.args)], *(keyword.arg for keyword in node.keywords if keyword.arg)}
+            positional = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
+            handed |= {*names[: len(positional)], *(keyword.arg for keyword in node.keywords if keyword.arg)}
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "drop":
             handed |= {str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
     return handed
@@ -158,8 +175,14 @@ def plain(value: Any) -> Any:
     """A value as a YAML file holds it; :data:`IN_PYTHON` for what none can hold."""
     if isinstance(value, Enum):
         return value.value
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str(value) if value.isascii() or _is_unicode(value) else IN_PYTHON
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
     if hasattr(value, "made_of"):
         return section(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -171,3 +194,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, PathLike):
         return fspath(value)
     return str(value) if isinstance(value, timedelta) else IN_PYTHON
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written: half a character cannot, as stands for a byte in the name of a file."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
