@@ -141,7 +141,8 @@ def words(text: str) -> str:
 
 
 OF_RUN = {False: ["Training and evaluation", "Training"], True: ["Training and evaluation", "Evaluation"]}
-SHORT = {False: {"data", "model", "partial", "slices", "augment"}, True: {"data", "model", "partial", "slices"}}
+ALWAYS = {"data", "model", "partial", "slices", "config"}
+SHORT = {False: {*ALWAYS, "augment"}, True: ALWAYS}  # which stand for settings of the data, of the model, of all
 
 
 @pytest.mark.parametrize("evaluating", [False, True], ids=["train", "evaluate"])
