@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := runs/demo
 DATA ?= data
 
-.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws lint format refusals clean
+.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws lint format refusals reference clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -51,6 +51,9 @@ format: install  ## Mend style
 
 refusals: install  ## Write the codes of refusals into docs/refusals.md
 	$(BIN)/python -c "from heedful.records.refusals import write_page; write_page()"
+
+reference: install  ## Write all settings and their defaults into docs/settings.md
+	$(BIN)/python -c "from heedful.assembly.reference import write_page; write_page()"
 
 clean:  ## Remove .venv and caches; runs/ stays
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

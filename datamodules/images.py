@@ -16,6 +16,8 @@ from heedful.datamodules.text import PairedText
 from heedful.records import HeedfulError, open_file
 from heedful.records.errors import guess
 
+PICTURES = ("image",)  # the parts that are pictures, by default
+
 
 class PairedImages(PairedText):
     """One or several pictures with a text, from files, from parquet or from the hub.
@@ -45,7 +47,7 @@ class PairedImages(PairedText):
         self,
         name: str,
         parts: dict[str, str],
-        pictures: Sequence[str] = ("image",),
+        pictures: Sequence[str] = PICTURES,
         labels: dict[str, list[str | int]] | None = None,
         answers: str | None = None,
         default_label: str | None = None,

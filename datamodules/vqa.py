@@ -12,7 +12,7 @@ import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.transforms import Change, Split
-from heedful.datamodules.images import PairedImages, with_default
+from heedful.datamodules.images import PICTURES, PairedImages, with_default
 from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.datamodules.sources.readers import brief
 from heedful.datamodules.sources.values import Rows, is_empty, text_of
@@ -35,7 +35,8 @@ class VisualQuestions(PairedImages):
         label: Column of the most frequent answer of each question; it is gold where ``given`` is missing or empty.
         default_label: The label of parts that have nothing to do with each other; where it is no answer, it is added.
         meta: Columns that go along into the rows.
-        groups: As for :class:`PairedImages`; by default, the picture.
+        groups: As for :class:`PairedImages`; by default, the pictures.
+        pictures: As for :class:`PairedImages`.
         **kwargs: As for :class:`PairedImages`.
     """
 
@@ -51,6 +52,7 @@ class VisualQuestions(PairedImages):
         default_label: str | None = None,
         meta: Sequence[str] = (),
         groups: Sequence[str] = (),
+        pictures: Sequence[str] = PICTURES,
         **kwargs: Any,
     ) -> None:
         if kwargs.get("several") is not None:
@@ -67,7 +69,8 @@ class VisualQuestions(PairedImages):
             default_label=default_label if from_file else None,
             label=GOLD,
             meta=meta,
-            groups=tuple(groups) or tuple(kwargs.get("pictures", ())),
+            groups=tuple(groups) or tuple(pictures),
+            pictures=pictures,
             **kwargs,
         )
         if not from_file and answers < 1:

@@ -7,6 +7,7 @@ import pytest
 from transformers import PretrainedConfig
 
 from heedful import rooms
+from heedful.cli.app import naming_flags
 from heedful.cli.model_forms import with_run
 from heedful.cli.short_forms import expand
 
@@ -108,13 +109,16 @@ def test_what_is_no_model_is_called_that(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_run_stands_for_its_best_checkpoint(tmp_path: Path) -> None:
-    with refused("not-a-run", f"--checkpoint {tmp_path} ", "config.yaml"):
+    with refused("not-a-run", f"--checkpoint {tmp_path} ", "config.yaml"), naming_flags():
         with_run(["--checkpoint", str(tmp_path)])
     (tmp_path / "config.yaml").touch()
-    with refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", f"resume {tmp_path}"):
+    with refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", f"resume {tmp_path}"), naming_flags():
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "best-3.ckpt").touch()
     (tmp_path / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
-    with refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", tmp_path / "checkpoints" / "best-3.ckpt"):
+    with (
+        refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", tmp_path / "checkpoints" / "best-3.ckpt"),
+        naming_flags(),
+    ):
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])

@@ -27,7 +27,7 @@ class Attentiveness(Evaluation):
     metric = METRICS["attentiveness"]
     in_training = True
 
-    def __init__(self, draws: int = 5, max_examples: int | None = 2000) -> None:
+    def __init__(self, draws: int = Swap.draws, max_examples: int | None = 2000) -> None:
         require_number("§attentiveness.draws", draws, most=MOST_DRAWS)
         require_number("§attentiveness.max_examples", max_examples)
         self.draws = draws

@@ -13,7 +13,7 @@ from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
 
 
 class DefaultLabel(Evaluation):
-    """What becomes of predictions of the default label, which the attentiveness test leaves out.
+    """Predictions of the default label, which the attentiveness test leaves out.
 
     It runs where ``--evaluations`` names it. The swaps are those of the attentiveness test; siblings are examples with
     the same content in the swapped part and another label.
@@ -25,7 +25,7 @@ class DefaultLabel(Evaluation):
     metric = METRICS["default_label"]
     by_default = False
 
-    def __init__(self, draws: int = 5) -> None:
+    def __init__(self, draws: int = Swap.draws) -> None:
         require_number("§default_label.draws", draws, most=MOST_DRAWS)
         self.draws = draws
 

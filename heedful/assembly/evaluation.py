@@ -43,7 +43,7 @@ def evaluate(
     seed: int | bool | None = None,
     output: str | PathLike[str] | None = EvaluationSettings.output,
     dry_run: bool = EvaluationSettings.dry_run,
-    allow_package: str | Sequence[str] | None = None,
+    allow_package: str | Sequence[str] | None = EvaluationSettings.allow_package,
     **settings: Mapping[str, Any] | Evaluation,
 ) -> Results | Requests:
     """Measure a classifier on everything that Heedful knows, on all examples and in full precision.

@@ -178,7 +178,7 @@ def require_effect(job: Any) -> None:
     Raises:
         HeedfulError: There is one; the message says why it changes nothing.
     """
-    for name in sorted(job.given):
+    for name in job.given:
         evaluation = name.partition(".")[0]
         if evaluation in EVALUATIONS.keys() - job.planned.keys():
             nothing = job.engine.idle.get(evaluation, Nothing("runs only where it is named"))

@@ -26,8 +26,10 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.records import ExamplesBuilder, HeedfulError, Task, listing
 from heedful.records.errors import nearest
-from heedful.records.made import IN_PYTHON, Made, plain, section, settings
+from heedful.records.made import IN_PYTHON, Made, defaults_of, plain, section, settings
 from heedful.records.prompts.prompt import Prompt
+
+ONCE = ("output", "allow_package", "ckpt_path", "resume", "init_from", "allow_changed_data")  # of one command alone
 
 
 class Job:
@@ -71,7 +73,7 @@ class Job:
         self.trainer = {**trainer_defaults(), **trainer}
         self.best = checkpoint
         self.prompting = prompting
-        self.given = frozenset(given)
+        self.given = tuple(given)
         self.about: dict[str, Any] = {}
         self.engine: Engine
         self.planned: dict[str, Planned] = {}
@@ -116,7 +118,7 @@ class Job:
         of_run = {name: plain(value) for name, value in vars(self.settings).items()}
         record: Record = {SEED: of_run.pop("seed"), "trainer": plain(self.trainer)}
         record |= {one.name: _settings(one, EVALUATIONS.get(one.name)) for one in self.evaluations}
-        record |= {**of_run, "allow_package": None}
+        record |= of_run
         if self.best is not None:
             record["checkpoint"] = _settings(self.best, BestCheckpoint)
         if self.prompting is not None:
@@ -133,10 +135,8 @@ class Job:
     @property
     def repeated(self) -> Record:
         """The settings that repeat the run in a folder of its own."""
-        once: Record = {"output": None}
-        if not self.evaluating:
-            once |= {"ckpt_path": None, "resume": None, "init_from": None, "allow_changed_data": False}
-        return self.record | once
+        defaults = defaults_of(type(self.settings))
+        return self.record | {name: defaults[name] for name in ONCE if name in defaults}
 
     @property
     def hyperparameters(self) -> dict[str, Any]:

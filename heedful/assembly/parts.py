@@ -139,15 +139,15 @@ class Parts(NamedTuple):
         """
         return checked(Trainer, {**(self.saved.get("trainer") or {}), **self.trainer}, ("trainer",))
 
-    def given(self, **groups: Any) -> set[str]:
+    def given(self, **groups: Any) -> list[str]:
         """The names of the settings that this call names, as a command line would have them.
 
         Args:
             **groups: Further settings that are mappings, such as those of "checkpoint".
         """
-        names = {name for name in ("data", "model", "augment", "partial", "slices") if getattr(self, name) is not None}
+        names = [name for name in ("data", "model", "augment", "partial", "slices") if getattr(self, name) is not None]
         mappings = {"trainer": self.trainer, **self.settings, **groups}
-        return names | {f"{group}.{name}" for group, of in mappings.items() if isinstance(of, Mapping) for name in of}
+        return names + [f"{group}.{name}" for group, of in mappings.items() if isinstance(of, Mapping) for name in of]
 
 
 def with_saved(data: PairedData, section: Mapping[str, Any]) -> PairedData:

@@ -50,7 +50,7 @@ def trainer_defaults() -> Record:
 def defaults(evaluating: bool) -> Record:
     """The settings of a command but for its model and its data, where nobody names any."""
     of_run = defaults_of(EvaluationSettings if evaluating else TrainingSettings)
-    record = {SEED: of_run.pop("seed"), "trainer": trainer_defaults(), **of_run, "allow_package": None}
+    record = {SEED: of_run.pop("seed"), "trainer": trainer_defaults(), **of_run}
     record |= {kind.metric.name: defaults_of(kind) for kind in shown_evaluations(evaluating)}
     return record | ({"prompt": defaults_of(Prompting)} if evaluating else {"checkpoint": defaults_of(BestCheckpoint)})
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks import Engine
 from heedful.records import MetricName
 from heedful.records.storage.results import named, read_evaluation, read_results
 
@@ -25,11 +24,6 @@ class Results:
     folder: Path
     content: Mapping[str, Any] = field(repr=False)
     each: tuple["Results", ...] = field(default=(), kw_only=True)
-
-    @classmethod
-    def of(cls, folder: Path, engine: Engine) -> "Results":
-        """The results that an engine has made."""
-        return cls(folder, engine.results)
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:

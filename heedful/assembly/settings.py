@@ -33,11 +33,13 @@ class RunSettings:
         seed: From 0 to 4294967295; all that is random follows from it. True draws one.
         evaluations: Only these; a list, or names with commas between them.
         output: Folder of the results, instead of the one in runs/.
+        allow_package: Python packages that weights may come from; no file of settings can name them.
     """
 
     seed: int | bool = 0
     evaluations: list[str] | str | None = None
     output: str | None = None
+    allow_package: list[str] | str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.evaluations, str):
@@ -66,7 +68,7 @@ class EvaluationSettings(RunSettings):
     """Settings of evaluation.
 
     Args:
-        checkpoint: What to evaluate: a run, or one of its checkpoints.
+        checkpoint: Run to evaluate, or one of its checkpoints; brings its model, and its data if none are named.
         dry_run: Say how many requests a server would get, and send none.
     """
 

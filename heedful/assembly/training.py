@@ -57,7 +57,7 @@ def train(
     resume: str | PathLike[str] | None = TrainingSettings.resume,
     ckpt_path: str | PathLike[str] | None = TrainingSettings.ckpt_path,
     allow_changed_data: bool = TrainingSettings.allow_changed_data,
-    allow_package: str | Sequence[str] | None = None,
+    allow_package: str | Sequence[str] | None = TrainingSettings.allow_package,
     **settings: Mapping[str, Any] | Evaluation,
 ) -> Run:
     """Train a classifier over paired inputs, and measure in every epoch whether it heeds every part of them.

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from docstring_parser import parse
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -13,7 +12,8 @@ from heedful.assembly.job import Job
 from heedful.assembly.library_errors import first_sentence, refusal_behind
 from heedful.assembly.making import KINDS
 from heedful.assembly.record import SEED, shown_evaluations, trainer_defaults
-from heedful.assembly.settings import EvaluationSettings, TrainingSettings
+from heedful.assembly.reference import meanings
+from heedful.assembly.settings import EvaluationSettings, TrainerDefaults, TrainingSettings
 from heedful.assembly.starts import settled_seed
 from heedful.callbacks import EVALUATIONS, BestCheckpoint
 from heedful.cli.allowed_classes import require_kinds
@@ -75,15 +75,14 @@ class HeedfulCLI(LightningCLI):
             parser.add_lightning_class_args(kind, kind.metric.name)
         if self.evaluating:
             parser.add_class_arguments(Prompting, "prompt")
-            said = next(of for of in parse(str(EvaluationSettings.__doc__)).params if of.arg_name == "dry_run")
-            parser.add_argument("--dry_run", action="store_true", help=said.description)
+            parser.add_argument("--dry_run", action="store_true", default=self.of_run.dry_run)
         else:
             parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
         parser.add_class_arguments(self.of_run, None, skip={"seed", "dry_run"})
-        parser.say_more("evaluations", f" Known are {', '.join(EVALUATIONS)}.")
-        parser.add_argument(
-            "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
-        )
+        of_run = meanings(self.of_run)
+        of_run["evaluations"] += f" Known are {', '.join(EVALUATIONS)}."
+        of_trainer = {f"trainer.{name}": meaning for name, meaning in meanings(TrainerDefaults).items()}
+        parser.explain({SEED: of_run.pop("seed"), **of_run, **of_trainer})
         parser.link_arguments(SEED, "data.init_args.seed", compute_fn=int)
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
@@ -94,7 +93,7 @@ class HeedfulCLI(LightningCLI):
                 raise HeedfulError(
                     "command-line-only", f"--{flag} stands in a file of settings.", f"Type it, as --{flag} {value}."
                 )
-        self.config[SEED] = self.config.data.init_args.seed = settled_seed(self.config[SEED] or 0)
+        self.config[SEED] = self.config.data.init_args.seed = settled_seed(self.config[SEED])
         require_one_seed(args, self.config)
 
     def instantiate_classes(self) -> None:
@@ -116,10 +115,10 @@ class HeedfulCLI(LightningCLI):
         )
 
 
-def typed(argv: Sequence[str]) -> set[str]:
-    """The names of the settings that stand on a command line, without "init_args"."""
+def typed(argv: Sequence[str]) -> list[str]:
+    """The names of the settings that stand on a command line, in their order, without "init_args"."""
     flags = [argument.partition("=")[0].removeprefix("--") for argument in argv if argument.startswith("--")]
-    return {flag.replace("init_args.", "").removesuffix("+") for flag in flags}
+    return [flag.replace("init_args.", "").removesuffix("+") for flag in flags]
 
 
 def _marked(kind: type, *args: Any, **settings: Any) -> Any:

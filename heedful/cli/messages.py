@@ -3,7 +3,7 @@
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn
@@ -88,10 +88,10 @@ class Parser(LightningArgumentParser):
                 inner[name] = getattr(action, "_typehint", Any)
         return settings
 
-    def say_more(self, name: str, text: str) -> None:
-        """Say more of a setting in --help."""
-        setting = next(action for action in self._actions if action.dest == name)
-        setting.help = f"{setting.help}{text}"
+    def explain(self, meanings: Mapping[str, str]) -> None:
+        """Have --help say these texts of the settings of these names."""
+        for action in self._actions:
+            action.help = meanings.get(action.dest, action.help)
 
     def lacking(self, given: Namespace | dict[str, Any]) -> list[str]:
         """The names of the settings that are needed and not given."""

@@ -73,7 +73,7 @@ class Siblings:
 
     part: str
     families: Families = field(repr=False, compare=False)
-    draws: int = 5
+    draws: int
     name: str = "sibling"
     version: int = 1
     expectation: Expectation = "change"

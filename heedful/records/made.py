@@ -173,16 +173,6 @@ def class_path(kind: type) -> str:
 
 def plain(value: Any) -> Any:
     """A value as a YAML file holds it; :data:`IN_PYTHON` for what none can hold."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return str(value) if value.isascii() or _is_unicode(value) else IN_PYTHON
-    if isinstance(value, int | float):
-        return int(value) if isinstance(value, int) else float(value)
     if hasattr(value, "made_of"):
         return section(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -191,9 +181,23 @@ def plain(value: Any) -> Any:
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(inner) for inner in value]
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, PathLike):
-        return fspath(value)
-    return str(value) if isinstance(value, timedelta) else IN_PYTHON
+        value = fspath(value)
+    if isinstance(value, str | timedelta):
+        text = str(value)
+        return text if text.isascii() or _is_unicode(text) else IN_PYTHON
+    for kind in (bool, int, float):  # a class of somebody else that is one of these is that in a file
+        if isinstance(value, kind):
+            return kind(value)
+    return None if value is None else IN_PYTHON
 
 
 def _is_unicode(text: str) -> bool:

@@ -83,7 +83,7 @@ def test_siblings_stay_in_their_split_where_there_are_several():
 
 def test_examples_that_are_known_keep_their_columns_together():
     pool = pool_of([("p", h, LABELS[2 * (i > 1)]) for i, h in enumerate("abcd")])
-    made = Siblings("premise", Families(pool, "premise", "neutral")).changes(pool, np.arange(4), 0)
+    made = Siblings("premise", Families(pool, "premise", "neutral"), 5).changes(pool, np.arange(4), 0)
     kept = made.take(made.known == 3)
     assert kept.positions.tolist() == [0, 1]
     assert kept.partner.to_pylist() == ["d/v/3"] * 2

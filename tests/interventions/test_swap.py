@@ -1,5 +1,6 @@
 """The swap: who may be a partner, what changes, and by which random numbers."""
 
+import functools
 import hashlib
 import itertools
 import pickle
@@ -214,12 +215,17 @@ def test_partners_are_uniform_in_a_large_pool_of_which_one_group_holds_half():
         assert chisquare(counts, counts.sum() * width / width.sum()).pvalue > 0.001
 
 
+@functools.cache
+def over_seeds(swap: Swap, uid: int, draw: int) -> np.ndarray:
+    """A partner for each of 800 seeds."""
+    pool = make(RELATED)
+    return np.array([swap.partners(pool, np.array([uid]), draw, seed)[0] for seed in range(800)])
+
+
 def joint(first: dict, second: dict) -> np.ndarray:
     """How often each pair of partners comes up over 800 seeds; a call is (swap, uid, draw)."""
-    pool, table = make(RELATED), np.zeros((10, 10), dtype=int)
-    for seed in range(800):
-        a, b = (int(c["swap"].partners(pool, np.array([c["uid"]]), c["draw"], seed)[0]) for c in (first, second))
-        table[a, b] += 1
+    table = np.zeros((10, 10), dtype=int)
+    np.add.at(table, (over_seeds(**first), over_seeds(**second)), 1)
     return table[table.any(axis=1)][:, table.any(axis=0)]
 
 

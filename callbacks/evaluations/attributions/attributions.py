@@ -17,7 +17,7 @@ from heedful.records.rows import SPLIT
 
 
 class Attributions(Evaluation):
-    """What each word adds to the probability of the prediction, by masking words or by gradients.
+    """Share of each word in the probability of the prediction, by masking words or by gradients.
 
     It runs where ``--evaluations`` names it. Examples are chosen by a hash of their uid, the same for every model.
     Counted are examples without a label to explain, which are left out; those that are longer than the model reads,

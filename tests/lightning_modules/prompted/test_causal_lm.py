@@ -204,7 +204,7 @@ def taught(module, texts):
         for begin, text in zip(begins, texts, strict=True)
     ]
     optimizer = torch.optim.Adam(module.network.requires_grad_(True).parameters(), lr=1e-2)
-    for _ in range(60):
+    for _ in range(40):
         loss = 0.0
         for begin, text in pairs:
             logits = module.network(torch.tensor([begin + text])).logits[0, len(begin) - 1 : -1]

@@ -35,7 +35,7 @@ def at(monkeypatch, tmp_path):
     return make
 
 
-def planted(n=30, **settings):
+def planted(n=12, **settings):
     return Planted(n_validation=n, swap=["premise", "hypothesis"], eval_batch_size=8, **settings)
 
 
@@ -110,9 +110,9 @@ def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
     """Each number against the rule itself, asked without a server."""
     answer = lambda question: "neutral" if share_of(question) < 0.3 else "contradiction"  # noqa: E731
     with FakeServer(lambda body, n: answer(question_of(body))) as fake:
-        engine = measured(at(fake), planted(40))
+        engine = measured(at(fake), planted(24))
         sent = fake.counted
-    rows, data = engine.rows["attentiveness"][0], planted(40)
+    rows, data = engine.rows["attentiveness"][0], planted(24)
     data.setup("validate")
     prompt = Prompt(Wording.plain(data.task.parts, data.task.labels), data.task)
     by_uid = {e.uid: dict(e.parts) for e in data.pool}
@@ -125,7 +125,7 @@ def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
             hits.append(row["y"] != row["y2"])
         assert value(engine, f"attentiveness/planted/{part}") == pytest.approx(np.mean(hits))
     assert set(sent.values()) <= {1, 2}
-    assert sum(n == 2 for n in sent.values()) == 40  # the null control alone
+    assert sum(n == 2 for n in sent.values()) == 24  # the null control alone
 
 
 def typed(body, n):
@@ -171,9 +171,9 @@ def test_what_is_not_a_label_is_counted(at):
         module = at(fake, allow_invalid=True)
         engine = measured(module, planted(), Accuracy())
         assert max(fake.counted.values()) == 4  # of empty ones each of the two repeats once more
-    assert engine.results["counts"]["no_label"] == 30
-    assert module.counts["answers"] == 60
-    assert 0 < module.counts["empty"] < 60
+    assert engine.results["counts"]["no_label"] == 12
+    assert module.counts["answers"] == 24
+    assert 0 < module.counts["empty"] < 24
 
 
 @pytest.mark.parametrize("read", ["first_token", "systemone", "decisions"])
@@ -253,14 +253,14 @@ def test_questions_are_answered_in_words(at):
 
 @pytest.mark.parametrize("none", ["I do not know.", "Unanswerable", "The text does not say that."])
 def test_other_words_for_no_answer_are_no_answer(at, none):
-    own = {f"What is {i}?": f"It is {i}." for i in range(25)}
+    own = {f"What is {i}?": f"It is {i}." for i in range(9)}
 
     def rule(body, n):
         parts = parts_of(question_of(body))
         return parts["context"].split()[-1] if own.get(parts["question"]) == parts["context"] else none
 
     with FakeServer(rule) as fake:
-        engine = measured(at(fake), Questions(25), Answers(), Attentiveness())
+        engine = measured(at(fake), Questions(9), Answers(), Attentiveness())
     assert value(engine, "exact_match/asked") == value(engine, "attentiveness/asked/context") == 1
 
 
@@ -524,9 +524,9 @@ def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatc
     """A sample is asked again, in each run, and not taken from the cache."""
     monkeypatch.setattr(Endpoint, "repeated", 12)
     with FakeServer(lambda body, n: "entailment" if n == 0 or share_of(question_of(body)) < 0.5 else "neutral") as fake:
-        engine = measured(at(fake), planted(30))
+        engine = measured(at(fake), planted(16))
         first = len(fake.requests)
-        measured(at(fake, allow_invalid=True), planted(30))
+        measured(at(fake, allow_invalid=True), planted(16))
         assert len(fake.requests) == first + 1 + 1 + 12
     flips = engine.results["metrics"]["null/planted/flips"]
     assert (flips["n"], flips["flags"]) == (12, ["answers_differ"])

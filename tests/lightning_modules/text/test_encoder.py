@@ -179,7 +179,7 @@ def test_predictions_are_distributions_over_the_labels_of_the_task(save: Saver, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("order", [[2, 1, 0], [1, 2, 0]])
+@pytest.mark.parametrize("order", [pytest.param([2, 1, 0], marks=pytest.mark.slow), [1, 2, 0]])
 def test_a_head_with_other_positions_gives_the_same_answers_by_name(save: Saver, kind: str, order: list[int]) -> None:
     """As roberta-large-mnli: CONTRADICTION, NEUTRAL, ENTAILMENT."""
     straight = encoder(save("straight", kind))
