@@ -21,6 +21,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.library_errors import first_sentence, refusal_behind
 from heedful.assembly.record import trainer_defaults
+from heedful.assembly.starts import is_first
 from heedful.callbacks import Engine, RunFolder
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress
@@ -143,11 +144,20 @@ def make_trainer(
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
     }
+    first = is_first()
     try:
-        return Trainer(**whole)
+        trainer = Trainer(**whole)
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
         refused = refusal_behind(error)
         raise refused or HeedfulError("unfit-trainer", f"§trainer: {first_sentence(error)}") from error
+    is_among_others = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
+    if trainer.world_size == 1 and (is_among_others or not first):
+        raise HeedfulError(
+            "unfit-trainer",
+            "§trainer.devices 1: other calls in this script run on several processes, each of which runs all of it.",
+            "Name as many §trainer.devices in each call, or write two scripts.",
+        )
+    return trainer
 
 
 def measured(
