@@ -88,7 +88,8 @@ def require_types(function: Callable[..., Any], arguments: Mapping[str, Any]) ->
     own = {name: hint for name, hint in hints.items() if not (GRAMMAR.kinds(hint) and held(hint, MAPPINGS))}
     GRAMMAR.require({name: arguments[name] for name in own}, own)
     for name, hint in own.items():
-        if isinstance(arguments[name], PathLike) and PathLike not in map(get_origin, members(hint)):
+        takes_paths = any(get_origin(member) is PathLike for member in members(hint))
+        if isinstance(arguments[name], PathLike) and not takes_paths:
             raise HeedfulError("bad-setting", f"§{name} {arguments[name]} is a path.", "Give a text.")
 
 
