@@ -117,7 +117,7 @@ def train(
             seed=seed,
             evaluations=parts.only,
             output=start.output,
-            init_from=None if init_from is None else as_path(init_from),
+            init_from=as_path(init_from),
             allow_changed_data=allow_changed_data or bool(file.get("allow_changed_data")),
             resume=None if start.run is None else str(start.run),
             ckpt_path=start.ckpt_path,
