@@ -21,7 +21,7 @@ from heedful.assembly.results import Results
 from heedful.assembly.saved_runs import Source, source_of
 from heedful.assembly.settings import EvaluationSettings
 from heedful.assembly.starts import is_first, settled_seed
-from heedful.assembly.trainers import make_trainer
+from heedful.assembly.trainers import make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, RunFolder, WordSheet
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
@@ -128,7 +128,7 @@ def evaluated(job: Job) -> Results | Requests:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with quietly(), refusing():
+        with quietly(), refusing(), restored_flags():
             return _evaluated(job)
     finally:
         release()

@@ -1,7 +1,8 @@
 """Lightning's Trainer with Heedful's callbacks: the only place that makes one."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,19 @@ def _require_accelerator(name: Any) -> None:
             f"§trainer.accelerator {name}: torch finds none here.",
             "Take §trainer.accelerator cpu, or a torch that is built for it.",
         )
+
+
+@contextmanager
+def restored_flags() -> Iterator[None]:
+    """Give torch the settings of this process back that a Trainer changes, when the context ends."""
+    is_deterministic = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    benchmark = torch.backends.cudnn.benchmark
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(is_deterministic, warn_only=warns)
+        torch.backends.cudnn.benchmark = benchmark
 
 
 def precision_of(settings: Settings, evaluating: bool) -> str:

@@ -29,7 +29,7 @@ from heedful.assembly.results import Run
 from heedful.assembly.saved_runs import Start, initial_model, start_of
 from heedful.assembly.settings import TrainingSettings
 from heedful.assembly.starts import is_first, settled_seed
-from heedful.assembly.trainers import make_trainer
+from heedful.assembly.trainers import make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
@@ -159,7 +159,7 @@ def trained(job: Job) -> Run:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with quietly(), refusing():
+        with quietly(), refusing(), restored_flags():
             return _trained(job)
     finally:
         release()
