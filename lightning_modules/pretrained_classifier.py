@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from os import fspath
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,6 +75,7 @@ class PretrainedClassifier(Classifier, ABC):
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
+        backbone = fspath(backbone)
         super().__init__(**kwargs)
         self.backbone = backbone
         self.max_length = max_length

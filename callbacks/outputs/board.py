@@ -120,9 +120,7 @@ class Board(Callback):
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=trainer.global_step)
-                logger.save()
-                if trainer.is_global_zero:
-                    logger.experiment.flush()
+                logger.finalize("success")  # which ends its thread
             else:
                 logger.log_hyperparams(self.hyperparameters)
 

@@ -1,6 +1,7 @@
 """Evaluation: every measurement of a model, on all examples and in full precision."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from pytorch_lightning import Trainer
 from heedful.assembly.folders import evaluation_folder, identity, run_folder
 from heedful.assembly.job import Job
 from heedful.assembly.library_errors import refusing
+from heedful.assembly.making import require_types
 from heedful.assembly.named_folder import claim_named, require_inside
-from heedful.assembly.parts import Parts, allow, as_path, given
+from heedful.assembly.parts import Parts, allowing, as_path, given
 from heedful.assembly.prompting import Requests, each_prompt, requests_of
 from heedful.assembly.quiet import quietly
 from heedful.assembly.record import SEED, Record, file_record, merged, write_record
@@ -19,7 +21,7 @@ from heedful.assembly.results import Results
 from heedful.assembly.saved_runs import Source, source_of
 from heedful.assembly.settings import EvaluationSettings
 from heedful.assembly.starts import is_first, settled_seed
-from heedful.assembly.trainers import make_trainer
+from heedful.assembly.trainers import make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, RunFolder, WordSheet
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
@@ -34,11 +36,11 @@ def evaluate(
     checkpoint: str | PathLike[str] | None = EvaluationSettings.checkpoint,
     partial: str | None = None,
     slices: Sequence[str] | str | None = None,
-    evaluations: Sequence[str | Evaluation] | None = EvaluationSettings.evaluations,
+    evaluations: Sequence[str | Evaluation] | str | None = EvaluationSettings.evaluations,
     prompt: Mapping[str, Any] | Prompting | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
-    seed: int | bool = EvaluationSettings.seed,
+    seed: int | bool | None = None,
     output: str | PathLike[str] | None = EvaluationSettings.output,
     dry_run: bool = EvaluationSettings.dry_run,
     allow_package: str | Sequence[str] | None = EvaluationSettings.allow_package,
@@ -58,7 +60,7 @@ def evaluate(
         prompt: Settings of :class:`~heedful.datamodules.prompting.Prompting`, for a model that is asked in context.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}.
         config: A file of settings, such as the config.yaml of an evaluation; other arguments override.
-        seed: From 0 to 4294967295; all that is random follows from it. True draws one.
+        seed: From 0 to 4294967295, by default 0; all that is random follows from it. True draws one.
         output: Folder of the results; by default one in the folder of the run, or a new one in runs/.
         dry_run: Count the requests that a server would get, and send none.
         allow_package: Python packages that weights may come from.
@@ -70,19 +72,24 @@ def evaluate(
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    with quietly(), refusing():
-        allow(allow_package)
+    arguments = locals()
+    with quietly(), refusing(), ExitStack() as stack:
+        require_types(evaluate, arguments)
+        stack.enter_context(allowing(allow_package))
         saved: Record = {} if config is None else file_record(fspath(config), evaluating=True)
         if checkpoint is not None:
             source = source_of(fspath(checkpoint))
             saved = _measured(source, saved)
             checkpoint = str(source.checkpoint)
         checkpoint = saved.get("checkpoint") if checkpoint is None else checkpoint
-        seed = settled_seed(saved.get(SEED, seed) if seed == EvaluationSettings.seed else seed)
+        seed = settled_seed(saved.get(SEED, EvaluationSettings.seed) if seed is None else seed)
         parts = Parts(model, data, None, partial, slices, evaluations, settings, trainer or {}, seed, saved)
         paired = parts.paired_data()
+        classifier = parts.classifier(paired)
+        if checkpoint is not None and classifier.task is not None:  # weights in memory stay with their object
+            classifier = classifier.with_settings()
         job = Job(
-            parts.classifier(paired),
+            classifier,
             paired,
             EvaluationSettings(
                 seed=seed,
@@ -96,7 +103,7 @@ def evaluate(
             prompting=given(prompt, Prompting, "prompt", saved.get("prompt")),
             given=parts.given(prompt=prompt),
         )
-    return evaluated(job)
+        return evaluated(job)
 
 
 def _measured(source: Source, saved: Record) -> Record:
@@ -121,7 +128,7 @@ def evaluated(job: Job) -> Results | Requests:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with quietly(), refusing():
+        with quietly(), refusing(), restored_flags():
             return _evaluated(job)
     finally:
         release()

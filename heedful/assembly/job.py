@@ -24,9 +24,9 @@ from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
-from heedful.records import ExamplesBuilder, HeedfulError
+from heedful.records import ExamplesBuilder, HeedfulError, Task, listing
 from heedful.records.errors import nearest
-from heedful.records.made import IN_PYTHON, defaults_of, plain, section, settings
+from heedful.records.made import IN_PYTHON, Made, defaults_of, plain, section, settings
 from heedful.records.prompts.prompt import Prompt
 
 ONCE = ("output", "allow_package", "ckpt_path", "resume", "init_from", "allow_changed_data")  # of one command alone
@@ -77,6 +77,7 @@ class Job:
         self.about: dict[str, Any] = {}
         self.engine: Engine
         self.planned: dict[str, Planned] = {}
+        self.in_memory = self._learned_task()
         self.prompts: list[Prompt] = []
         settings.seed = settled_seed(settings.seed)
 
@@ -116,17 +117,20 @@ class Job:
         """All settings, as config.yaml holds them."""
         of_run = {name: plain(value) for name, value in vars(self.settings).items()}
         record: Record = {SEED: of_run.pop("seed"), "trainer": plain(self.trainer)}
-        record |= {evaluation.name: settings(evaluation) for evaluation in self.evaluations}
+        record |= {one.name: _settings(one, EVALUATIONS.get(one.name)) for one in self.evaluations}
         record |= of_run
         if self.best is not None:
-            record["checkpoint"] = settings(self.best)
+            record["checkpoint"] = _settings(self.best, BestCheckpoint)
         if self.prompting is not None:
             record["prompt"] = plain(self.prompting)
         data = section(self.data)
-        del data["init_args"]["seed"]  # which is that of the run
+        data["init_args"].pop("seed", None)  # which is that of the run
         if not isinstance(getattr(self.data, "path", None), str | PathLike | None):  # rows in memory
             data["init_args"]["path"] = IN_PYTHON
-        return record | {"data": data, "model": section(self.model)}
+        model = section(self.model)
+        if self.in_memory is not None and "backbone" in model["init_args"]:
+            model["init_args"]["backbone"] = IN_PYTHON
+        return record | {"data": data, "model": model}
 
     @property
     def repeated(self) -> Record:
@@ -221,6 +225,9 @@ class Job:
             self.data.name = "-".join(self.only or ())
             self.data.pool = ExamplesBuilder(self.data.task.parts).finish()
         self.data.setup("validate" if self.evaluating else "fit")
+        if self.in_memory is not None:
+            self._require_learned(self.in_memory)
+            return
         self.model.require_parts(self.data.task)
         self.model.keeps_head = self.evaluating
         self.model.prepare(self.data.task)
@@ -230,6 +237,30 @@ class Job:
         if self.evaluating:
             self.model.require_learned_parts(self.data.full_task.parts)
             self.model.require_head()
+
+    def _learned_task(self) -> Task | None:
+        """What a model has learned whose weights are in memory alone, and which is evaluated with them.
+
+        Raises:
+            HeedfulError: It is to be trained, from other weights than its settings say.
+        """
+        model = self.model
+        if self.checkpoint is not None or model.needs_prompt or model.task is None:
+            return None
+        if not self.evaluating and next(model.parameters(), None) is not None:
+            wrong = "§model has weights of an earlier call, and not those that its settings name."
+            do = "Make it once more with load_model, or train on from a run with §init_from RUN."
+            raise HeedfulError("clashing-settings", wrong, do)
+        return model.task if self.evaluating and model.has_learned else None
+
+    def _require_learned(self, task: Task) -> None:
+        """Refuse data for whose parts and labels a model in memory was not trained."""
+        if self.without_data:
+            self.data.settle_labels(task.labels, default_label=None)
+        self.model.require_learned_parts(self.data.full_task.parts)
+        if self.model.in_learned_order(self.data.task) != task:
+            wrong = f"§model in memory was trained on {listing(task.labels)} of other data than these."
+            raise HeedfulError("other-labels", wrong, "Measure its run, with §checkpoint RUN.")
 
     def _plan_evaluations(self) -> None:
         """Have the evaluations make their plans, for which they read the examples that they bring."""
@@ -255,6 +286,11 @@ class Job:
     def own_callbacks(self) -> Sequence[Callback]:
         """The callbacks that the settings of the Trainer name."""
         return several(self.trainer["callbacks"])
+
+
+def _settings(made: Made, known: type | None) -> Any:
+    """The settings of an object for config.yaml, where another class than the known one cannot be named."""
+    return settings(made) if type(made) is known else IN_PYTHON
 
 
 def _read(name: str, path: str | None) -> PairedData:

@@ -4,8 +4,9 @@ A setting names a class by its import path, or by its name alone. It must be a d
 kinds that Lightning's Trainer takes; nothing else is made, and no function is called because a setting names it.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any, get_origin, get_type_hints
 
 from pytorch_lightning import Callback
 from pytorch_lightning.accelerators import Accelerator
@@ -16,7 +17,8 @@ from pytorch_lightning.strategies import Strategy
 
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
-from heedful.records.settings.faults import Place, Settings
+from heedful.records import HeedfulError
+from heedful.records.settings.faults import MAPPINGS, Place, Settings, held, members
 from heedful.records.settings.making import InPython, refusal
 from heedful.records.storage.yaml_files import SettingsLoader, composed, found_at, parse_yaml, read_text
 
@@ -74,6 +76,21 @@ def read_settings(path: str, named: str, hint: Any, place: Place = ()) -> Any:
         given = text[node.start_mark.index : node.end_mark.index] if node else text
         raise refusal(fault, given).at(f"{named}, line {line}")
     return found
+
+
+def require_types(function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments of other types than a function takes, but for settings, which what they are of checks itself.
+
+    Raises:
+        HeedfulError: There is one; the message names it.
+    """
+    hints = {name: hint for name, hint in get_type_hints(function).items() if name in arguments}
+    own = {name: hint for name, hint in hints.items() if not (GRAMMAR.kinds(hint) and held(hint, MAPPINGS))}
+    GRAMMAR.require({name: arguments[name] for name in own}, own)
+    for name, hint in own.items():
+        takes_paths = any(get_origin(member) is PathLike for member in members(hint))
+        if isinstance(arguments[name], PathLike) and not takes_paths:
+            raise HeedfulError("bad-setting", f"§{name} {arguments[name]} is a path.", "Give a text.")
 
 
 def made_of(kind: type, settings: Mapping[str, Any], place: Place) -> Any:

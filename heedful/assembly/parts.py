@@ -1,7 +1,8 @@
 """The parts of a run from ordinary arguments of Python: names, paths and objects alike."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any, NamedTuple, TypeVar
 
@@ -10,7 +11,7 @@ from pytorch_lightning import Trainer
 from heedful.assembly.making import checked, made, made_of
 from heedful.assembly.names import DEFAULTS, augmented, fitting, load_data, section_of
 from heedful.assembly.record import Record, merged, shown_evaluations
-from heedful.callbacks import Evaluation
+from heedful.callbacks import EVALUATIONS, Evaluation
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
@@ -42,7 +43,7 @@ class Parts(NamedTuple):
     augment: str | None
     partial: str | None
     slices: Sequence[str] | str | None
-    evaluations: Sequence[str | Evaluation] | None
+    evaluations: Sequence[str | Evaluation] | str | None
     settings: Mapping[str, Any]
     trainer: Mapping[str, Any]
     seed: int
@@ -99,17 +100,35 @@ class Parts(NamedTuple):
         if unknown := [name for name in self.settings if name not in kinds]:
             wrong = f"There is no setting §{unknown[0]}."
             raise HeedfulError("unknown-setting", wrong, guess(unknown[0], kinds))
-        live = {one.name: one for one in self.evaluations or () if isinstance(one, Evaluation)}
+        live = self._live()
         return [
             live[name] if name in live else given(self.settings.get(name), kind, name, self.saved.get(name))
             for name, kind in kinds.items()
         ]
 
+    def _live(self) -> dict[str, Evaluation]:
+        """The evaluations that were given as objects, by name."""
+        live: dict[str, Evaluation] = {}
+        for one in self.evaluations or ():
+            if not isinstance(one, Evaluation):
+                continue
+            if one.name in live or self.settings.get(one.name) is not None:
+                wrong = f"There are two {one.name} among §evaluations and the settings."
+                raise HeedfulError("repeated-name", wrong, "Leave one of them out.")
+            known = EVALUATIONS.get(one.name)
+            if known and not known.has_settings and type(one) is not known:
+                wrong = f"§evaluations: the {one.name} of {type(one).__name__} is not the one that is known."
+                raise HeedfulError("repeated-name", wrong, "Register it under a name of its own.")
+            live[one.name] = one
+        return live
+
     @property
-    def only(self) -> list[str] | None:
+    def only(self) -> list[str] | str | None:
         """The names of the evaluations that run; None for all."""
         if self.evaluations is None:
             return self.saved.get("evaluations")
+        if isinstance(self.evaluations, str):
+            return self.evaluations
         return [one.name if isinstance(one, Evaluation) else one for one in self.evaluations]
 
     def trainer_settings(self) -> Record:
@@ -157,7 +176,8 @@ def given(value: Any, kind: type[Kind], name: str, saved: Mapping[str, Any] | No
     if value is not None and not isinstance(value, Mapping):
         wrong = f"§{name} is a {type(value).__name__}, and no mapping of settings."
         raise HeedfulError("bad-setting", wrong, f"Give {{setting: value}}, or a {kind.__name__}.")
-    return made_of(kind, {**(saved or {}), **(value or {})}, (name,))
+    settings = saved if value is None else {**(saved if isinstance(saved, Mapping) else {}), **value}
+    return made_of(kind, {} if settings is None else settings, (name,))
 
 
 def seeded(data: PairedData, seed: int) -> PairedData:
@@ -177,9 +197,15 @@ def seeded(data: PairedData, seed: int) -> PairedData:
     return with_saved(data, {"init_args": {"seed": seed}})
 
 
-def allow(packages: str | Sequence[str] | None) -> None:
-    """Allow weights to come from these Python packages."""
+@contextmanager
+def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
+    """Allow weights to come from these Python packages, until the context ends."""
+    before = set(allowed_packages)
     allowed_packages.update([packages] if isinstance(packages, str) else packages or ())
+    try:
+        yield
+    finally:
+        allowed_packages.intersection_update(before)
 
 
 def as_path(value: str | PathLike[str] | None) -> str | None:

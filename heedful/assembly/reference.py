@@ -19,7 +19,7 @@ import heedful.lightning_modules
 from heedful.assembly.evaluation import evaluate
 from heedful.assembly.names import DEFAULTS
 from heedful.assembly.record import SEED, shown_evaluations
-from heedful.assembly.settings import EvaluationSettings, TrainerDefaults, TrainingSettings
+from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainerDefaults, TrainingSettings
 from heedful.assembly.training import train
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules import PairedData
@@ -29,6 +29,7 @@ from heedful.records.made import plain, settings_of
 from heedful.records.refusals import SETTING
 
 GROUPS = ("trainer", "settings")  # arguments of train() and evaluate() that hold settings of their own
+OF_NONE = {**DEFAULTS, "seed": RunSettings.seed}  # what None stands for, where no run and no file say otherwise
 HEADER = ("on the command line", "in Python", "default", "meaning")
 
 
@@ -134,7 +135,7 @@ def _of_call(function: Callable[..., Any], of_run: type, group: str) -> dict[str
     entries = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in (*GROUPS, group):
-            default = DEFAULTS.get(name, parameter.default)
+            default = OF_NONE.get(name, parameter.default)
             entries[name] = Entry(f"§{SEED if name == 'seed' else name}", name, default, said[name])
     return entries
 

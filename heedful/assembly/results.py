@@ -51,7 +51,8 @@ class Run(Results):
     """The results of a training run, measured on its best checkpoint.
 
     Attributes:
-        checkpoint: The checkpoint that was measured; None where Lightning ran a few batches to try (fast_dev_run).
+        checkpoint: The checkpoint that was measured; None where Lightning ran a few batches to try (fast_dev_run), and
+            of a run that was finished before.
         was_finished: Whether the run was finished before, and nothing was trained.
     """
 

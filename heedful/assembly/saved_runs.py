@@ -75,9 +75,10 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
     try:
         saved = read_yaml(str(config), str(config))
         settings = saved["model"]["init_args"]
-        settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
+        of_export = {"backbone": str(backbone), "labels": None}
+        settings |= {name: value for name, value in of_export.items() if name in settings}
         data = saved["data"]["init_args"]
-        data["max_validation"] = None  # an evaluation takes all examples
+        data |= dict.fromkeys({"max_validation"} & data.keys())  # an evaluation takes all examples
         if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
             data["answers"] = str(backbone / "config.json")
     except (HeedfulError, KeyError, TypeError):

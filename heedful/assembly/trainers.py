@@ -1,7 +1,8 @@
 """Lightning's Trainer with Heedful's callbacks: the only place that makes one."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.library_errors import first_sentence, refusal_behind
 from heedful.assembly.record import trainer_defaults
+from heedful.assembly.starts import is_first
 from heedful.callbacks import Engine, RunFolder
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress
@@ -103,6 +105,19 @@ def _require_accelerator(name: Any) -> None:
         )
 
 
+@contextmanager
+def restored_flags() -> Iterator[None]:
+    """Give torch the settings of this process back that a Trainer changes, when the context ends."""
+    is_deterministic = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    benchmark = torch.backends.cudnn.benchmark
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(is_deterministic, warn_only=warns)
+        torch.backends.cudnn.benchmark = benchmark
+
+
 def precision_of(settings: Settings, evaluating: bool) -> str:
     """The precision that the user chose; else bf16 to train on a GPU that has it, and fp32."""
     on_gpu = settings["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
@@ -143,11 +158,20 @@ def make_trainer(
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
     }
+    first = is_first()
     try:
-        return Trainer(**whole)
+        trainer = Trainer(**whole)
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
         refused = refusal_behind(error)
         raise refused or HeedfulError("unfit-trainer", f"§trainer: {first_sentence(error)}") from error
+    is_among_others = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
+    if trainer.world_size == 1 and (is_among_others or not first):
+        raise HeedfulError(
+            "unfit-trainer",
+            "§trainer.devices 1: other calls in this script run on several processes, each of which runs all of it.",
+            "Name as many §trainer.devices in each call, or write two scripts.",
+        )
+    return trainer
 
 
 def measured(

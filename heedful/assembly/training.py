@@ -1,6 +1,7 @@
 """Training: from the settings of a run to its folder."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,8 +11,9 @@ from pytorch_lightning import Callback, Trainer
 from heedful.assembly.folders import run_folder
 from heedful.assembly.job import Job
 from heedful.assembly.library_errors import refusing
+from heedful.assembly.making import require_types
 from heedful.assembly.named_folder import claim_named, require_inside
-from heedful.assembly.parts import Parts, allow, as_path, given
+from heedful.assembly.parts import Parts, allowing, as_path, given
 from heedful.assembly.quiet import quietly
 from heedful.assembly.record import (
     SEED,
@@ -27,7 +29,7 @@ from heedful.assembly.results import Run
 from heedful.assembly.saved_runs import Start, initial_model, start_of
 from heedful.assembly.settings import TrainingSettings
 from heedful.assembly.starts import is_first, settled_seed
-from heedful.assembly.trainers import make_trainer
+from heedful.assembly.trainers import make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
@@ -42,14 +44,14 @@ def train(
     model: str | PathLike[str] | Classifier | None = None,
     data: Any = None,
     *,
-    augment: str | None = None,
+    augment: str | PathLike[str] | None = None,
     partial: str | None = None,
     slices: Sequence[str] | str | None = None,
-    evaluations: Sequence[str | Evaluation] | None = TrainingSettings.evaluations,
+    evaluations: Sequence[str | Evaluation] | str | None = TrainingSettings.evaluations,
     checkpoint: Mapping[str, Any] | BestCheckpoint | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
-    seed: int | bool = TrainingSettings.seed,
+    seed: int | bool | None = None,
     output: str | PathLike[str] | None = TrainingSettings.output,
     init_from: str | PathLike[str] | None = TrainingSettings.init_from,
     resume: str | PathLike[str] | None = TrainingSettings.resume,
@@ -74,7 +76,7 @@ def train(
         checkpoint: Settings of :class:`~heedful.callbacks.BestCheckpoint`, such as {"monitor": METRIC}.
         trainer: Settings of Lightning's Trainer, such as {"max_epochs": 3, "devices": 2}.
         config: A file of settings, such as the config.yaml of a run; other arguments override.
-        seed: From 0 to 4294967295; all that is random follows from it. True draws one.
+        seed: From 0 to 4294967295, by default 0; all that is random follows from it. True draws one.
         output: Folder of the run; by default a new one in runs/.
         init_from: Finished run to take the model from, to train it on other data.
         resume: Run that was stopped: go on with it, as configured; other arguments override.
@@ -97,8 +99,10 @@ def train(
         >>> run.numbers[heedful.MetricName("accuracy", "planted")]["n"]
         16
     """
-    with quietly(), refusing():
-        allow(allow_package)
+    arguments = locals()
+    with quietly(), refusing(), ExitStack() as stack:
+        require_types(train, arguments)
+        stack.enter_context(allowing(allow_package))
         file = {} if config is None else file_record(fspath(config), evaluating=False)
         start = start_of(
             as_path(resume), as_path(ckpt_path) or file.get("ckpt_path"), as_path(output) or file.get("output")
@@ -106,14 +110,14 @@ def train(
         saved = merged({} if start.run is None else saved_record(start.run), file)
         if init_from is not None:
             saved = {**saved, "model": _initial(fspath(init_from), model, start)}
-        seed = settled_seed(saved.get(SEED, seed) if seed == TrainingSettings.seed else seed)
-        parts = Parts(model, data, augment, partial, slices, evaluations, settings, trainer or {}, seed, saved)
+        seed = settled_seed(saved.get(SEED, TrainingSettings.seed) if seed is None else seed)
+        parts = Parts(model, data, as_path(augment), partial, slices, evaluations, settings, trainer or {}, seed, saved)
         paired = parts.paired_data()
         of_run = TrainingSettings(
             seed=seed,
             evaluations=parts.only,
             output=start.output,
-            init_from=None if init_from is None else as_path(init_from),
+            init_from=as_path(init_from),
             allow_changed_data=allow_changed_data or bool(file.get("allow_changed_data")),
             resume=None if start.run is None else str(start.run),
             ckpt_path=start.ckpt_path,
@@ -124,10 +128,10 @@ def train(
             of_run,
             parts.all_evaluations(evaluating=False),
             parts.trainer_settings(),
-            checkpoint=given(checkpoint, BestCheckpoint, "checkpoint", saved.get("checkpoint")),
+            checkpoint=given(checkpoint, BestCheckpoint, "checkpoint", saved.get("checkpoint")).with_settings(),
             given=parts.given(checkpoint=checkpoint),
         )
-    return trained(job)
+        return trained(job)
 
 
 def _initial(run: str, model: Any, start: Start) -> Record:
@@ -155,7 +159,7 @@ def trained(job: Job) -> Run:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with quietly(), refusing():
+        with quietly(), refusing(), restored_flags():
             return _trained(job)
     finally:
         release()

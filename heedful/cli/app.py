@@ -20,7 +20,7 @@ from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.messages import Parser, as_flag, root
 from heedful.cli.refused_settings import parsed
 from heedful.cli.runs import require_one_seed
-from heedful.cli.short_forms import description
+from heedful.cli.short_forms import description, of_endpoint
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
@@ -117,8 +117,8 @@ class HeedfulCLI(LightningCLI):
 
 def typed(argv: Sequence[str]) -> list[str]:
     """The names of the settings that stand on a command line, in their order, without "init_args"."""
-    flags = [argument.partition("=")[0].removeprefix("--") for argument in argv if argument.startswith("--")]
-    return [flag.replace("init_args.", "").removesuffix("+") for flag in flags]
+    words = (word for word in of_endpoint(argv) if word.startswith("--"))
+    return [word.partition("=")[0].removeprefix("--").replace("init_args.", "").removesuffix("+") for word in words]
 
 
 def _marked(kind: type, *args: Any, **settings: Any) -> Any:

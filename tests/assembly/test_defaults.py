@@ -181,8 +181,9 @@ class TestOfACommand:
         groups |= {name: kind for name, kind in EVALUATIONS.items() if name in defaults(evaluating)}
         found = {name: of.default for name, of in call.items() if name not in (*groups, "trainer", "settings")}
         assert {name: found.pop(name) for name in SHORT[evaluating]} == dict.fromkeys(SHORT[evaluating])
-        found["seed_everything"] = found.pop("seed")
         in_records = dict(flat(defaults(evaluating)))
+        assert found.pop("seed") is None  # that of the run that goes on, or of the file; else that of the dataclass
+        found["seed_everything"] = in_records["seed_everything"]
         for name in in_records:
             group, _, setting = name.partition(".")
             if group in groups and setting:

@@ -561,7 +561,7 @@ FAMILIES = {  # by the name of the class, and more where it has several lives
     "Endpoint of decisions": Family(
         ENDPOINT
         | {
-            name: (ENDPOINT[name][0], no("idle-setting", "--model.read"))
+            name: (ENDPOINT[name][0], no("idle-setting", "--endpoint.read"))
             for name in ("chat", "temperature", "seed", "max_tokens")
         },
         f"{SMALL} --endpoint org/tiny --model.cache {{files}}/answers.sqlite --model.read systemone",
@@ -892,5 +892,6 @@ def test_a_setting_of_a_family_changes_something_or_is_refused(
 ) -> None:
     argv, plain = plain_of(name, command)
     value, does = FAMILIES[name].lines(command)[setting]
-    flag = filled(flag_of(f"{FAMILIES[name].section}.{setting}", value), places)
+    section = "endpoint" if "--endpoint" in argv else FAMILIES[name].section
+    flag = filled(flag_of(f"{section}.{setting}", value), places)
     check(does, flag, lambda: prepare(command, *argv, flag), plain)

@@ -23,7 +23,7 @@ from refusals import refused
 def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, precision=None, **data):
     """Train the tiny BERT; returns (trainer, module, checkpoint callback)."""
     torch.manual_seed(0)  # the new head
-    data = Planted(n_train=120, n_validation=12, **data)
+    data = Planted(n_train=120, n_validation=24, **data)
     module = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)
     checkpoint = BestCheckpoint(monitor=monitor, dirpath=folder)
     evaluations = [Accuracy(), Attentiveness(draws=2)]

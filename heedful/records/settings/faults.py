@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from heedful.records.errors import nearest
+from heedful.records.made import IN_PYTHON
 from heedful.records.storage.schema import ROOMS, present
 
 OF_A_CLASS = ("class_path", "init_args", "dict_kwargs")
@@ -127,7 +128,9 @@ class Grammar(ABC):
             context: What is known beside it.
         """
         kinds = self.kinds(hint)
-        if isinstance(hint, dict):
+        if _is_in_python(given) and str not in members(hint):
+            yield _lost(place)
+        elif isinstance(hint, dict):
             yield from self._faults_of_group(given, hint, place, context)
         elif isinstance(given, Mapping) and kinds:
             yield from self._faults_of_class(given, kinds, place, context)
@@ -160,7 +163,7 @@ class Grammar(ABC):
     def _faults_of_group(self, given: Any, settings: Settings, place: Place, context: Context) -> Iterator[Fault]:
         """What is wrong with the settings of a group, or of a class."""
         if not isinstance(given, Mapping):
-            yield _no_settings(place)
+            yield _lost(place) if _is_in_python(given) else _no_settings(place)
             return
         for name, value in given.items():
             if name in settings:
@@ -272,6 +275,16 @@ def _like(given: Any) -> tuple[Any, ...]:
 def _unknown(place: Place, meant: str | None) -> Fault:
     do = f"Do you mean {meant}?" if meant else ""
     return Fault(place, "unknown-setting", "There is no setting {flag}.", do)
+
+
+def _is_in_python(given: Any) -> bool:
+    """Whether a value stands for one that no file can hold."""
+    return isinstance(given, str) and given == IN_PYTHON
+
+
+def _lost(place: Place) -> Fault:
+    do = "Give it in Python, or name another one."
+    return Fault(place, "bad-setting", "{flag} was made in Python, and no file holds it.", do)
 
 
 def _no_settings(place: Place) -> Fault:

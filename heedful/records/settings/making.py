@@ -94,8 +94,16 @@ class InPython(Grammar):
             HeedfulError: See :meth:`section`.
         """
         hints = dict(self.settings(kind))
-        _refuse_first(self.faults(settings, hints, place), settings, place)
+        self.require(settings, hints, place)
         return {name: self.converted(value, hints[name]) for name, value in settings.items()}
+
+    def require(self, given: Mapping[str, Any], hints: Settings, place: Place = ()) -> None:
+        """Refuse settings that are not of these types, or unknown.
+
+        Raises:
+            HeedfulError: There is one; the message names the first.
+        """
+        _refuse_first(self.faults(given, dict(hints), place), given, place)
 
     def converted(self, value: Any, hint: Any) -> Any:
         """A value that was checked, as what takes it has it: objects for what names a class, and the like."""
@@ -175,8 +183,9 @@ def _is_of(hint: Any, value: Any, takes: Callable[[Any, Any], bool]) -> bool:
         return isinstance(value, str | PathLike)
     if origin is Callable or hint is Callable:
         return callable(value)
+    kind = origin or hint  # PathLike of PathLike[str]
     try:
-        return hint is Any or not isinstance(hint, type) or isinstance(value, hint)
+        return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
     except TypeError:  # of a protocol, which cannot be asked
         return True
 

@@ -319,15 +319,10 @@ def all_perturbations(analyser=None) -> list[PerturbHypothesis]:
     return [PerturbHypothesis(kind, direction, source) for kind in KINDS for direction in DIRECTIONS]
 
 
-@pytest.fixture(scope="module")
-def perturbations():
-    return all_perturbations()
-
-
-@given(seed=seeds, draw=st.integers(0, 3))
-def test_edits_give_the_new_text_and_labels_follow_the_direction(perturbations, seed, draw):
+@given(seeds, st.integers(0, 3))
+def test_edits_give_the_new_text_and_labels_follow_the_direction(seed, draw):
     pool = make_pool()
-    for change in perturbations:
+    for change in all_perturbations():
         for base in pool:
             edits = change.edits(base.uid, draw, seed)
             found = change.apply(pool, base.uid, draw, seed)

@@ -1,0 +1,256 @@
+"""Training from Python: the same run as the shell's, again and again in one process, and going on."""
+
+import logging
+import shutil
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pytorch_lightning.callbacks import EarlyStopping
+
+import heedful
+from heedful.assembly.results import Run
+from heedful.callbacks import Attentiveness, BestCheckpoint
+from heedful.cli import training as shell
+from heedful.lightning_modules.pretrained.backbones import allowed_packages
+from heedful.records.storage.claim import LOCK
+
+from commands import run as run_command
+from live_runs import MEASURED, ONCE, QUIET, Fall, config, pairs, small, written
+from refusals import refused
+
+
+@pytest.fixture(scope="module")
+def whole(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of two epochs that nothing stopped."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    return heedful.train(small(tiny_bert), pairs(), evaluations=MEASURED, trainer=QUIET, seed=3, output=folder)
+
+
+@pytest.fixture(scope="module")
+def fallen(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run, of which a callback of Lightning raised in the second epoch."""
+    folder = tmp_path_factory.mktemp("fallen") / "run"
+    with pytest.raises(ZeroDivisionError):
+        heedful.train(
+            small(tiny_bert),
+            pairs(),
+            evaluations=MEASURED,
+            trainer=QUIET | {"callbacks": [Fall(at=2)]},
+            seed=3,
+            output=folder,
+        )
+    assert not (folder / LOCK).exists()
+    return folder
+
+
+def state_of_process() -> Mapping[str, Any]:
+    """What a run may not change for those that follow."""
+    loggers = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
+    return {
+        "warnings": list(warnings.filters),
+        "logging": [(logger.name, list(logger.filters), list(logger.handlers)) for logger in loggers],
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "benchmark": torch.backends.cudnn.benchmark,
+        "threads": {thread.name for thread in threading.enumerate()},
+        "packages": set(allowed_packages),
+    }
+
+
+def test_two_runs_in_one_process_are_the_same(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    before = state_of_process()
+    strange = QUIET | {"deterministic": True, "benchmark": True, "max_epochs": 1}
+    heedful.train(small(tiny_bert), pairs(), trainer=strange, seed=9, output=tmp_path / "other", allow_package="mine")
+    torch.manual_seed(123)
+    again = heedful.train(
+        small(tiny_bert), pairs(), evaluations=MEASURED, trainer=QUIET, seed=3, output=tmp_path / "again"
+    )
+    assert state_of_process() == before
+    assert written(again.folder) == written(whole.folder)
+    assert config(again.folder) == config(whole.folder)
+
+
+def test_the_shell_makes_the_same_run(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    words = ["--model", tiny_bert, "--model.max_length", 64, "--data.n_train", 32, "--data.n_validation", 12]
+    words += ["--evaluations", ",".join(MEASURED), "--seed_everything", 3, "--output", tmp_path / "shell"]
+    run_command(shell.main, *words)
+    assert written(tmp_path / "shell") == written(whole.folder)
+    assert config(tmp_path / "shell") == config(whole.folder)
+
+
+@pytest.mark.slow
+def test_a_run_folder_makes_the_same_run_on_both_sides(whole: Run, tmp_path: Path) -> None:
+    file = whole.folder / "config.yaml"
+    run_command(shell.main, "--config", file, "--output", tmp_path / "shell")
+    assert written(tmp_path / "shell") == written(whole.folder)
+    run = heedful.train(config=tmp_path / "shell" / "config.yaml", output=tmp_path / "python")
+    assert written(run.folder) == written(whole.folder)
+
+
+@pytest.mark.slow
+def test_what_was_made_in_python_is_refused_in_the_shell(fallen: Path, tmp_path: Path) -> None:
+    with refused("bad-setting", "trainer.callbacks", "made in Python"):
+        run_command(shell.main, "--config", fallen / "config.yaml", "--output", tmp_path / "again")
+    with refused("bad-setting", "trainer.callbacks", "made in Python"):
+        run_command(shell.main, "--resume", fallen)
+
+
+def test_a_run_that_fell_goes_on(fallen: Path, whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    calm = {"callbacks": [Fall()]}
+    assert config(fallen)["trainer"]["callbacks"] == ["(made in Python)"]
+    for name in ("a", "b", "c"):
+        shutil.copytree(fallen, tmp_path / name)
+    resumed = heedful.train(resume=tmp_path / "a", trainer=calm)
+    last = heedful.train(output=tmp_path / "b", ckpt_path="last", trainer=calm)
+    live = heedful.train(small(tiny_bert), pairs(), resume=tmp_path / "c", trainer=calm)
+    for run in (resumed, last, live):
+        assert written(run.folder) == written(whole.folder)
+        assert not run.was_finished
+    assert written(heedful.train(output=tmp_path / "b", ckpt_path="last", trainer=calm).folder) == written(whole.folder)
+
+
+def test_ckpt_path_last_may_be_the_first_call(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    run = heedful.train(
+        small(tiny_bert),
+        pairs(),
+        evaluations=MEASURED,
+        trainer=QUIET,
+        seed=3,
+        output=tmp_path / "run",
+        ckpt_path="last",
+    )
+    assert written(run.folder) == written(whole.folder)
+
+
+CHANGED: dict[str, tuple[dict[str, Any], str]] = {
+    "seed": ({"seed": 4}, "resumed-setting"),
+    "seed of none": ({"seed": 0}, "resumed-setting"),
+    "evaluations": ({"evaluations": ["accuracy"]}, "resumed-setting"),
+    "callbacks": ({"trainer": {"callbacks": None}}, "resumed-setting"),
+    "lost callbacks": ({"trainer": {}}, "bad-setting"),
+    "model": ({"model": {"learning_rate": 1e-3}}, "resumed-setting"),
+    "data": ({"data": {"n_train": 40}}, "changed-data"),
+    "output": ({"output": "elsewhere"}, "clashing-settings"),
+    "init_from": ({"init_from": "elsewhere"}, "clashing-settings"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_a_run_does_not_go_on_otherwise(
+    what: str, fallen: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed, code = CHANGED[what]
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in fallen.rglob("*")}
+    given = {"trainer": {"callbacks": [Fall()]}} | changed
+    given |= {"model": small(tiny_bert, **changed["model"])} if "model" in changed else {}
+    given |= {"data": pairs(**changed["data"])} if "data" in changed else {}
+    with refused(code):
+        heedful.train(resume=fallen, **given)
+    assert {path: path.stat().st_mtime_ns for path in fallen.rglob("*")} == before
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_finished_run_gives_its_results(whole: Run) -> None:
+    run = heedful.train(resume=whole.folder)
+    assert run.was_finished
+    assert run.numbers == whole.numbers
+    assert run.rows("accuracy") == whole.rows("accuracy")
+    with refused("finished-run", "max_epochs 3", whole.folder):
+        heedful.train(resume=whole.folder, trainer={"max_epochs": 3})
+
+
+def test_a_model_from_a_finished_run(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    first, second = (
+        heedful.train(init_from=whole.folder, data=pairs(), trainer=ONCE, evaluations=MEASURED, output=tmp_path / name)
+        for name in ("a", "b")
+    )
+    assert written(first.folder) == written(second.folder)
+    assert written(first.folder) != written(whole.folder)
+    with refused("clashing-settings", "init_from", "model"):
+        heedful.train(small(tiny_bert), pairs(), init_from=whole.folder, output=tmp_path / "c")
+
+
+def test_data_may_be_given_again(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    data = pairs()
+    made_of = dict(data.made_of)
+
+    def train(name: str, data: Any, **more: Any) -> dict[str, bytes]:
+        given = {"evaluations": ["accuracy"], "trainer": ONCE, "seed": 3, "output": tmp_path / name} | more
+        return written(heedful.train(small(tiny_bert), data, **given).folder)
+
+    for name, more in {"seed": {"seed": 4}, "part": {"partial": "hypothesis"}, "augmented": {"augment": "counterfactual"}}.items():
+        assert train(f"{name}-again", data, **more) == train(name, pairs(), **more)
+        assert (data.made_of, data.seed, data.partial, data.augment) == (made_of, 0, None, None)
+    train("evaluated", data, trainer=QUIET, evaluations=MEASURED)
+    assert written(tmp_path / "evaluated") == written(whole.folder)
+    heedful.evaluate(checkpoint=whole.folder, data=data, trainer=QUIET, evaluations=MEASURED, output=tmp_path / "e")
+    assert written(tmp_path / "e") == {name: file for name, file in written(whole.folder).items() if "backbone" not in name}
+
+
+def test_objects_may_be_given_again(tiny_bert: Path, tmp_path: Path) -> None:
+    kept = BestCheckpoint(monitor="accuracy/planted")
+    swapped = Attentiveness(draws=2)
+    runs = [
+        heedful.train(
+            small(tiny_bert), pairs(), checkpoint=kept, attentiveness=swapped, trainer=ONCE, output=tmp_path / name
+        )
+        for name in ("a", "b")
+    ]
+    assert written(runs[0].folder) == written(runs[1].folder)
+    for run in runs:
+        assert run.checkpoint is not None
+        assert run.checkpoint.is_relative_to(run.folder)
+    by_settings = heedful.train(
+        small(tiny_bert),
+        pairs(),
+        checkpoint={"monitor": "accuracy/planted"},
+        attentiveness={"draws": 2},
+        trainer=ONCE,
+        output=tmp_path / "c",
+    )
+    assert written(by_settings.folder) == written(runs[0].folder)
+    assert config(by_settings.folder) == config(runs[0].folder)
+
+
+def test_a_model_is_trained_once(tiny_bert: Path, tmp_path: Path) -> None:
+    model = small(tiny_bert)
+    with refused("bad-monitor"):
+        heedful.train(model, pairs(), checkpoint={"monitor": "x"}, trainer=ONCE, output=tmp_path / "a")
+    heedful.train(model, pairs(), trainer=ONCE, evaluations=["accuracy"], output=tmp_path / "a")
+    with refused("clashing-settings", "model", "init_from"):
+        heedful.train(model, pairs(), trainer=ONCE, output=tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_callback_of_lightning_as_it_is(tiny_bert: Path, tmp_path: Path) -> None:
+    stop = EarlyStopping("accuracy/planted", mode="max", patience=1)
+    run = heedful.train(
+        small(tiny_bert), pairs(), trainer=ONCE | {"callbacks": stop}, evaluations=["accuracy"], output=tmp_path / "a"
+    )
+    assert config(run.folder)["trainer"]["callbacks"] == "(made in Python)"
+    assert stop.best_score == run.numbers[heedful.MetricName("accuracy", "planted")]["value"] or stop.stopped_epoch == 0
+
+
+class Mine(Attentiveness):
+    """Of a class of a user, with the name of the known one."""
+
+
+def test_evaluations_as_objects(tiny_bert: Path, tmp_path: Path) -> None:
+    train: Callable[..., Run] = lambda name, *evaluations, **more: heedful.train(  # noqa: E731
+        small(tiny_bert), pairs(), evaluations=evaluations, trainer=ONCE, output=tmp_path / name, **more
+    )
+    plain = train("plain", "accuracy", "attentiveness", attentiveness={"draws": 2})
+    live = train("live", "accuracy", Attentiveness(draws=2))
+    assert (written(live.folder), config(live.folder)) == (written(plain.folder), config(plain.folder))
+    mine = train("mine", "accuracy", Mine(draws=2))
+    assert written(mine.folder) == written(plain.folder)
+    assert config(mine.folder)["attentiveness"] == "(made in Python)"
+    for more in ({"attentiveness": {"draws": 3}}, {}):
+        with refused("repeated-name", "attentiveness"):
+            train("twice", Attentiveness(draws=2), *([] if more else [Attentiveness(draws=3)]), **more)
+    assert not (tmp_path / "twice").exists()

@@ -1,0 +1,47 @@
+"""Runs from Python on a tiny model and a few planted pairs, and what is compared of two of them."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pytorch_lightning import Callback, LightningModule, Trainer
+
+from heedful.assembly.names import load_data, load_model
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Classifier
+
+QUIET = {"accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1}
+ONCE = QUIET | {"max_epochs": 1}
+MEASURED = ["accuracy", "attentiveness"]
+
+
+def small(tiny_bert: Path, **settings: Any) -> Classifier:
+    """A model that has loaded no weights yet."""
+    return load_model(tiny_bert, max_length=64, **settings)
+
+
+def pairs(**settings: Any) -> Planted:
+    """Planted pairs: a batch or two of them."""
+    return load_data("planted", **{"n_train": 32, "n_validation": 12} | settings)
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """The results, the rows and the exported weights of a run, to the byte."""
+    names = [folder / "results.json", *folder.glob("rows/*.parquet"), *folder.glob("checkpoints/backbone/*.safetensors")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in names}
+
+
+def config(folder: Path) -> dict[str, Any]:
+    """What config.yaml says."""
+    return yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+
+
+class Fall(Callback):
+    """Raises at a step; never, by default."""
+
+    def __init__(self, at: int = -1) -> None:
+        self.at = at
+
+    def on_train_batch_end(self, trainer: Trainer, module: LightningModule, *_: Any) -> None:
+        if trainer.global_step == self.at:
+            raise ZeroDivisionError
