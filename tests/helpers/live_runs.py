@@ -31,6 +31,11 @@ def written(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in names}
 
 
+def measurements(folder: Path) -> dict[str, bytes]:
+    """The same without weights, as an evaluation writes them."""
+    return {name: content for name, content in written(folder).items() if not name.endswith(".safetensors")}
+
+
 def config(folder: Path) -> dict[str, Any]:
     """What config.yaml says."""
     return yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
