@@ -50,7 +50,9 @@ def test_a_model_in_memory_is_measured_as_its_run(
     exported = load_model(run.folder / "checkpoints" / "backbone", max_length=64)
     for name in ("exported", "again"):  # its weights stay while those of a checkpoint are measured
         assert rows(measured(tmp_path / name, exported, data)) == rows(run)
-        assert rows(measured(tmp_path / f"{name}-other", exported, data, checkpoint=other.folder, seed=4)) == rows(other)
+        assert rows(measured(tmp_path / f"{name}-other", exported, data, checkpoint=other.folder, seed=4)) == rows(
+            other
+        )
 
 
 def test_a_model_in_memory_on_what_it_did_not_learn(
@@ -81,9 +83,7 @@ def test_the_shell_measures_the_same(trained: tuple[Classifier, Planted, Run], t
 
 def test_the_folder_of_an_evaluation(trained: tuple[Classifier, Planted, Run]) -> None:
     *_, run = trained
-    first, second = (
-        heedful.evaluate(checkpoint=run.folder, trainer=QUIET, evaluations=["accuracy"]) for _ in range(2)
-    )
+    first, second = (heedful.evaluate(checkpoint=run.folder, trainer=QUIET, evaluations=["accuracy"]) for _ in range(2))
     assert isinstance(first, Results)
     assert isinstance(second, Results)
     assert first.folder == second.folder

@@ -196,7 +196,9 @@ def test_data_may_be_given_again(whole: Run, tiny_bert: Path, tmp_path: Path) ->
         assert (data.made_of, data.seed, data.partial, data.augment) == (made_of, 0, None, None)
     train("evaluated", data, trainer=QUIET, evaluations=MEASURED)
     assert written(tmp_path / "evaluated") == written(whole.folder)
-    heedful.evaluate(checkpoint=whole.folder, data=data, trainer=QUIET, evaluations=MEASURED, seed=3, output=tmp_path / "e")
+    heedful.evaluate(
+        checkpoint=whole.folder, data=data, trainer=QUIET, evaluations=MEASURED, seed=3, output=tmp_path / "e"
+    )
     assert written(tmp_path / "e") == measurements(whole.folder)
 
 
@@ -255,9 +257,7 @@ class Other(Accuracy):
 def test_evaluations_as_objects(tiny_bert: Path, tmp_path: Path) -> None:
     def train(name: str, *evaluations: Any, **more: Any) -> Run:
         model = small(tiny_bert)
-        return heedful.train(
-            model, pairs(), evaluations=evaluations, trainer=ONCE, output=tmp_path / name, **more
-        )
+        return heedful.train(model, pairs(), evaluations=evaluations, trainer=ONCE, output=tmp_path / name, **more)
 
     plain = train("plain", "accuracy", "attentiveness", attentiveness={"draws": 2})
     live = train("live", "accuracy", Attentiveness(draws=2))
