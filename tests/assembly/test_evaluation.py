@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from live_runs import MEASURED, ONCE, QUIET, config, measurements, pairs, small, written
 
 import heedful
 from heedful.assembly.names import load_model
@@ -13,7 +14,6 @@ from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 
 from commands import run as run_command
-from live_runs import MEASURED, ONCE, QUIET, config, measurements, pairs, small, written
 from refusals import refused
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from live_runs import ONCE, QUIET, config, pairs, small
 
 import heedful
 from heedful.assembly.parts import allowing
@@ -14,7 +15,6 @@ from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError
 from heedful.records.refusals import REFUSALS
 
-from live_runs import ONCE, QUIET, config, pairs, small
 from refusals import refused
 
 NEITHER = (

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from live_runs import MEASURED, ONCE, pairs, small
 
 import heedful
 from heedful.assembly.results import Results, Run
 
-from live_runs import MEASURED, ONCE, pairs, small
 from refusals import refused
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas
 import pytest
+from live_runs import config, written
 
 from heedful.datamodules import planted
-
-from live_runs import config, written
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from live_runs import MEASURED, ONCE, QUIET, Fall, config, measurements, pairs, small, written
 from pytorch_lightning.callbacks import EarlyStopping
 
 import heedful
@@ -21,7 +22,6 @@ from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records.storage.claim import LOCK
 
 from commands import run as run_command
-from live_runs import MEASURED, ONCE, QUIET, Fall, config, measurements, pairs, small, written
 from refusals import refused
 
 
