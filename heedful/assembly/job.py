@@ -1,6 +1,7 @@
 """What a run is made of, and how it is checked and planned before a folder is made."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -257,10 +258,15 @@ class Job:
         """Refuse data for whose parts and labels a model in memory was not trained."""
         if self.without_data:
             self.data.settle_labels(task.labels, default_label=None)
-        self.model.require_learned_parts(self.data.full_task.parts)
-        if self.model.in_learned_order(self.data.task) != task:
-            wrong = f"§model in memory was trained on {listing(task.labels)} of other data than these."
-            raise HeedfulError("other-labels", wrong, "Measure its run, with §checkpoint RUN.")
+        here = self.model.in_learned_order(self.data.task)
+        for what, learned, given in (("labels", task.labels, here.labels), ("parts", task.parts, here.parts)):
+            if learned != given:
+                wrong = f"§model in memory was trained on {listing(learned)}, and the data have {listing(given)}."
+                raise HeedfulError(f"other-{what}", wrong, "Measure its run, with §checkpoint RUN.")
+        if replace(here, default_label=task.default_label) != task:
+            wrong = "§model in memory was trained on data of another kind."
+            raise HeedfulError("unfit-model", wrong, "Measure its run, with §checkpoint RUN.")
+        self.model.task = here
 
     def _plan_evaluations(self) -> None:
         """Have the evaluations make their plans, for which they read the examples that they bring."""

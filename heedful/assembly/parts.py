@@ -17,7 +17,7 @@ from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError
 from heedful.records.errors import guess
-from heedful.records.made import class_path
+from heedful.records.made import class_path, settings_of
 
 Kind = TypeVar("Kind", bound=Any)
 
@@ -194,7 +194,13 @@ def seeded(data: PairedData, seed: int) -> PairedData:
             f"§data.seed {data.seed} is not the seed of the run, {seed}.",
             f"Name it with §seed {data.seed}.",
         )
-    return with_saved(data, {"init_args": {"seed": seed}})
+    if "seed" in settings_of(type(data)):
+        return with_saved(data, {"init_args": {"seed": seed}})
+    chosen = data.given
+    data = data.with_settings()
+    data.given = chosen
+    data.seed = seed
+    return data
 
 
 @contextmanager

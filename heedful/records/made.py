@@ -79,12 +79,15 @@ def _own_parameters(kind: Any) -> dict[str, inspect.Parameter]:
 def _in_order(kind: Any) -> list[str]:
     """The names that arguments without a name go to; ``*args`` hands the others on to the class above."""
     names: list[str] = []
+    hidden: set[str] = set()
     for owner in kind.__mro__:
-        if (init := _init_of(owner)) is not None:
-            parameters = list(inspect.signature(init).parameters.values())[1:]
-            names += [p.name for p in parameters if p.kind in POSITIONAL]
-            if not any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
-                break
+        if (init := _init_of(owner)) is None:
+            continue
+        parameters = list(inspect.signature(init).parameters.values())[1:]
+        names += [p.name for p in parameters if p.kind in POSITIONAL and p.name not in hidden]
+        if not any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+            break
+        hidden |= _handed_on(init, owner, kind)
     return names
 
 

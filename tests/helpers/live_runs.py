@@ -27,8 +27,17 @@ def pairs(**settings: Any) -> Planted:
 
 def written(folder: Path) -> dict[str, bytes]:
     """The results, the rows and the exported weights of a run, to the byte."""
-    names = [folder / "results.json", *folder.glob("rows/*.parquet"), *folder.glob("checkpoints/backbone/*.safetensors")]
+    names = [
+        folder / "results.json",
+        *folder.glob("rows/*.parquet"),
+        *folder.glob("checkpoints/backbone/*.safetensors"),
+    ]
     return {str(path.relative_to(folder)): path.read_bytes() for path in names}
+
+
+def measurements(folder: Path) -> dict[str, bytes]:
+    """The same without weights, as an evaluation writes them."""
+    return {name: content for name, content in written(folder).items() if not name.endswith(".safetensors")}
 
 
 def config(folder: Path) -> dict[str, Any]:

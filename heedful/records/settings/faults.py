@@ -171,7 +171,7 @@ class Grammar(ABC):
             else:
                 near = nearest(str(name), settings)
                 meant = (*place, near) if near else () if place else self._within(str(name), settings, context)
-                yield _unknown((*place, name), setting_named(meant) if meant else None)
+                yield _unknown((*place, str(name)), setting_named(meant) if meant else None)
 
     def _within(self, name: str, settings: Settings, context: Context) -> Place:
         """The setting of a group whose name, or its beginning, was given without the group."""
@@ -198,7 +198,7 @@ class Grammar(ABC):
             owner = named
         if not is_plain and not is_typed:
             for name in given.keys() - {*OF_A_CLASS}:
-                yield _unknown((*place, name), nearest(str(name), OF_A_CLASS))
+                yield _unknown((*place, str(name)), nearest(str(name), OF_A_CLASS))
             more = given.get("dict_kwargs")
             if more is not None and not isinstance(more, Mapping):
                 yield _no_settings((*place, "dict_kwargs"))

@@ -1,0 +1,118 @@
+"""Evaluation from Python: of a run, of a model in memory, and as the shell measures."""
+
+from pathlib import Path
+
+import pytest
+from live_runs import MEASURED, ONCE, QUIET, config, measurements, pairs, small, written
+
+import heedful
+from heedful.assembly.names import load_model
+from heedful.assembly.results import Results, Run
+from heedful.callbacks import Attentiveness
+from heedful.cli import evaluation as shell
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Classifier
+
+from commands import run as run_command
+from refusals import refused
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Classifier, Planted, Run]:
+    """A model in memory, its data, and its run."""
+    model = small(tiny_bert)
+    data = pairs()
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    return model, data, heedful.train(model, data, evaluations=MEASURED, trainer=ONCE, seed=3, output=folder)
+
+
+def measured(output: Path, *args: object, **more: object) -> Results:
+    given = {"evaluations": MEASURED, "trainer": QUIET, "seed": 3, "output": output} | more
+    return heedful.evaluate(*args, **given)  # type: ignore[arg-type, return-value]
+
+
+def rows(results: Results) -> list[dict[str, object]]:
+    return results.rows("attentiveness").to_pylist()
+
+
+def test_a_model_in_memory_is_measured_as_its_run(
+    trained: tuple[Classifier, Planted, Run], tiny_bert: Path, tmp_path: Path
+) -> None:
+    model, data, run = trained
+    in_memory = measured(tmp_path / "memory", model, data)
+    assert measurements(in_memory.folder) == measurements(run.folder)
+    assert config(in_memory.folder)["model"]["init_args"]["backbone"] == "(made in Python)"
+    by_checkpoint = measured(tmp_path / "checkpoint", checkpoint=run.folder)
+    assert measurements(by_checkpoint.folder) == measurements(run.folder)
+    assert measurements(measured(tmp_path / "file", checkpoint=run.checkpoint).folder) == measurements(run.folder)
+
+    other = heedful.train(small(tiny_bert), data, trainer=ONCE, seed=4, output=tmp_path / "other", evaluations=MEASURED)
+    exported = load_model(run.folder / "checkpoints" / "backbone", max_length=64)
+    for name in ("exported", "again"):  # its weights stay while those of a checkpoint are measured
+        assert rows(measured(tmp_path / name, exported, data)) == rows(run)
+        assert rows(measured(tmp_path / f"{name}-other", exported, data, checkpoint=other.folder, seed=4)) == rows(
+            other
+        )
+
+
+def test_a_model_in_memory_on_what_it_did_not_learn(
+    trained: tuple[Classifier, Planted, Run], tiny_bert: Path, tmp_path: Path
+) -> None:
+    model, data, _ = trained
+    rows = {"validation": [{"x": "the dog", "y": "in", "label": n % 2} for n in range(4)]}
+    others = heedful.load_data(rows, name="m", parts={"premise": "x", "hypothesis": "y"}, labels={"u": [0], "v": [1]})
+    with refused("other-labels", "entailment", "checkpoint"):
+        measured(tmp_path / "a", model, others, evaluations=["accuracy"])
+    with refused("other-parts", "premise", "checkpoint"):
+        measured(tmp_path / "a", model, data, partial="hypothesis", evaluations=["accuracy"])
+    with refused("untrained-head"):
+        measured(tmp_path / "a", small(tiny_bert), data)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_shell_measures_the_same(trained: tuple[Classifier, Planted, Run], tmp_path: Path) -> None:
+    *_, run = trained
+    words = ["--checkpoint", run.folder, "--evaluations", ",".join(MEASURED), "--attentiveness.draws", 2]
+    run_command(shell.main, *words, "--seed_everything", 3, "--output", tmp_path / "shell")
+    for name, more in {"settings": {"draws": 2}, "object": Attentiveness(draws=2)}.items():
+        found = measured(tmp_path / name, checkpoint=str(run.folder), attentiveness=more)
+        assert measurements(found.folder) == measurements(tmp_path / "shell")
+    listed = measured(tmp_path / "listed", checkpoint=run.folder, evaluations="accuracy, attentiveness")
+    assert measurements(listed.folder) == measurements(run.folder)
+
+
+def test_the_folder_of_an_evaluation(trained: tuple[Classifier, Planted, Run]) -> None:
+    *_, run = trained
+    first, second = (heedful.evaluate(checkpoint=run.folder, trainer=QUIET, evaluations=["accuracy"]) for _ in range(2))
+    assert isinstance(first, Results)
+    assert isinstance(second, Results)
+    assert first.folder == second.folder
+    assert first.folder.parent == run.folder.resolve() / "evaluations"
+    assert written(first.folder)
+
+
+class Fixed(Planted):
+    """Data of a user, which take neither a seed nor a number of examples."""
+
+    def __init__(self, n: int = 32) -> None:
+        super().__init__(n_train=n, n_validation=12)
+
+
+class Handed(Planted):
+    """Hands all on, with a setting of its own before."""
+
+    def __init__(self, mine: str, *args: float, **more: object) -> None:
+        super().__init__(*args, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", [Fixed(), Handed("x", 0.95, n_train=32, n_validation=12)], ids=type)
+def test_data_of_a_class_of_ones_own(
+    data: Planted, trained: tuple[Classifier, Planted, Run], tiny_bert: Path, tmp_path: Path
+) -> None:
+    *_, run = trained
+    found = heedful.train(small(tiny_bert), data, trainer=ONCE, seed=3, output=tmp_path / "a", evaluations=MEASURED)
+    assert written(found.folder) == written(run.folder)
+    again = measured(tmp_path / "b", checkpoint=found.folder)
+    assert measurements(again.folder) == measurements(run.folder)
+    settings = config(found.folder)["data"]["init_args"]
+    assert settings.get("n") == 32 or (settings["mine"], settings["shortcut"]) == ("x", 0.95)
