@@ -377,7 +377,10 @@ def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
             "class_path": "heedful.lightning_modules.Encoder",
             "init_args": {"backbone": "x", "max_length": 9, "labels": ["a"]},
         },
-        "data": {"class_path": "heedful.datamodules.Planted", "init_args": {"shortcut": 0.5, "seed": 3}},
+        "data": {
+            "class_path": "heedful.datamodules.Planted",
+            "init_args": {"shortcut": 0.5, "max_validation": 5, "seed": 3},
+        },
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(saved))
     argv = with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])

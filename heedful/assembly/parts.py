@@ -194,7 +194,8 @@ def seeded(data: PairedData, seed: int) -> PairedData:
             f"§data.seed {data.seed} is not the seed of the run, {seed}.",
             f"Name it with §seed {data.seed}.",
         )
-    if "seed" in settings_of(type(data)):
+    kind: Any = type(data)
+    if "seed" in settings_of(kind):
         return with_saved(data, {"init_args": {"seed": seed}})
     chosen = data.given
     data = data.with_settings()

@@ -79,7 +79,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_packages_of_the_configurations_are_known() -> None:
-    settings = [yaml.safe_load(path.read_text())["init_args"] for path in ROOT.glob("configs/model/*.yaml")]
+    settings = [yaml.safe_load(path.read_text()).get("init_args", {}) for path in ROOT.glob("configs/model/*.yaml")]
     named = [of_model["backbone"] for of_model in settings if "backbone" in of_model]
     packages = {name.removeprefix("package:").partition("/")[0] for name in named if name.startswith("package:")}
     assert packages == backbones.PACKAGES
