@@ -116,9 +116,9 @@ class Parts(NamedTuple):
                 wrong = f"There are two {one.name} among §evaluations and the settings."
                 raise HeedfulError("repeated-name", wrong, "Leave one of them out.")
             known = EVALUATIONS.get(one.name)
-            if known and not known.has_settings and type(one) is not known:
-                wrong = f"§evaluations: the {one.name} of {type(one).__name__} is not the one that is known."
-                raise HeedfulError("repeated-name", wrong, "Register it under a name of its own.")
+            if known and not known.has_settings and (type(one) is not known or one.made_of):
+                wrong = f"§evaluations: {one.name} is the same in every run, without settings."
+                raise HeedfulError("repeated-name", wrong, "Register a class of your own under a name of its own.")
             live[one.name] = one
         return live
 

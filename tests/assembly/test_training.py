@@ -269,6 +269,7 @@ def test_evaluations_as_objects(tiny_bert: Path, tmp_path: Path) -> None:
         train("twice", Attentiveness(draws=2), attentiveness={"draws": 3})
     with refused("repeated-name", "attentiveness"):
         train("twice", Attentiveness(draws=2), Attentiveness(draws=3))
-    with refused("repeated-name", "accuracy", "Other"):
-        train("twice", Other())
+    for other in (Other(), Accuracy(max_null=3)):
+        with refused("repeated-name", "accuracy", "a name of its own"):
+            train("twice", other)
     assert not (tmp_path / "twice").exists()
