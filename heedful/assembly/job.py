@@ -259,13 +259,14 @@ class Job:
         if self.without_data:
             self.data.settle_labels(task.labels, default_label=None)
         here = self.model.in_learned_order(self.data.task)
-        for what, learned, given in (("labels", task.labels, here.labels), ("parts", task.parts, here.parts)):
-            if learned != given:
-                wrong = f"§model in memory was trained on {listing(learned)}, and the data have {listing(given)}."
-                raise HeedfulError(f"other-{what}", wrong, "Measure its run, with §checkpoint RUN.")
+        do = "Measure its run, with §checkpoint RUN."
+        wrong = "§model in memory was trained on {}, and the data have {}."
+        if task.labels != here.labels:
+            raise HeedfulError("other-labels", wrong.format(listing(task.labels), listing(here.labels)), do)
+        if task.parts != here.parts:
+            raise HeedfulError("other-parts", wrong.format(listing(task.parts), listing(here.parts)), do)
         if replace(here, default_label=task.default_label) != task:
-            wrong = "§model in memory was trained on data of another kind."
-            raise HeedfulError("unfit-model", wrong, "Measure its run, with §checkpoint RUN.")
+            raise HeedfulError("unfit-model", "§model in memory was trained on data of another kind.", do)
         self.model.task = here
 
     def _plan_evaluations(self) -> None:

@@ -16,7 +16,7 @@ from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml
 from commands import run
 from refusals import refused
 
-ONCE = {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False}
+ONCE = {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1}
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -35,7 +35,7 @@ def test_the_configuration_of_a_run_makes_it_again_from_python_and_from_the_shel
     config = first.folder / "config.yaml"
     again = heedful.train(config=config, output=tmp_path / "again")
     assert files(again.folder) == files(first.folder)
-    run(train.main, "--config", config, "--output", tmp_path / "shell", "--trainer.log_every_n_steps", "10")
+    run(train.main, "--config", config, "--output", tmp_path / "shell")
     assert {**files(tmp_path / "shell"), "config.yaml": b""} == {**files(first.folder), "config.yaml": b""}
     measured = heedful.evaluate(checkpoint=first.folder, evaluations=kinds, trainer={"enable_progress_bar": False})
     repeated = heedful.evaluate(config=measured.folder / "config.yaml", output=tmp_path / "measured")
@@ -47,7 +47,8 @@ def test_the_configuration_of_a_run_makes_it_again_from_python_and_from_the_shel
 def test_a_file_of_some_settings_stands_on_what_the_call_names(tiny_bert: Path, tmp_path: Path) -> None:
     file = tmp_path / "some.yaml"
     file.write_text(
-        "trainer: {max_epochs: 1, accelerator: cpu, enable_progress_bar: false}\nseed_everything: 5\n"
+        "trainer: {max_epochs: 1, accelerator: cpu, enable_progress_bar: false, log_every_n_steps: 1}\n"
+        "seed_everything: 5\n"
         "data: {init_args: {n_train: 16, n_validation: 8}}\nmodel: {init_args: {max_length: 64, learning_rate: 1e-3}}\n"
         "attentiveness: {draws: 3}\n"
     )

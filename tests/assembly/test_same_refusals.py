@@ -143,7 +143,7 @@ def test_a_setting_in_python_is_called_what_it_is_there() -> None:
     assert str(caught.value).startswith('max_train "many" is not a whole number.')
 
 
-EPOCH = {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False}
+EPOCH = {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1}
 RUNS = {  # what: the words of train.py, the same in Python, and the code
     "no evaluation": (["--evaluations", "accurcy"], {"evaluations": ["accurcy"]}, "unknown-name"),
     "evaluates nothing": (["--evaluations", "[]"], {"evaluations": []}, "bad-setting"),

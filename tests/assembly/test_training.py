@@ -62,6 +62,7 @@ def state_of_process() -> Mapping[str, Any]:
     }
 
 
+@pytest.mark.filterwarnings("ignore:You passed `deterministic=True` and `benchmark=True`")
 def test_two_runs_in_one_process_are_the_same(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
     before = state_of_process()
     strange = QUIET | {"deterministic": True, "benchmark": True, "max_epochs": 1}
