@@ -1,5 +1,6 @@
 """Lightning's Trainer with Heedful's callbacks: the only place that makes one."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ UNFIT = {  # callbacks of Lightning by which a run is not what its folder says, 
     BatchSizeFinder: ("finds a size that config.yaml would not say", "Name one with §data.batch_size."),
 }
 GPUS = {"gpu": ("cuda", "mps")}  # accelerators behind a name of Lightning
+SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # which Lightning's seed_everything leaves in the environment
 Settings = Mapping[str, Any]
 
 
@@ -107,15 +109,22 @@ def _require_accelerator(name: Any) -> None:
 
 @contextmanager
 def restored_flags() -> Iterator[None]:
-    """Give torch the settings of this process back that a Trainer changes, when the context ends."""
+    """Give this process back what a Trainer changes, when the context ends: settings of torch, and Lightning's seed.
+
+    Lightning seeds every later Trainer of several processes by the seed that it finds in the environment, whatever the
+    caller has seeded meanwhile. Processes of one command keep it: the others have no other way to a seed that is drawn.
+    """
     is_deterministic = torch.are_deterministic_algorithms_enabled()
     warns = torch.is_deterministic_algorithms_warn_only_enabled()
     benchmark = torch.backends.cudnn.benchmark
+    seeds = {name: os.environ.get(name) for name in SEEDS}
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(is_deterministic, warn_only=warns)
         torch.backends.cudnn.benchmark = benchmark
+        for name, seed in seeds.items() if "LOCAL_RANK" not in os.environ else ():
+            os.environ.pop(name, None) if seed is None else os.environ.update({name: seed})
 
 
 def precision_of(settings: Settings, evaluating: bool) -> str:

@@ -1,6 +1,7 @@
 """Training from Python: the same run as the shell's, again and again in one process, and going on."""
 
 import logging
+import os
 import shutil
 import threading
 import warnings
@@ -59,11 +60,15 @@ def state_of_process() -> Mapping[str, Any]:
         "benchmark": torch.backends.cudnn.benchmark,
         "threads": {thread.name for thread in threading.enumerate()},
         "packages": set(allowed_packages),
+        "environment": {name: value for name, value in os.environ.items() if name.startswith("PL_")},
     }
 
 
 @pytest.mark.filterwarnings("ignore:You passed `deterministic=True` and `benchmark=True`")
-def test_two_runs_in_one_process_are_the_same(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
+def test_two_runs_in_one_process_are_the_same(
+    whole: Run, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PL_GLOBAL_SEED", raising=False)
     before = state_of_process()
     strange = QUIET | {"deterministic": True, "benchmark": True, "max_epochs": 1}
     heedful.train(small(tiny_bert), pairs(), trainer=strange, seed=9, output=tmp_path / "other", allow_package="mine")

@@ -46,13 +46,14 @@ class Forks:
 
     def __init__(self, folder):
         self.log, self.ended = folder / "log", 0
-        env = {"OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "cache")}
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PL_")}  # seeds of tests before
+        env |= {"OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "cache")}
         self.process = subprocess.Popen(
             [sys.executable, ROOT / "tests" / "helpers" / "fork_runs.py"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **env, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'helpers'}"},
+            env={**env, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'helpers'}"},
         )
         assert self.process.stdout.readline() == "ready\n"
 
