@@ -72,6 +72,8 @@ class Job:
         self.evaluations = list(evaluations)
         self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
         self.trainer = {**trainer_defaults(), **trainer}
+        if str(devices := self.trainer["devices"]).lstrip("-").isdecimal():  # a command line gives the number as text
+            self.trainer["devices"] = int(devices)
         self.best = checkpoint
         self.prompting = prompting
         self.given = tuple(given)
