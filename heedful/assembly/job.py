@@ -131,7 +131,7 @@ class Job:
         if not isinstance(getattr(self.data, "path", None), str | PathLike | None):  # rows in memory
             data["init_args"]["path"] = IN_PYTHON
         model = section(self.model)
-        if self.in_memory is not None and "backbone" in model["init_args"]:
+        if (self.in_memory is not None or self.model.from_memory) and "backbone" in model["init_args"]:
             model["init_args"]["backbone"] = IN_PYTHON
         return record | {"data": data, "model": model}
 
