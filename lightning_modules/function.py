@@ -27,6 +27,7 @@ from heedful.records import (
 )
 from heedful.records.same import Same
 
+TOGETHER = 8192  # inputs whose contents are fetched at once
 QUOTED = 120  # characters of an input that a message quotes
 ROUNDED = 1e-4  # how far a sum of probabilities may be from 1
 STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
@@ -106,17 +107,25 @@ class FunctionProcessor(Processor):
 
     def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         hashed = self._hashed(examples)
-        for batch in batches:
-            yield self._inputs(examples.take(batch), hashed[batch])
+        ends = np.cumsum([0, *map(len, batches)])
+        start = 0
+        while start < len(batches):  # contents of thousands of examples are fetched together
+            stop = max(start + 1, int(np.searchsorted(ends, ends[start] + TOGETHER, "right")) - 1)
+            several = np.concatenate(batches[start:stop])
+            rows = self._rows(examples.take(several))
+            for batch, end in zip(batches[start:stop], ends[start + 1 : stop + 1] - ends[start], strict=True):
+                again = examples.take(batch).repeated
+                yield {"function": Sealed(Inputs(rows[end - len(batch) : end], hashed[batch], again))}
+            start = stop
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        return self._inputs(examples, self._hashed(examples))
-
-    def _inputs(self, examples: Sequence[Example], hashed: np.ndarray) -> dict[str, Any]:
-        columns = [self._values(examples, part) for part in self.parts]
-        rows = [dict(zip(self.parts, values, strict=True)) for values in zip(*columns, strict=True)]
         again = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
-        return {"function": Sealed(Inputs(rows, hashed, again))}
+        return {"function": Sealed(Inputs(self._rows(examples), self._hashed(examples), again))}
+
+    def _rows(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
+        """Part name to content of each example."""
+        columns = [self._values(examples, part) for part in self.parts]
+        return [dict(zip(self.parts, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def _values(self, examples: Sequence[Example], part: str) -> list[Any]:
         """The content of a part of each example: a text, or a table as a dictionary."""
@@ -329,7 +338,12 @@ class Function(Classifier):
             probs = self._probabilities(values, rows)
             labels = self.task.labels
             return [labels[i] for i in probs.argmax(axis=1).tolist()], probs
-        return [self._label(value, row) for value, row in zip(values, rows, strict=True)], None
+        known = self.spellings if self.same is None else self.same.known
+        found = [known.get(value) if type(value) is str else None for value in values]
+        return [
+            self._label(value, row) if label is None else label
+            for label, value, row in zip(found, values, rows, strict=True)
+        ], None
 
     def _label(self, value: Any, row: Mapping[str, Any]) -> str:
         """An answer as the name of its label, or as the text that stands for it."""

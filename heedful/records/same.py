@@ -19,6 +19,9 @@ class Same:
             two texts that says whether they are the same. The latter is asked about each new text and every answer
             that is different so far, so that "the same" has to hold between any two texts that are the same as a third.
 
+    Attributes:
+        known: Each text that it has met, to the one that stands for it.
+
     Raises:
         HeedfulError: It is something else.
 
@@ -38,7 +41,7 @@ class Same:
             raise HeedfulError("bad-setting", wrong, "Give normalised, exact, or a function of one text or of two.")
         self._form: Callable[..., Any] = form
         self._is_pair = _takes_two(form)
-        self._known: dict[str, str] = {}  # text to the one that stands for it
+        self.known: dict[str, str] = {}
         self._first: dict[Hashable, str] = {}  # form to the first text of that form
 
     def __call__(self, text: str) -> str:
@@ -47,14 +50,14 @@ class Same:
         Raises:
             HeedfulError: The user's function raises, or its form of a text cannot be compared.
         """
-        if text not in self._known:
+        if text not in self.known:
             try:
                 first = self._alike(text) if self._is_pair else self._first.setdefault(self._form(text), text)
             except Exception as error:
                 wrong = f"§same raised {type(error).__name__} for the text {text[:80]!r}: {error}"
                 raise HeedfulError("failed-function", f"{wrong.rstrip('.')}.") from error
-            self._known[text] = first
-        return self._known[text]
+            self.known[text] = first
+        return self.known[text]
 
     def _alike(self, text: str) -> str:
         alike = next((first for first in self._first.values() if self._form(first, text)), text)
