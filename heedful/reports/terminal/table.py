@@ -60,6 +60,7 @@ TERMS = {  # how the label of a line ends, or begins where dots follow: what it 
     "siblings_gold": "share that becomes the label of the sibling",
     "default label eligible": "share predicted as the default label",
 }
+UNKNOWN_WORTH = "whether the model is better than a single answer is not known"
 TITLE = "% ± std over draws [95 %]"
 Results = Mapping[str, Any]  # the content of a results.json
 
@@ -248,11 +249,14 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _about_model(runs: Sequence[Results]) -> Iterator[str]:
-    """A note for each run that had not ended when it was evaluated, and for each model of several columns."""
+    """A note for each run that had not ended when it was evaluated, for each without gold labels, and for each model
+    of several columns."""
     for i, run in enumerate(runs, 1):
         if how_far := run.get("unfinished"):
             these = f"The numbers of ({i})" if len(runs) > 1 else "These numbers"
             yield f"{these} are of a run that had not ended: {how_far}."
+        if run["counts"].get("unlabelled"):
+            yield f"No gold labels{f' ({i})' if len(runs) > 1 else ''}: {UNKNOWN_WORTH}."
     columns: dict[str, list[str]] = {}
     for i, run in enumerate(runs, 1):
         if weights := run.get("weights"):
