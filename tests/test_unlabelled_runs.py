@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live_runs import QUIET, pairs
 
 import evaluate
 import heedful
@@ -17,7 +18,6 @@ from heedful.records.rows import BASE, read_rows, select, where
 from heedful.reports.rescore import rescored
 
 from commands import results_of, run
-from live_runs import QUIET, pairs
 from refusals import refused
 
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}

@@ -227,7 +227,8 @@ def to_examples(
         )
         kept.append(row)
     if not kept:
-        raise HeedfulError("no-gold", f"{where} has no row with a gold label ({no_gold} without).")
+        wrong = f"{where} has no row with a gold label ({no_gold} without)."
+        raise HeedfulError("no-gold", wrong, "Take data with gold labels, or evaluate without, with §data.label null.")
     return in_order(builder.finish(), kept, where, prefix, columns), no_gold
 
 

@@ -22,6 +22,7 @@ from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable
 from heedful.records.rows import UNREAD
 from heedful.records.storage.results import ACCEPTED
+from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import bounds, grid, percents, too_few
 
 FLAGS = {  # flag: mark in the table, explanation
@@ -60,7 +61,6 @@ TERMS = {  # how the label of a line ends, or begins where dots follow: what it 
     "siblings_gold": "share that becomes the label of the sibling",
     "default label eligible": "share predicted as the default label",
 }
-UNKNOWN_WORTH = "whether the model is better than a single answer is not known"
 TITLE = "% ± std over draws [95 %]"
 Results = Mapping[str, Any]  # the content of a results.json
 
