@@ -172,9 +172,9 @@ DATA = {
         "Mend the row.",
     ),
     "no-gold": Refusal(
-        "data without any gold label",
+        "no gold labels, where one trains or what is measured rests on them, or a column of labels that is empty",
         "a score of nothing",
-        "Take a file with gold labels.",
+        "Take data with gold labels.",
     ),
     "repeated-id": Refusal(
         "two examples of one id",
