@@ -381,7 +381,7 @@ PICTURES = TEXT | {
     "columns": ("[a, b]", NOTHING),
     "mixture": ("[{split: further, share: 0.2}]", no("unfit-data", "--data.mixture")),
     "swap": ("[question]", "plan"),
-    "distractors": ("[question]", "plan"),
+    "distractors": ("[question]", no("clashing-settings", "--data.swap question")),
     "partial": ("question", "regime"),
     "template": ("{image} {question}", NOTHING),
     "verbalisers": ("{'no': maybe}", NOTHING),
