@@ -277,7 +277,7 @@ class _Pipeline:
 def _require_default(results: Results, default_label: str) -> None:
     """Refuse a default label that no answer ever is, where nobody names the labels: it may be misspelt."""
     try:
-        rows = results.rows("attentiveness")
+        rows = results.rows_of("attentiveness")
     except KeyError:  # it was not asked for
         return
     answers = pc.value_counts(pa.chunked_array([*rows["y"].chunks, *rows["y2"].chunks])).to_pylist()
