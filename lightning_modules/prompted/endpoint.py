@@ -225,6 +225,10 @@ class Endpoint(Classifier):
         """A hash of the server's address, which tells two servers apart and gives neither away."""
         return sha256(self._server.known_as.encode()).hexdigest()[:12]
 
+    def hidden(self, text: str) -> str:
+        """A text without the key and the other secrets of the server's address."""
+        return self._server.secrets.hide(text)
+
     @property
     def way(self) -> Any:
         """The way in which answers are read."""
