@@ -358,11 +358,11 @@ class Endpoint(Classifier):
         if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
             return
         quoted = ", ".join(list(dict.fromkeys(map(_quoted, without)))[:COMMONEST])
+        words = "§data.prompts" if self.wording is None else "§model.prompt"
         raise HeedfulError(
             "server-answers",
             f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}.",
-            "Look at its log, change §data.prompts or §model.prompt, §model.max_tokens or §model.read, or add "
-            "§model.allow_invalid true.",
+            f"Look at its log, change {words}, §model.max_tokens or §model.read, or add §model.allow_invalid true.",
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
