@@ -103,6 +103,7 @@ class Msgs(PairedText):
         **kwargs: As for :class:`PairedText`; ``path`` names the folder of all tasks, or is the rows of this one.
     """
 
+    needs_gold = True
     only_local = "Name the folder of all tasks with §data.path."
 
     def __init__(

@@ -92,6 +92,7 @@ class NaturalLogic(PairedText):
     pair, monotonicity, relation and operator. ``path`` names a folder with a folder for each split, or with one split.
     """
 
+    needs_gold = True
     local = Composed
     in_memory = None
     only_local = "Name its folder with §data.path: data/nli_xy_small of github.com/juliarozanova/nli_xy."

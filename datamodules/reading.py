@@ -45,6 +45,7 @@ class Reading(PairedText):
         for split, names in ALIASES.items()
     }
     kind = SPAN
+    needs_gold = True
 
     def __init__(
         self,

@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytorch_lightning.utilities import rank_zero_info
+
 from heedful.datamodules.base.inoculation import Challenges
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.datamodules.base.splits import ALIASES, aliases_of, hold_out
@@ -29,7 +31,8 @@ class PairedText(PairedData):
         name: Name of the data set.
         parts: Part name to column, in reading order.
         labels: Label name to its spellings in the sources, in label order.
-        label: Column of the label.
+        label: Column of the label; null for examples without gold labels, which can be evaluated, but not trained on.
+            Where nobody names it and there is no such column, nor one that is called nearly so, they have none either.
         hub: Where on the hub.
         path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, rows
             in memory as well: a frame of pandas or polars, a table of pyarrow, a data set of datasets, a list of
@@ -61,6 +64,7 @@ class PairedText(PairedData):
         aliases: What files of a split may be called.
         local: The source that ``path`` names.
         in_memory: The source that rows in memory are; None where data need more files than one.
+        needs_gold: Whether examples without a gold label cannot be evaluated either.
         only_local: What ``path`` should name, as a sentence, where there is no other source; "" where there may be.
         row_transforms: What is done to the rows of a source before examples are made of them.
         load_transforms: What is done to the examples of a source before :meth:`load` returns them.
@@ -69,6 +73,7 @@ class PairedText(PairedData):
     aliases = ALIASES
     local: type[Local] = Local
     in_memory: type[InMemory] | None = InMemory
+    needs_gold = False
     only_local = ""
 
     def __init__(
@@ -76,7 +81,7 @@ class PairedText(PairedData):
         name: str,
         parts: dict[str, str],
         labels: dict[str, list[str | int]],
-        label: str = "label",
+        label: str | None = "label",
         hub: Hub | None = None,
         path: str | None = None,
         splits: dict[str, str | list[str]] | None = None,
@@ -110,6 +115,8 @@ class PairedText(PairedData):
                 "§data.hold_out and §data.folds both say what to validate on.",
                 "Leave one of the two out; §data.hold_out null switches it off.",
             )
+        if label is None and self.needs_gold:
+            raise HeedfulError("bad-setting", f"§data.label null: {name} is not evaluated without gold labels.")
         _require_columns(parts, label, columns)
         added = (SPLIT,) if len(_listed((splits or {}).get("validation", ""))) > 1 else ()  # to each of several splits
         further = tuple(column for column in self.slices if column not in (*meta, *added))
@@ -345,7 +352,18 @@ class PairedText(PairedData):
         several = [
             self._read_one(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
         ]
+        self._require_labels_alike(names, several)
         return Examples.concatenate(several)
+
+    def _require_labels_alike(self, names: Sequence[str], several: Sequence[Examples]) -> None:
+        """Refuse splits of which some have gold labels and some have none: accuracy would be that of a part."""
+        bare = [name for name, examples in zip(names, several, strict=True) if examples.is_unlabelled]
+        if 0 < len(bare) < len(names):
+            raise HeedfulError(
+                "no-gold",
+                f"§data.splits: {', '.join(bare)} has no gold labels, and other splits of {self.name} have.",
+                "Evaluate it alone, or all of them without, with §data.label null.",
+            )
 
     def _read_one(self, source: Local | Hub | InMemory, split: Split, name: str, aliases: Sequence[str]) -> Examples:
         """The examples of a split, or of one of several, by its name in the source."""
@@ -356,13 +374,29 @@ class PairedText(PairedData):
         """Make examples of the rows of a source, and count what is left out."""
         for transform in self.row_transforms:
             rows = transform(rows, where, split)
+        if split == "train" and self.columns.label is None:
+            raise HeedfulError(
+                "no-gold",
+                f"§data.label null says that {where} has no gold labels, and it is read as the training split.",
+                "Name its column to train; leave §data.hold_out and §data.folds out to evaluate all of it.",
+            )
         examples, no_gold = self.made(rows, where, prefix, split)
         self.counts.add_no_gold(split, no_gold)
+        if examples.is_unlabelled:
+            column = self.columns.label
+            why = "" if column is None else f"there is no column {column!r}, so "
+            rank_zero_info(
+                f"{self.name}: {why}the examples are unlabelled: accuracy and what rests on it are not measured."
+            )
         return examples
 
     def made(self, rows: Rows, where: str, prefix: str, split: Split) -> tuple[Examples, int]:
         """Examples of rows, and how many rows have no gold label: as :func:`to_examples`."""
-        return to_examples(rows, where, prefix, self.columns)
+        return to_examples(rows, where, prefix, self.columns, self._may_lack_label(split))
+
+    def _may_lack_label(self, split: Split) -> bool:
+        """Whether the column of the label may be missing: of what is evaluated alone, unless the user named it."""
+        return split == "validation" and "label" not in self.given and not self.needs_gold
 
     def _asked(self, rows: Rows, where: str, split: Split) -> Rows:
         """The rows that §data.where asks for; the others are counted."""
@@ -393,12 +427,12 @@ class PairedText(PairedData):
         return next(place for place in places.values() if self._same(place, where)), examples
 
 
-def _require_columns(parts: Mapping[str, str], label: str, columns: Sequence[str]) -> None:
+def _require_columns(parts: Mapping[str, str], label: str | None, columns: Sequence[str]) -> None:
     """Check that the parts and the label are columns of their own, and that columns are named once.
 
     Args:
         parts: Part to column.
-        label: Column of the label.
+        label: Column of the label; None for none.
         columns: Names of all columns, where the data have no header.
     """
     if len(set(columns)) < len(columns) or not all(columns):

@@ -41,6 +41,7 @@ class VisualQuestions(PairedImages):
     """
 
     kind = SOFT
+    needs_gold = True
 
     def __init__(
         self,

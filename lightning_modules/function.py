@@ -28,8 +28,9 @@ from heedful.records import (
 from heedful.records.same import Same
 
 TOGETHER = 8192  # inputs whose contents are fetched at once
-QUOTED = 120  # characters of an input that a message quotes
-ROUNDED = 1e-4  # how far a sum of probabilities may be from 1
+QUOTED = 20  # characters of each part that a message quotes, and of what a function said
+MOST_QUOTED = 2  # parts of an input
+ROUNDED = 1e-2  # how far a sum of probabilities may be from 1
 STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all keys apart
 Predict = Callable[[list[dict[str, Any]]], Any]
@@ -247,7 +248,8 @@ class Function(Classifier):
 
     @property
     def description(self) -> str:
-        return getattr(self.predict_rows, "__qualname__", type(self.predict_rows).__name__)
+        name = getattr(self.predict_rows, "__name__", type(self.predict_rows).__name__)
+        return name if name.isidentifier() else "The function"
 
     @property
     def predicting(self) -> int:
@@ -311,20 +313,21 @@ class Function(Classifier):
         except HeedfulError:
             raise
         except Exception as error:
-            said = printable(str(error).strip().split("\n")[0][:QUOTED])
-            wrong = f"{self.description} raised {type(error).__name__} ({said}) for {len(rows)} inputs"
-            raise HeedfulError("failed-function", f"{wrong}, the first is {quoted(rows[0])}.") from error
+            said = cut(str(error).strip().partition("\n")[0])
+            wrong = f"{self.description} raised {type(error).__name__} ({said}) for inputs from {quoted(rows[0])} on."
+            raise HeedfulError("failed-function", wrong) from error
         return self._read(said, rows)
 
     def _read(self, said: Any, rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray | None]:
         """What a function returned, as answers and probabilities."""
         said = said.detach().cpu().numpy() if isinstance(said, torch.Tensor) else said
         if isinstance(said, str | bytes | Mapping) or not hasattr(said, "__len__"):
-            wrong = f"{self.description} returned a {type(said).__name__} for {len(rows)} inputs"
-            raise HeedfulError("broken-model", f"{wrong}, the first is {quoted(rows[0])}.", "Return a list of answers.")
+            kind = "nothing" if said is None else f"a {type(said).__name__}"
+            wrong = f"{self.description} returned {kind} for {len(rows)} inputs from {quoted(rows[0])} on."
+            raise HeedfulError("broken-model", wrong, "Return a list of answers.")
         if len(said) != len(rows):
-            wrong = f"{self.description} returned {len(said)} answers to {len(rows)} inputs, the first is"
-            raise HeedfulError("broken-model", f"{wrong} {quoted(rows[0])}.")
+            wrong = f"{self.description} returned {len(said)} answers to {len(rows)} inputs from"
+            raise HeedfulError("broken-model", f"{wrong} {quoted(rows[0])} on.")
         values = list(said)
         first = next((value for value in values if value is not None), None)
         has_probabilities = isinstance(first, Mapping) or (
@@ -351,8 +354,8 @@ class Function(Classifier):
             return NO_LABEL
         value = value.item() if isinstance(value, np.generic | torch.Tensor) else value
         if not isinstance(value, str | int | float) or value != value:
-            wrong = f"{self.description} answered {value!r}, which is not a label or a text, to {quoted(row)}."
-            raise HeedfulError("broken-model", wrong, "Return texts, or None where there is no answer.")
+            wrong = f"{self.description} answered {cut(repr(value))} to {quoted(row)}, which is no label or text."
+            raise HeedfulError("broken-model", wrong, "Return None where there is no answer.")
         text = str(value).strip()
         if self.same is not None:
             return self.same(text)
@@ -362,8 +365,8 @@ class Function(Classifier):
         return label
 
     def _unknown(self, text: str, row: Mapping[str, Any]) -> HeedfulError:
-        wrong = f"{self.description} answered {printable(text)[:QUOTED]!r} to {quoted(row)}, and the labels are"
-        do = "Name them all with §labels, as {LABEL: [SPELLING]}, or return None for no answer."
+        wrong = f"{self.description} answered {cut(repr(text))} to {quoted(row)}; the labels are"
+        do = "Name all with §labels, or return None."
         return HeedfulError("unknown-label", f"{wrong} {listing(self.task.labels)}.", do)
 
     def _probabilities(self, values: list[Any], rows: list[dict[str, Any]]) -> np.ndarray:
@@ -379,19 +382,17 @@ class Function(Classifier):
         except (TypeError, ValueError):
             probs = np.zeros((0, 0), dtype=np.float32)
         if probs.shape != (len(rows), len(labels)):
-            wrong = f"{self.description} did not return {len(labels)} probabilities for each of {len(rows)} inputs"
-            raise HeedfulError(
-                "broken-model",
-                f"{wrong}, the first is {quoted(rows[0])}.",
-                f"Return one for each of {listing(labels)}, in this order.",
+            wrong = (
+                f"{self.description} did not return {len(labels)} probabilities for inputs from {quoted(rows[0])} on."
             )
+            raise HeedfulError("broken-model", wrong, f"Return those of {listing(labels)}.")
         sums = probs.sum(axis=1, dtype=np.float64)
-        wrong_rows = ~(np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED))
-        if wrong_rows.any():
-            at = int(wrong_rows.argmax())
-            wrong = f"{self.description} returned {values[at]} for {quoted(rows[at])}, which do not sum to 1."
-            raise HeedfulError("broken-model", wrong, "Return probabilities: of logits, their softmax.")
-        return probs
+        sound = np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED)
+        if not sound.all():
+            at = int((~sound).argmax())
+            wrong = f"{self.description} returned {cut(str(values[at]))} for {quoted(rows[at])}, which do not sum to 1."
+            raise HeedfulError("broken-model", wrong, "Return probabilities, as softmax makes them.")
+        return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
 
     def _in_order(self, value: Any, row: Mapping[str, Any]) -> list[Any]:
         """The probabilities of a dictionary, in the order of the labels."""
@@ -416,8 +417,8 @@ class Function(Classifier):
         for k, (i, text) in enumerate(zip(here.tolist(), before, strict=True)):
             near = probs is not None and of_before is not None and np.abs(probs[i] - of_before[k]).max() <= STEADY
             if answers[i] != text and not near:
-                wrong = f"{self.description} answered {text!r} to {quoted(rows[asked[i]])}, and"
-                raise HeedfulError("unsteady-function", f"{wrong} {answers[i]!r} when asked again.")
+                wrong = f"{self.description} answered {cut(repr(text))} to {quoted(rows[asked[i]])}, and"
+                raise HeedfulError("unsteady-function", f"{wrong} {cut(repr(answers[i]))} when asked again.")
 
     def configure_optimizers(self) -> dict[str, Any]:
         raise HeedfulError("never-trained", "§model is a function, which is asked and never trained.")
@@ -427,8 +428,14 @@ class Function(Classifier):
 
 
 def quoted(row: Mapping[str, Any]) -> str:
-    """An input as a message quotes it."""
-    text = printable(repr(dict(row)))
+    """An input as a message quotes it: how each part begins, of the first two."""
+    shown = [f"{part!r}: {cut(repr(value))}" for part, value in list(row.items())[:MOST_QUOTED]]
+    return f"{{{', '.join(shown)}{', ...' if len(row) > MOST_QUOTED else ''}}}"
+
+
+def cut(text: str) -> str:
+    """How a text begins, fit to be printed."""
+    text = printable(text)
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
 
 

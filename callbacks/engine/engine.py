@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.metric import Numbers
-from heedful.records import NO_LABEL, Chart, Context, Examples, HeedfulError, Measurement, repeats, stopping
+from heedful.records import NO_LABEL, Chart, Context, Examples, HeedfulError, Measurement, listing, repeats, stopping
 from heedful.records import rows as r
 from heedful.records.errors import guess
 from heedful.records.storage.sound_rows import SURE
@@ -126,11 +127,17 @@ class Engine(Runner):
         """Refuse to watch what nobody measures.
 
         Raises:
-            HeedfulError: No evaluation yields the metric; the message lists what there is.
+            HeedfulError: No evaluation yields the metric, or its examples have no gold labels; the message lists what
+                there is.
         """
-        if metric != LOSS and not self.is_known(metric):
-            wrong = f"{setting} {metric} is not measured by any evaluation."
-            raise HeedfulError("bad-monitor", wrong, guess(metric, [*self.headlines, LOSS]))
+        if metric == LOSS or self.is_known(metric):
+            return
+        labelled = ((own, replace(p.context, unlabelled=False)) for p in self.planned.values() for own in p.metrics)
+        if any(own.may_have(metric, context) for own, context in labelled):
+            wrong = f"{setting} {metric} needs gold labels, and the examples that are evaluated have none."
+            raise HeedfulError("bad-monitor", wrong, f"Name another one, such as {listing(self.headlines) or LOSS}.")
+        wrong = f"{setting} {metric} is not measured by any evaluation."
+        raise HeedfulError("bad-monitor", wrong, guess(metric, [*self.headlines, LOSS]))
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         super().setup(trainer, pl_module, stage)
@@ -180,6 +187,7 @@ class Engine(Runner):
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),
             "dropped_no_gold": data.counts.no_gold.get("validation", 0),
+            **({"unlabelled": len(base)} if data.pool.is_unlabelled else {}),
             **cut_short(data.counts.truncated, data.counts.tokens_kept),
             "shortened": data.counts.shortened.get("validation", 0),
             "no_label": base.count(NO_LABEL),

@@ -15,6 +15,7 @@ from heedful.metrics import Metric
 from heedful.records import Context, Examples, HeedfulError, is_entailment, same_parts
 from heedful.records.made import Made
 
+NEEDS_GOLD = "needs gold labels, which these examples do not have"
 PROBABILITIES = "needs probabilities of the labels, which written answers do not have"
 
 
@@ -151,6 +152,7 @@ class Evaluation(Made, Callback):
             splits=data.splits_evaluated,
             slices=data.slices,
             own=plan.context,
+            unlabelled=plan.pool.is_unlabelled,
         )
 
     def among(self, only: Sequence[str] | None) -> bool:

@@ -37,7 +37,8 @@ class DefaultLabel(Evaluation):
         within = SPLIT if data.splits_evaluated else None
         swaps = [Swap(part, None, self.draws, within=within) for part in data.swap]
         plans = [PredictedAs(label, change, "stay") for change in (Null(), *swaps)]
-        related = {part: Families(data.pool, part, label, within, data.task.kind) for part in data.swap}
+        parts = () if data.pool.is_unlabelled else data.swap  # a sibling is one of another gold label
+        related = {part: Families(data.pool, part, label, within, data.task.kind) for part in parts}
         counts = {f"{part}/with_sibling": families.count() for part, families in related.items()}
         related = {part: families for part, families in related.items() if counts[f"{part}/with_sibling"]}
         plans += [PredictedAs(label, Siblings(part, of, self.draws), "change") for part, of in related.items()]

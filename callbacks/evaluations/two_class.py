@@ -33,6 +33,8 @@ class TwoClass(Evaluation):
             except HeedfulError as error:
                 raise error.at(flag) from None
             require_entailment(module.task.labels, flag)
+            if module.pool.is_unlabelled:
+                raise HeedfulError("no-gold", f"{flag}: its examples have no gold labels, which accuracy needs.")
             if modules.setdefault(module.name, module) is not module:
                 wrong = f"{flag}: another one is called {module.name} in its YAML as well."
                 raise HeedfulError("repeated-name", wrong, "Rename one of the two.")

@@ -19,6 +19,7 @@ from heedful.datamodules.base.splits import (
     counterfactual_partners,
     fold_out,
     limited,
+    require_gold,
     require_slices,
     sample,
     with_counterfactuals,
@@ -238,7 +239,7 @@ class PairedData(Made, pl.LightningDataModule):
             self.pool = self.inputs_of(self.whole, "validation")
             self._count_repeats("validation", self.whole)
         if stage == "fit" and self.train_examples is None:
-            self.trained = self.examples("train")
+            self.trained = require_gold(self.examples("train"), self.name)
             _, self.counts.seen = apart(self.whole, self.trained)
             self.train_examples = self.inputs_of(self.trained, "train")
             self._count_repeats("train", self.trained)
@@ -289,7 +290,7 @@ class PairedData(Made, pl.LightningDataModule):
 
     def training_pool(self) -> Examples:
         """The training examples as the model reads them, without those that are evaluated as well; it counts these."""
-        rest, self.counts.evaluated = apart(self.examples("train"), self.whole)
+        rest, self.counts.evaluated = apart(require_gold(self.examples("train"), self.name), self.whole)
         self.train_examples = self.inputs_of(rest, "train") if len(rest) else rest
         return self.train_examples
 

@@ -218,6 +218,22 @@ def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -
     return Composed(examples, np.concatenate([own, base]), dict.fromkeys(swap.parts, lenders), label=swap.default_label)
 
 
+def require_gold(examples: Examples, name: str) -> Examples:
+    """Training examples, each of which has a gold label.
+
+    Args:
+        examples: Those that are trained on, or shown to a model in context.
+        name: The name of the data set.
+
+    Raises:
+        HeedfulError: One has none.
+    """
+    if n := examples.table["label"].null_count:
+        wrong = f"{n:,} of {len(examples):,} training examples of {name} have no gold label."
+        raise HeedfulError("no-gold", wrong, "Train on labelled examples; those without can be evaluated.")
+    return examples
+
+
 def require_slices(examples: Examples, columns: Sequence[str], name: str) -> None:
     """Refuse slices by what is not a column of the examples, or tells nearly each of them apart.
 

@@ -30,7 +30,7 @@ class Columns:
 
     Attributes:
         parts: Part name to column.
-        label: Column of the label.
+        label: Column of the label; None where examples have none.
         labels: Label name to its spellings in the source (its own name is always one); None where gold is no name of a
             label but taken as it stands.
         uid: Column of a unique id; None to name examples by their content.
@@ -45,7 +45,7 @@ class Columns:
     """
 
     parts: Mapping[str, str]
-    label: str
+    label: str | None
     labels: Mapping[str, Sequence[str | int]] | None
     uid: str | None = None
     groups: Sequence[str] = ()
@@ -138,7 +138,54 @@ def require_columns(
     )
 
 
-def to_examples(rows: Rows, where: str, prefix: str, columns: Columns) -> tuple[Examples, int]:
+class LabelColumn:
+    """Whether the rows of a source have a label: all of them, or none.
+
+    Args:
+        columns: Which column is what.
+        may_lack: Whether the column of the label may be missing, unless another column is called nearly so.
+    """
+
+    def __init__(self, columns: Columns, may_lack: bool) -> None:
+        self.columns = columns
+        self.may_lack = may_lack
+        self.others = [*columns.parts.values(), *columns.further_groups, *columns.meta, *filter(None, [columns.uid])]
+        self.wanted = [*columns.parts.values(), *filter(None, [columns.label]), *self.others[len(columns.parts) :]]
+        self._lacking: tuple[int, Mapping[str, Any]] | None = None  # the first row without
+        self._is_there = False
+        self._without: set[tuple[str, ...]] = set()  # the names of all columns of rows without
+
+    def is_in(self, values: Mapping[str, Any], where: str, row: int) -> bool:
+        """Whether a row has the column.
+
+        Raises:
+            HeedfulError: A column is missing; or that of the label is there in other rows, whatever their order.
+        """
+        if self.columns.label is None or self.may_lack and self._is_unlabelled(values):
+            require_columns(self.others, values, where, row, self.columns.slices)
+            self._lacking = self._lacking or (row, values)
+        else:
+            require_columns(self.wanted, values, where, row, self.columns.slices)
+            self._is_there = True
+        if self._is_there and self._lacking:
+            require_columns(self.wanted, self._lacking[1], where, self._lacking[0], self.columns.slices)
+        return self._is_there
+
+    def _is_unlabelled(self, values: Mapping[str, Any]) -> bool:
+        """Whether nothing but the label is missing, and no further column may be meant by it."""
+        if self.columns.label in values:
+            return False
+        if (names := tuple(values)) in self._without:
+            return True
+        further = [str(name).lower() for name in names if name not in self.others]
+        is_so = values.keys() >= set(self.others) and nearest(str(self.columns.label).lower(), further) is None
+        self._without |= {names} if is_so else set()
+        return is_so
+
+
+def to_examples(
+    rows: Rows, where: str, prefix: str, columns: Columns, may_lack_label: bool = False
+) -> tuple[Examples, int]:
     """Turn rows into examples.
 
     Args:
@@ -146,9 +193,10 @@ def to_examples(rows: Rows, where: str, prefix: str, columns: Columns) -> tuple[
         where: What to call the source in an error.
         prefix: ``<data>/<split>``, the start of each uid.
         columns: Which column is what.
+        may_lack_label: Whether the examples may be unlabelled, as :class:`LabelColumn` has it.
 
     Returns:
-        The examples, and how many rows were left out for want of a gold label.
+        The examples, and how many rows were left out for want of a gold label, since its cell is empty.
 
     Raises:
         HeedfulError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
@@ -156,18 +204,19 @@ def to_examples(rows: Rows, where: str, prefix: str, columns: Columns) -> tuple[
     gold = Gold(columns.labels, columns.spellings(), columns.several)
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)
-    wanted = [*columns.parts.values(), columns.label, *further, *columns.meta, *filter(None, [columns.uid])]
+    label_column = LabelColumn(columns, may_lack_label)
     kept = array("q")  # the rows that became examples
     no_gold = 0
     for row, values in rows:
-        require_columns(wanted, values, where, row, columns.slices)
-        try:
-            label = gold(values[columns.label])
-        except HeedfulError as error:
-            raise error.at(f"{where}, row {row}") from None
-        if label is None:
-            no_gold += 1
-            continue
+        label = None
+        if label_column.is_in(values, where, row):
+            try:
+                label = gold(values[columns.label])
+            except HeedfulError as error:
+                raise error.at(f"{where}, row {row}") from None
+            if label is None:
+                no_gold += 1
+                continue
         parts = [
             values[column] if part in columns.kinds else text_of(values[column], where, row, column)
             for part, column in columns.parts.items()
@@ -178,7 +227,8 @@ def to_examples(rows: Rows, where: str, prefix: str, columns: Columns) -> tuple[
         )
         kept.append(row)
     if not kept:
-        raise HeedfulError("no-gold", f"{where} has no row with a gold label ({no_gold} without).")
+        wrong = f"{where} has no row with a gold label ({no_gold} without)."
+        raise HeedfulError("no-gold", wrong, "Take data with gold labels, or evaluate without, with §data.label null.")
     return in_order(builder.finish(), kept, where, prefix, columns), no_gold
 
 

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.assembly.names import load_data, names
+from heedful.assembly.names import load_data
 from heedful.datamodules import PairedData, PairedText
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.free_text import FreeText
@@ -115,10 +115,11 @@ def _named(rows: Any) -> PairedData | None:
     """The data that have a name; None of rows and of files of them."""
     if isinstance(rows, PairedData):
         return rows
-    is_name = isinstance(rows, str) and (rows in names("data") or rows.endswith((".yaml", ".yml")))
-    if isinstance(rows, str | PathLike) and not is_name and not Path(rows).exists():
-        return load_data(rows)  # says that it is not known, and what is near
-    return load_data(rows) if is_name else None
+    if not isinstance(rows, str | PathLike) or Path(rows).exists() and not str(rows).endswith((".yaml", ".yml")):
+        return None
+    if Path(rows).suffix and not str(rows).endswith((".yaml", ".yml")):
+        raise HeedfulError("missing-file", f"§rows {rows} does not exist.")
+    return load_data(rows)
 
 
 def _changed(data: PairedData, said: RowSettings) -> PairedData:

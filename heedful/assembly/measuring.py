@@ -137,15 +137,18 @@ def measure(
     return results
 
 
-class _Stopped:
-    """The answers of the call that Ctrl-C stopped last."""
+class Stopped:
+    """The answers of the call that Ctrl-C stopped last, until another call looks at them."""
 
     answered: Answered | None = None
 
 
+stopped = Stopped()
+
+
 def _keep(model: Function) -> None:
     """Keep the answers so far for the next call, and say so."""
-    _Stopped.answered = model.answered
+    stopped.answered = model.answered
     if model.answered:
         told = f"Stopped: {len(model.answered):,} answers of {model.description} are kept in memory."
         print(f"{told} The same call goes on with them.", file=sys.stderr)
@@ -239,8 +242,8 @@ def _function(predict: Callable[..., Any]) -> _Asked:
         asked = _Pipeline(predict, data) if is_pipeline else predict
         spellings = data.columns.labels if isinstance(data, PairedText) else None
         function = Function(asked, spellings, data.same if isinstance(data, FreeText) else None)
-        if _Stopped.answered is not None:
-            function.answered, _Stopped.answered = _Stopped.answered, None
+        if stopped.answered is not None:
+            function.answered, stopped.answered = stopped.answered, None
         return function
 
     return _Asked(made, outputs, is_function=True)

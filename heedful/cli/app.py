@@ -101,7 +101,9 @@ class HeedfulCLI(LightningCLI):
             made = self.parser.instantiate(self.config, instantiators=[(_marked, kind, True) for kind in KINDS[2:]])
         except (MisconfigurationException, ImportError, ValueError) as error:
             raise refusal_behind(error) or HeedfulError("bad-setting", first_sentence(root(error))) from error
-        made["data"].given = made["model"].given = frozenset()  # a parser gives them all of their settings
+        given = typed(sys.argv[1:])
+        made["model"].given = frozenset()  # a parser gives each all of its settings
+        made["data"].given = frozenset(name.removeprefix("data.") for name in given if name.startswith("data."))
         named = {field: made[field] for field in vars(self.of_run()) if field != "seed"}
         self.job = Job(
             made["model"],
@@ -111,7 +113,7 @@ class HeedfulCLI(LightningCLI):
             vars(made["trainer"]),
             checkpoint=None if self.evaluating else made["checkpoint"],
             prompting=made.get("prompt"),
-            given=typed(sys.argv[1:]),
+            given=given,
         )
 
 

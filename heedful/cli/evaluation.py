@@ -24,10 +24,12 @@ def main() -> None:
         return
     if isinstance(results, Requests):
         print(results)
-    elif results.each:
-        print_summary([str(one.folder) for one in results.each])
+        return
+    each = {str(one.folder): one.content for one in results.each or [results]}
+    if len(each) > 1 and not any(content["counts"].get("unlabelled") for content in each.values()):
+        print_summary(list(each))
     else:
-        print_table({str(results.folder): results.content})
+        print_table(each)
 
 
 if __name__ == "__main__":

@@ -189,8 +189,10 @@ def noise_chart(data: str) -> Chart:
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:
-    """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
+    """Accuracy, or what predictions are worth where gold says it, and the noise floor; this alone without gold."""
     data, kind = context.data, context.kind
+    if context.unlabelled:
+        return without_answer(rows, data) | noise(rows, data, context.own)
     found = with_constant(accuracy(rows, data, context.seed, kind), MetricName("accuracy", data), rows)
     if kind.exclusive:
         found |= label_scores(rows, data, context.labels, context.default_label)
@@ -215,7 +217,9 @@ def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown
 
 
 def charts(context: Context) -> tuple[Chart, ...]:
-    """Accuracy, that of each label if these are not many, and the noise floor."""
+    """Accuracy, that of each label if these are not many, and the noise floor; this alone without gold."""
+    if context.unlabelled:
+        return (noise_chart(context.data),)
     name = MetricName("accuracy", context.data)
     found = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
     if context.kind.exclusive and len(context.labels) <= MANY:

@@ -70,8 +70,8 @@ def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str,
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
         part: The part that was swapped.
         context: Of the rows.
-        flags: What a reader must know of all numbers; by default, that accuracy is not above the majority share, and
-            that one text is the answer to many different questions.
+        flags: What a reader must know of all numbers; by default, that accuracy is not above the majority share, which
+            nobody knows without gold labels, and that one text is the answer to many different questions.
 
     Returns:
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``, or of a distractor ``name/kept``;
@@ -146,7 +146,7 @@ def _others(
 
 
 def _flags(rows: pa.Table, part: str, context: Context) -> tuple[str, ...]:
-    flags = majority_flags(rows, context.kind, context.seed)
+    flags = () if context.unlabelled else majority_flags(rows, context.kind, context.seed)
     if context.kind is not SPAN or is_distractor(part, context) or OneText.of_rows(rows, part) is None:
         return flags
     return (*flags, ONE_TEXT)

@@ -11,7 +11,9 @@ from heedful.records import CLASSIFICATION, MANY, NO_LABEL, Chart, Context, Metr
 from heedful.records.rows import cluster_of, strings, where
 
 
-def naive_partial(rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIFICATION) -> Numbers:
+def naive_partial(
+    rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIFICATION, has_gold: bool = True
+) -> Numbers:
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
     Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
@@ -23,6 +25,7 @@ def naive_partial(rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIF
         data: Name of the data set, for the metric names.
         part: The part that was kept.
         kind: Of the task: says which answers are the same, and which are right.
+        has_gold: Whether the examples have gold labels, without which there is no accuracy.
 
     Returns:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
@@ -42,7 +45,8 @@ def naive_partial(rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIF
     for label in labels if len(labels) <= MANY and kind.has_labels else ():
         here = answered & (before == label)
         hits[name._replace(slice=f"from_{slice_of_label(label)}")] = stays[here], cluster[here]
-    hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
+    if has_gold:
+        hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
     return {full: share(values, of) for full, (values, of) in hits.items()}
 
 
@@ -50,7 +54,7 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     """Agreement for each of ``own["sides"]``."""
     found: Numbers = {}
     for side in context.own["sides"]:
-        found |= naive_partial(rows, context.data, side, context.kind)
+        found |= naive_partial(rows, context.data, side, context.kind, has_gold=not context.unlabelled)
     return found
 
 

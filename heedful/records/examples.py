@@ -154,6 +154,11 @@ class Examples(Sequence[Example]):
     def __len__(self) -> int:
         return self.table.num_rows
 
+    @property
+    def is_unlabelled(self) -> bool:
+        """Whether there are examples, and none of them has a gold label."""
+        return 0 < len(self) == self.table["label"].null_count
+
     @overload
     def __getitem__(self, key: int | str) -> Example: ...
 

@@ -172,9 +172,9 @@ DATA = {
         "Mend the row.",
     ),
     "no-gold": Refusal(
-        "data without any gold label",
+        "no gold labels, where one trains or what is measured rests on them, or a column of labels that is empty",
         "a score of nothing",
-        "Take a file with gold labels.",
+        "Take data with gold labels.",
     ),
     "repeated-id": Refusal(
         "two examples of one id",
@@ -373,12 +373,12 @@ MODELS = {
     "failed-function": Refusal(
         "a function of yours that raises, for inputs that the message quotes",
         "a failure would count as an answer",
-        "Mend it for this input, or have it return None where there is no answer.",
+        "Mend it, or have it return None for no answer.",
     ),
     "unsteady-function": Refusal(
         "a function of yours that answers something else when it is asked the same for the second time",
         "what it does by chance is taken for what a swap did",
-        "Take chance out of it: a fixed seed, temperature 0, model.eval().",
+        "Take chance out of it, as by a fixed seed.",
     ),
 }
 

@@ -6,7 +6,7 @@ several data sets are compared within each.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -35,7 +35,7 @@ from heedful.records.answers import normalised
 from heedful.records.rows import BASE, cluster_of, runs, strings, where
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results
 from heedful.reports.alike import PAIRED, basis, of_each_set, require_alike
-from heedful.reports.runs import measured
+from heedful.reports.runs import UNKNOWN_WORTH, measured
 from heedful.reports.tables import FORMATS, grid, number, table_text
 from heedful.reports.terminal.table import FLAGS
 
@@ -209,6 +209,16 @@ def _print(found: Comparison, heading: str, names: Sequence[str], console: Conso
         console.print(f"on U, {names[j]} - {names[i]}: {number(m, '+', ci95=True)}", markup=False, highlight=False)
 
 
+def _print_runs(read: Iterable[Run], names: Mapping[str, str], console: Console) -> None:
+    """Print which run each number stands for, and what a reader must know of it."""
+    for run in read:
+        how_far = f" (a run that had not ended: {run.unfinished})" if run.unfinished else ""
+        shown = printable(f"{names[run.folder]} {run.folder}{how_far}")
+        console.print(shown, soft_wrap=True, highlight=False, markup=False)
+        if run.context.unlabelled:
+            console.print(f"{names[run.folder]} has no gold labels: {UNKNOWN_WORTH}.", highlight=False, markup=False)
+
+
 def main(arguments: list[str]) -> None:
     """Print the comparison of the runs on each data set, for each part that was swapped."""
     parser = ArgumentParser("python -m heedful.reports.comparable", description=__doc__.partition("\n\n")[2])
@@ -246,10 +256,7 @@ def main(arguments: list[str]) -> None:
                     if run not in included:
                         console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")
     if not options.format:
-        for run in read.values():
-            how_far = f" (a run that had not ended: {run.unfinished})" if run.unfinished else ""
-            shown = printable(f"{names[run.folder]} {run.folder}{how_far}")
-            console.print(shown, soft_wrap=True, highlight=False, markup=False)
+        _print_runs(read.values(), names, console)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from heedful.reports.alike import (
     require_alike,
     side_by_side,
 )
-from heedful.reports.runs import measured
+from heedful.reports.runs import measured, unlabelled_notes
 from heedful.reports.tables import FORMATS, table_text, too_few
 from heedful.reports.terminal.natural_logic import print_categories
 from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
@@ -80,7 +80,9 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     lines = [line.as_dict() for line in merged(results) if line.metric in metrics]
     display = {**first["display"], "lines": lines, "sections": {}}  # which rest on other examples in each run
     unfinished = ", ".join(result["unfinished"] for result in results if result.get("unfinished"))
-    about = {**shared, "note": first["note"], "unfinished": unfinished, "counts": {}}
+    unlabelled = sum(result["counts"].get("unlabelled", 0) for result in results)
+    counts = {"unlabelled": unlabelled} if unlabelled else {}
+    about = {**shared, "note": first["note"], "unfinished": unfinished, "counts": counts}
     return {**about, "metrics": metrics, "names": names, "display": display}
 
 
@@ -169,6 +171,7 @@ def main(arguments: list[str]) -> None:
         title = f"mean of {len(results)} runs, in %, ± std"
     told = [] if options.mean else side_by_side(list(results))
     if options.format:
+        told = [*unlabelled_notes(measured(list(results))), *told]
         print(table_text(*table_cells(shown, title), options.format), end="")
     else:
         print_table(shown, title=title)

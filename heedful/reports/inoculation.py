@@ -24,7 +24,7 @@ from heedful.records import Context, HeedfulError, MetricName, printable, run_co
 from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
 from heedful.reports.alike import DATA, KIND, PAIRED, basis, require_alike
-from heedful.reports.runs import measured
+from heedful.reports.runs import measured, require_gold
 from heedful.reports.tables import Cells, number, percents, print_cells
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
@@ -132,6 +132,7 @@ def _original(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
     found = read_evaluation(folder, ORIGINAL)
     if found is None:
         raise HeedfulError("missing-rows", f"{folder} has no rows/{ORIGINAL}.parquet.")
+    require_gold(folder, Context.of(found[1]["context"]))
     return found
 
 

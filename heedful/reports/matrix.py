@@ -12,7 +12,7 @@ from rich.console import Console
 
 from heedful.records import HeedfulError, MetricName, printable, run_command
 from heedful.reports.alike import side_by_side
-from heedful.reports.runs import Measured, columns, is_above_majority, measured
+from heedful.reports.runs import Measured, columns, is_above_majority, measured, unlabelled_notes
 from heedful.reports.tables import FORMATS, Cells, number, print_cells, table_text
 
 MODEL, MAJORITY = "model", "majority"
@@ -101,7 +101,7 @@ def main(arguments: list[str]) -> None:
     else:
         for heading, cells in made.items():
             print_cells(Cells(f"{heading}, %", *table(cells)), console)
-    for note in side_by_side(options.runs):
+    for note in [*unlabelled_notes(runs), *side_by_side(options.runs)]:
         Console(stderr=bool(options.format)).print(printable(f"Note: {note}"), markup=False, highlight=False)
 
 

@@ -16,7 +16,7 @@ from heedful.records.storage.results import read_evaluation
 from heedful.reports.alike import EXAMPLES, MODEL, basis, notes, require_alike
 from heedful.reports.figures.files import require_format, write
 from heedful.reports.figures.partial_inputs import ALL, WITHIN, Point, figure, spearman, spearman_within
-from heedful.reports.runs import Measured, columns, is_above_majority, measured
+from heedful.reports.runs import Measured, columns, is_above_majority, measured, unlabelled_notes
 from heedful.reports.tables import grid, number, too_few
 
 
@@ -57,6 +57,8 @@ def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
                 without.append(f"{run.folder}: attentiveness to {part} is undefined: {m['reason']}.")
             elif few := too_few(m["n"], m["flags"]):
                 without.append(f"{run.folder}: attentiveness to {part} rests on too few examples, {few}.")
+            elif run.unlabelled:
+                without += unlabelled_notes([run])
             elif alone is None:
                 kept = other_parts(run, part)
                 wanted = f"trained with --partial {kept}" if kept else "of the other parts alone"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from heedful.records import HeedfulError, MetricName
+from heedful.records import Context, HeedfulError, MetricName
 from heedful.records.storage.folder_names import folder_name, regime_name
 from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.results import ACCEPTED, distinct, named, read_results, read_run
@@ -26,6 +26,7 @@ HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeou
 PATHS = {"backbone", "sha256"}  # settings that say where weights are from
 FITTED = {"collapse", "compiled", "labels", "learning_rate", "max_length", "max_unknown", "warmup", "weight_decay"}
 READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
+UNKNOWN_WORTH = "whether the model is better than a single answer is not known"
 DEEPEST = 9  # runs that began with the weights of each other
 Numbers = Mapping[MetricName, Mapping[str, Any]]
 
@@ -48,6 +49,7 @@ class Measured:
         seeds: Of its training, and of those that it began with; empty where nobody knows.
         fold: That it was validated on, of a cross-validation.
         same: Identifies what was measured: weights, how they are asked, and what they read. None where nobody knows.
+        unlabelled: Whether its examples have no gold labels: nobody knows whether it is above the majority share.
         started: When and how it was measured, which a copy of the folder says as well. None where nobody knows.
     """
 
@@ -65,6 +67,7 @@ class Measured:
     fold: int | None = None
     same: str | None = None
     started: str | None = None
+    unlabelled: bool = False
 
     @property
     def score(self) -> Mapping[str, Any] | None:
@@ -88,8 +91,24 @@ class Measured:
 
 
 def is_above_majority(m: Mapping[str, Any]) -> bool:
-    """Whether a measurement is of a model whose accuracy is above the majority share."""
+    """Whether a measurement is of a model whose accuracy is above the majority share; true where nobody knows."""
     return NOT_ABOVE_MAJORITY not in m["flags"]
+
+
+def unlabelled_notes(runs: Sequence[Measured]) -> list[str]:
+    """A sentence for each run without gold labels."""
+    return [f"{run.folder} has no gold labels: {UNKNOWN_WORTH}." for run in runs if run.unlabelled]
+
+
+def require_gold(folder: str | Path, context: Context) -> None:
+    """Refuse rows without gold labels, for a report that is about right and wrong answers.
+
+    Raises:
+        HeedfulError: They are such.
+    """
+    if context.unlabelled:
+        wrong = f"{folder} was evaluated without gold labels, so that no answer is known to be right."
+        raise HeedfulError("not-measured", wrong, "Evaluate examples with gold labels.")
 
 
 def measured(folders: Sequence[str]) -> list[Measured]:
@@ -193,9 +212,10 @@ def _read(folder: str) -> Measured:
     state = "".join(f" ({text})" for text in states if text)
     about = results["data"], results["split"], results["seed"], named(results)
     started = json.dumps(run, sort_keys=True) if "started" in run else None
+    unlabelled = bool(results["counts"].get("unlabelled"))
     if not own:
         name = Path(folder).resolve().name
-        return Measured(folder, name, PLAIN, None, *about, name + state, started=started)
+        return Measured(folder, name, PLAIN, None, *about, name + state, started=started, unlabelled=unlabelled)
     trained = own
     if own["checkpoint"]:
         of = Path(own["checkpoint"]).parents[1]
@@ -220,6 +240,7 @@ def _read(folder: str) -> Measured:
         fold=data.get("fold"),
         same=_identity(results, folder, own, run),
         started=started,
+        unlabelled=unlabelled,
     )
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
+from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing, Plan, Setting, require_number
 from heedful.callbacks.engine.inquiry import Subwords
 from heedful.callbacks.evaluations.attributions.attribution_inquiry import AttributionInquiry
 from heedful.interventions import Swap
@@ -82,6 +82,8 @@ class Attributions(Evaluation):
         data = setting.data
         if not (data.task.kind.has_labels and data.task.kind.exclusive) or data.task.pictures:
             return Nothing("explains classifiers of texts")
+        if self.explain == "gold" and data.pool.is_unlabelled:
+            return Nothing(f"{NEEDS_GOLD}: §attributions.explain gold")
         within = SPLIT if data.splits_evaluated else None
         swaps = [Swap(part, None, 1, within=within) for part in data.swap]
         inquiry = AttributionInquiry(

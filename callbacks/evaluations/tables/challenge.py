@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, by_split
+from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing, Plan, Setting, by_split
 from heedful.interventions import (
     DIRECTIONS,
     KINDS,
@@ -77,6 +77,8 @@ class Challenge(Evaluation):
             table, text = _parts(whole)
         if not (self.kinds and table and text in data.pool.parts):
             return Nothing(f"needs §challenge.kinds, a table, a hypothesis and the labels {', '.join(LABELS)}")
+        if data.pool.is_unlabelled:
+            return Nothing(NEEDS_GOLD)
         analyser = best_analyser()
         if ENTITIES in self.kinds and not analyser.knows_entities:
             rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")

@@ -21,6 +21,7 @@ class Context:
         splits: The splits that are evaluated, where they are several.
         slices: The meta columns that somebody asked for numbers by.
         own: What the evaluation adds; all of it JSON.
+        unlabelled: Whether the examples have no gold labels, so that nothing is made of these.
     """
 
     data: str
@@ -32,6 +33,7 @@ class Context:
     splits: tuple[str, ...] = ()
     slices: tuple[str, ...] = ()
     own: Mapping[str, Any] = field(default_factory=dict)
+    unlabelled: bool = False
 
     @property
     def default_answer(self) -> str | None:
@@ -39,8 +41,9 @@ class Context:
         return self.kind.default_answer(self.default_label)
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in the metadata, the kind by its name."""
-        return asdict(self) | {"kind": self.kind.name}
+        """As it stands in the metadata, the kind by its name; "unlabelled" only where it is so."""
+        entry = asdict(self) | {"kind": self.kind.name}
+        return entry if self.unlabelled else {name: value for name, value in entry.items() if name != "unlabelled"}
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> "Context":

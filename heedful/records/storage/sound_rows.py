@@ -31,6 +31,7 @@ from heedful.records.task import CLASSIFICATION, NO_LABEL
 DEMANDED = {"data": str, "seed": int, "manifest": str, "run": dict, "context": dict, "counts": dict}
 SURE = "most_probable"  # of the metadata: whether each answer is the most probable label; since schema 7
 SINCE = 7
+HAS_GOLD = "it has a gold label, and its context says that no example has"
 ROUNDED = 1e-4  # how far the sum of float32 probabilities may be from 1
 Evaluated = tuple[pa.Table, Mapping[str, Any]]
 Fault = tuple[np.ndarray, str]  # which rows are wrong, bool [rows], and what is wrong with them
@@ -46,9 +47,10 @@ def require_sound(rows: pa.Table, metadata: Mapping[str, Any], file: str) -> Non
 
     Raises:
         HeedfulError: The metadata lack something; a column has another type; rows are not in their canonical order; an
-            answer or a gold label is not a label; a change has no prediction; probabilities are not finite, or do not
-            sum to 1; rows of one example do not have one prediction before the change; or the examples are not as many
-            as the counts say. The message names the first such row.
+            answer or a gold label is not a label, or a gold label is missing, or is there where the examples have none;
+            a change has no prediction; probabilities are not finite, or do not sum to 1; rows of one example do not
+            have one prediction before the change; or the examples are not as many as the counts say. The message names
+            the first such row.
     """
     context = _context(rows, metadata, file)
     try:
@@ -131,8 +133,11 @@ def _of_labels(rows: pa.Table, base: np.ndarray, of_others: bool, context: Conte
         answers = (*context.labels, NO_LABEL)
         for name in ("y", "y2"):
             yield _outside(rows, name, answers), f"its {name!r} is not one of {listing(context.labels)}"
-    gold = rows["gold"]
-    yield base & gold.is_null().to_numpy(), "it has no gold label"
+    has_gold = rows["gold"].is_valid().to_numpy()
+    if context.unlabelled:
+        yield has_gold, HAS_GOLD
+        return
+    yield base & ~has_gold, "it has no gold label"
     if context.kind is CLASSIFICATION:
         if not of_others:
             yield _outside(rows, "gold", context.labels), f"its 'gold' is not one of {listing(context.labels)}"
@@ -179,7 +184,9 @@ def _of_probabilities(rows: pa.Table, first: np.ndarray, is_change: np.ndarray) 
 def _of_words(rows: pa.Table, context: Context) -> Iterator[Fault]:
     """What is wrong with rows of words."""
     yield _outside(rows, "y", context.labels), f"its 'y' is not one of {listing(context.labels)}"
-    if context.kind is CLASSIFICATION:
+    if context.unlabelled:
+        yield rows["gold"].is_valid().to_numpy(), HAS_GOLD
+    elif context.kind is CLASSIFICATION:
         yield _outside(rows, "gold", context.labels), f"its 'gold' is not one of {listing(context.labels)}"
     for name in ("phi", "full", "nothing", "delta"):
         yield ~np.isfinite(rows[name].to_numpy()), f"its {name!r} is not a number"
@@ -198,6 +205,9 @@ def _miscounted(rows: pa.Table, metadata: Mapping[str, Any]) -> str | None:
         counted = counts
         without |= base & where(rows, y=NO_LABEL)
     found = {"examples": (counted.get("examples"), int(base.sum()))}
+    if not _is_of_others(metadata):
+        unlabelled = int((base & rows["gold"].is_null().to_numpy()).sum())
+        found["unlabelled"] = counted.get("unlabelled", 0), unlabelled
     if "no_label" in counts:
         found["no_label"] = counts["no_label"], int(without.sum())
     differ = next((name for name, (told, there) in found.items() if told != there), None)
@@ -253,7 +263,9 @@ def _require_explained(evaluated: Mapping[str, Evaluated], files: Mapping[str, s
     for name in ("gold", "content"):
         own = known[name].take(pc.fill_null(place, 0))
         is_own = where(explained, variant="")
-        wrong |= is_own & ~pc.fill_null(pc.equal(own, explained[name]), False).to_numpy()
+        is_same = pc.fill_null(pc.equal(own, explained[name]), False).to_numpy()
+        is_same |= own.is_null().to_numpy() & explained[name].is_null().to_numpy()
+        wrong |= is_own & ~is_same
     if wrong.any():
         uid = explained["uid"][int(wrong.argmax())].as_py()
         both = f"{files[words]} and {files[base]} are not of the same examples"

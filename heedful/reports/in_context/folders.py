@@ -18,7 +18,7 @@ from heedful.records import SOFT, SPAN, Context, HeedfulError, Measurement
 from heedful.records.rows import BASE, probabilities, select, strings
 from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
 from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, Basis, basis, of_each_set, require_alike
-from heedful.reports.runs import HOW, PLAIN, PROMPT, WHO, Measured, measured, settings, told_apart
+from heedful.reports.runs import HOW, PLAIN, PROMPT, WHO, Measured, measured, require_gold, settings, told_apart
 
 ANSWERS = ("accuracy", "answers")
 ATTENTIVENESS = "attentiveness"
@@ -186,6 +186,7 @@ def _read(run: Measured, model: str) -> Asked:
         raise HeedfulError("missing-rows", f"{run.folder} has no rows of accuracy.")
     rows, metadata = next(iter(evaluated.values()))
     context = Context.of(metadata["context"])
+    require_gold(run.folder, context)
     if context.kind is SOFT:
         wrong = f"{run.folder}: {context.data} has soft labels, of which there is no report in context."
         raise HeedfulError("unfit-data", wrong, "Leave it out.")

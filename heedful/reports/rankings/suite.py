@@ -16,7 +16,7 @@ from heedful.records.rows import BASE, cluster_of, probabilities, select, string
 from heedful.records.storage.results import read_evaluation, read_results
 from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, basis, require_alike
 from heedful.reports.rankings.folders import EVALUATION, names_of
-from heedful.reports.runs import measured
+from heedful.reports.runs import measured, require_gold
 
 ACCURACY = "accuracy"
 TO_DO = REMEDIES | {EXAMPLES: "Evaluate both with one seed and as many examples, or name two sets with --set."}
@@ -124,6 +124,7 @@ def _read(folder: str) -> Model:
             raise HeedfulError("missing-rows", f"{folder} has no rows of {name}.", remedy)
     (rows, metadata), (words, about) = evaluated.values()
     context = Context.of(about["context"])
+    require_gold(folder, context)
     several: dict[str, list[Attribution]] = {}
     for one in attributions(words, context):
         if one.variant == "":

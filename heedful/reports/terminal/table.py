@@ -22,6 +22,7 @@ from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable
 from heedful.records.rows import UNREAD
 from heedful.records.storage.results import ACCEPTED
+from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import bounds, grid, percents, too_few
 
 FLAGS = {  # flag: mark in the table, explanation
@@ -248,11 +249,14 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _about_model(runs: Sequence[Results]) -> Iterator[str]:
-    """A note for each run that had not ended when it was evaluated, and for each model of several columns."""
+    """A note for each run that had not ended when it was evaluated, for each without gold labels, and for each model
+    of several columns."""
     for i, run in enumerate(runs, 1):
         if how_far := run.get("unfinished"):
             these = f"The numbers of ({i})" if len(runs) > 1 else "These numbers"
             yield f"{these} are of a run that had not ended: {how_far}."
+        if run["counts"].get("unlabelled"):
+            yield f"No gold labels{f' ({i})' if len(runs) > 1 else ''}: {UNKNOWN_WORTH}."
     columns: dict[str, list[str]] = {}
     for i, run in enumerate(runs, 1):
         if weights := run.get("weights"):

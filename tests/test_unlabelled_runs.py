@@ -1,0 +1,262 @@
+"""Examples without gold labels in whole runs: the numbers that need no gold are the same to the last digit."""
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_runs import QUIET, pairs
+
+import evaluate
+import heedful
+import train
+from heedful.assembly.results import Results
+from heedful.records import MetricName
+from heedful.records.rows import BASE, read_rows, select, where
+from heedful.reports.rescore import rescored
+
+from commands import results_of, run
+from refusals import refused
+
+PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
+LABELS = {"entailment": [], "neutral": [], "contradiction": []}
+OWN: dict[str, Any] = {"name": "own", "parts": PARTS, "labels": LABELS, "default_label": "neutral"}
+IDS: dict[str, Any] = {"uid": "id", "groups": ["premise"], "slices": ["kind"]}
+MEASURED = ["accuracy", "attentiveness", "default_label", "naive_partial", "attributions"]
+OF_GOLD = {"accuracy", "loss"}  # families
+ON_OWN = ["--data.name", "own", "--data.uid", "id", "--data.groups", "[premise]", "--data.slices", "[kind]"]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    argv = ["--model.backbone", tiny_bert, "--model.max_length", "64", "--model.learning_rate", "0.003"]
+    argv += ["--data.n_train", "256", "--data.n_validation", "9", "--trainer.max_epochs", "2", "--output", folder]
+    run(train.main, *argv)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def labelled() -> list[dict[str, str]]:
+    """Pairs with ids, of which some share a premise and some have another order of labels than of predictions."""
+    data = pairs(n_validation=30)
+    data.setup("validate")
+    rows = [{"id": str(i), **e.parts, "label": e.label, "kind": "ab"[i % 2]} for i, e in enumerate(data.pool)]
+    again = [{**rows[i], "id": f"again{i}", "premise": rows[(i + 1) % 30]["premise"]} for i in range(12)]
+    return [*rows, *again]
+
+
+def without_label(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [{name: value for name, value in row.items() if name != "label"} for row in rows]
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> Path:
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def measured(checkpoint: Path, rows: Any, output: Path, evaluations: list[str] = MEASURED, **settings: Any) -> Results:
+    data = heedful.load_data(rows, **{**OWN, **IDS, **settings})
+    more = {"attributions": {"examples": 6, "samples": 4}} if "attributions" in evaluations else {}
+    return heedful.evaluate(
+        data=data, checkpoint=checkpoint, evaluations=evaluations, trainer=QUIET, output=output, **more
+    )
+
+
+@pytest.fixture(scope="module")
+def both(
+    checkpoint: Path, labelled: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Results, Results]:
+    """The results of the same rows with the labels and without."""
+    folder = tmp_path_factory.mktemp("both")
+    gold = measured(checkpoint, labelled, folder / "gold")
+    return gold, measured(checkpoint, without_label(labelled), folder / "bare")
+
+
+def needs_gold(name: MetricName) -> bool:
+    of_part = name.family == "naive_partial" and name.statistic == "accuracy"
+    return name.family in OF_GOLD or of_part or "siblings" in name.statistic
+
+
+def test_what_needs_no_gold_is_the_same_to_the_last_digit(both: tuple[Results, Results]) -> None:
+    gold, bare = (results.numbers for results in both)
+    assert set(bare) == {name for name in gold if not needs_gold(name)}
+    families = {name.family for name in bare}
+    assert families == {"attentiveness", "default_label", "naive_partial", "null"} | (families & {"attributions"})
+    assert {name.family for name in gold} > families
+    for name, number in bare.items():
+        flags = [flag for flag in gold[name]["flags"] if flag != "not_above_majority"]
+        assert number == {**gold[name], "flags": flags}, name
+    assert any(number["value"] for name, number in bare.items() if name.family == "attentiveness")
+
+
+def test_rows_are_the_same_but_for_gold_and_what_rests_on_it(both: tuple[Results, Results]) -> None:
+    for evaluation in ("accuracy", "attentiveness", "naive_partial"):
+        gold, bare = (results.rows(evaluation) for results in both)
+        assert bare["gold"].null_count == bare.num_rows > 0
+        kept = [name for name in gold.column_names if name not in ("gold", "content")]
+        assert gold.select(kept).equals(bare.select(kept))
+    gold, bare = (select(results.rows("accuracy"), intervention=BASE)["content"] for results in both)
+    assert set(gold.to_pylist()).isdisjoint(bare.to_pylist())
+
+
+def test_attentiveness_by_hand(both: tuple[Results, Results]) -> None:
+    rows = both[1].rows("attentiveness").to_pylist()
+    swaps = [row for row in rows if row["intervention"] == "swap" and row["y"] != "neutral"]
+    shares = []
+    for draw in sorted({row["draw"] for row in swaps}):
+        changed = [row["y"] != row["y2"] for row in swaps if row["draw"] == draw]
+        shares.append(sum(changed) / len(changed))
+    number = both[1].numbers[MetricName("attentiveness", "own", "premise")]
+    assert number["value"] == pytest.approx(sum(shares) / len(shares), abs=1e-12)
+
+
+def test_results_say_that_there_is_no_gold(both: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
+    from heedful.reports.terminal.table import print_table
+
+    gold, bare = (results.content for results in both)
+    assert (gold["counts"].get("unlabelled"), bare["counts"]["unlabelled"]) == (None, 42)
+    assert "default_label/premise/with_sibling" in gold["counts"]
+    assert "default_label/premise/with_sibling" not in bare["counts"]
+    for several in ([bare], [gold], [gold, bare]):
+        print_table({str(i): results for i, results in enumerate(several)})
+        printed = " ".join(capsys.readouterr().out.split())
+        assert ("whether the model is better than a single answer is not known" in printed) == (bare in several)
+    assert "No gold labels (2)" in printed
+
+
+def test_rows_score_again_to_the_byte(both: tuple[Results, Results]) -> None:
+    for results in both:
+        assert rescored(results.folder) == (results.folder / "results.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("fault", ["a label in one row", "no count", "no word of it"])
+def test_rows_that_contradict_themselves_are_refused(both: tuple[Results, Results], fault: str) -> None:
+    from heedful.records.storage.sound_rows import require_sound
+
+    rows, about = read_rows(both[1].folder / "rows" / "attentiveness.parquet")
+    about = json.loads(json.dumps(about))
+    require_sound(rows, about, "f")
+    if fault == "no count":
+        del about["run"]["counts"]["unlabelled"]
+    elif fault == "no word of it":
+        del about["context"]["unlabelled"]
+    else:
+        golds = rows["gold"].to_pylist()
+        base = int(where(rows, intervention=BASE).argmax())
+        golds[base] = "neutral"
+        rows = rows.set_column(rows.column_names.index("gold"), rows.schema.field("gold"), [golds])
+    with refused("damaged-rows", "f"):
+        require_sound(rows, about, "f")
+
+
+def test_any_order_of_a_file_gives_the_same_bytes(
+    checkpoint: Path, labelled: list[dict[str, str]], tmp_path: Path
+) -> None:
+    rows = [{name: row[name] for name in ("premise", "hypothesis", "kind")} for row in labelled]
+    rows += rows[:3]  # repeats
+    shuffled = random.Random(1).sample(rows, len(rows))
+    written = []
+    for i, each in enumerate((rows, shuffled)):
+        path = str(write(tmp_path / "logs.csv", each))
+        found = measured(
+            checkpoint, "PairedText", tmp_path / f"out{i}", ["accuracy", "attentiveness"], uid=None, path=path
+        )
+        files = ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]
+        written.append([(found.folder / name).read_bytes() for name in files])
+    assert written[0] == written[1]
+
+
+def test_the_command_measures_logs(
+    checkpoint: Path,
+    both: tuple[Results, Results],
+    labelled: list[dict[str, str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logs = write(tmp_path / "logs.csv", without_label(labelled))
+    argv = ["--checkpoint", checkpoint, "--data", "mnli", "--data.path", logs, *ON_OWN]
+    argv += ["--evaluations", "[accuracy, attentiveness]"]
+    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    printed = capsys.readouterr()
+    assert "better than a single answer is not known" in " ".join(printed.out.split())
+    found = results_of(tmp_path / "out")
+    expected = both[1].content["metrics"]
+    assert found["metrics"] == {name: expected[name] for name in found["metrics"]}
+    assert {name.split("/")[0] for name in found["metrics"]} == {"attentiveness", "null"}
+    assert found["counts"]["unlabelled"] == 42
+    run(evaluate.main, *argv, "--data.label", "null", "--output", tmp_path / "said")
+    assert results_of(tmp_path / "said")["metrics"] == found["metrics"]
+    with refused("missing-column", "'label'", "logs.csv"):
+        run(evaluate.main, *argv, "--data.label", "label", "--output", tmp_path / "typed")
+    write(logs, [{**row, "gold_label": "neutral"} for row in without_label(labelled)])
+    with refused("missing-column", "'label'", "Do you mean gold_label?"):
+        run(evaluate.main, *argv, "--output", tmp_path / "near")
+
+
+def test_python_refuses_what_the_command_refuses(
+    checkpoint: Path, labelled: list[dict[str, str]], tmp_path: Path
+) -> None:
+    bare = without_label(labelled)
+    with refused("missing-column", "'label'"):
+        measured(checkpoint, bare, tmp_path / "typed", label="label")
+    with refused("missing-column", "Do you mean labels?"):
+        measured(checkpoint, [{**row, "labels": "x"} for row in bare], tmp_path / "near")
+    with refused("idle-setting", "attributions", "needs gold labels"):
+        data = heedful.load_data(bare, **OWN, **IDS)
+        heedful.evaluate(
+            data=data,
+            checkpoint=checkpoint,
+            evaluations=["attributions"],
+            attributions={"explain": "gold"},
+            trainer=QUIET,
+            output=tmp_path / "explained",
+        )
+
+
+def test_labels_are_not_read_where_label_is_null(
+    checkpoint: Path, both: tuple[Results, Results], labelled: list[dict[str, str]], tmp_path: Path
+) -> None:
+    found = measured(checkpoint, labelled, tmp_path / "out", label=None)
+    assert found.content == both[1].content
+
+
+def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
+    tiny_bert: Path, labelled: list[dict[str, str]], tmp_path: Path
+) -> None:
+    splits = {"train": [{**row, "hypothesis": f"{row['hypothesis']} now"} for row in labelled]}
+    splits["validation"] = without_label(labelled)
+    once: dict[str, Any] = {"trainer": QUIET | {"max_epochs": 1}, "output": tmp_path / "out"}
+
+    def trained(**more: Any) -> Any:
+        model = heedful.load_model(tiny_bert, max_length=64)
+        return heedful.train(model, heedful.load_data(splits, **OWN, **IDS), **{**once, **more})
+
+    for monitor in (None, "accuracy/own", "loss/own", "accuracy/own/macro_f1"):
+        more = {} if monitor is None else {"checkpoint": {"monitor": monitor}}
+        with refused("bad-monitor", monitor or "accuracy/own", "needs gold labels", "attentiveness/own/premise"):
+            trained(**more)
+    done = trained(checkpoint={"monitor": "attentiveness/own/premise"})
+    assert "unlabelled" in done.content["counts"]
+    assert not any(name.family in OF_GOLD for name in done.numbers)
+
+
+def test_training_needs_gold(tiny_bert: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
+    bare = without_label(labelled)
+    cases = [
+        ("missing-column", {}, bare),
+        ("no-gold", {"label": None}, bare),
+        ("no-gold", {"label": None}, labelled),
+    ]
+    for code, settings, rows in cases:
+        splits = {"train": rows[:30], "validation": rows[30:]}
+        for more in ({}, {"augment": "counterfactual"}):
+            with refused(code):
+                model = heedful.load_model(tiny_bert, max_length=64)
+                data = heedful.load_data(splits, **OWN, **IDS, **settings, **more)
+                heedful.train(model, data, trainer=QUIET, output=tmp_path / "out")
