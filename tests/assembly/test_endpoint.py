@@ -118,9 +118,9 @@ def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
 @pytest.mark.parametrize(
     ("prompt", "code", "facts"),
     [
-        ("{premise} and {hypotesis}:", "bad-prompt", ["hypotesis", "premise, hypothesis"]),
-        ("{premise}:", "bad-prompt", ["{premise}:", "premise, hypothesis"]),
-        ("{{premise}} {hypothesis}:", "bad-prompt", ["{{premise}}"]),
+        ("{premise} and {hypotesis}:", "bad-prompt", ["{hypotesis}", "premise, hypothesis"]),
+        ("{premise}:", "bad-prompt", ["{hypothesis}", "premise, hypothesis"]),
+        ("{{premise}} {hypothesis}:", "bad-prompt", ["lacks {premise}"]),
         (f"{PROMPT} ", "bad-prompt", ["ends with a space"]),
         (Wording("{premise} {hypothesis}:", answers={"maybe": "x"}), "unknown-name", ["maybe", "entailment"]),
     ],
@@ -137,6 +137,23 @@ def test_a_prompt_that_is_not_measured() -> None:
     own = pairs(prompts={"paper": Wording("{premise} / {hypothesis}:")})
     with refused("idle-setting", "prompt", "paper"):
         measured(heedful.Endpoint("http://localhost:1/v1", "m", PROMPT), own, prompt={"wordings": ["paper"]})
+
+
+def test_prompts_of_the_data_that_the_command_names_beside_another_one() -> None:
+    words = ["--data=planted", "--data.prompts={p: {question: '{premise} {hypothesis}:'}}", "--endpoint=m"]
+    with refused("idle-setting", "data.prompts"):
+        run(evaluate.main, *words, "--endpoint.prompt", PROMPT, "--dry_run")
+
+
+def test_rows_without_labels_are_measured() -> None:
+    rows = [{"premise": f"{n} men walk", "hypothesis": f"{n % 5} people move"} for n in range(12)]
+    with FakeServer(answer) as fake:
+        endpoint = heedful.Endpoint(fake.url, "qwen", PROMPT)
+        labels = {"labels": LABELS, "default_label": "neutral", "trainer": QUIET}
+        results = heedful.measure(endpoint, rows, ["premise", "hypothesis"], **labels)
+        assert MetricName("attentiveness", "rows", "premise") in results.numbers
+        with refused("bad-prompt", "{hypothesis}", "premise, claim"):
+            heedful.measure(endpoint, rows, {"premise": "premise", "claim": "hypothesis"}, **labels)
 
 
 # as on the command line

@@ -13,6 +13,7 @@ NO_ANSWER_TEXT = "I don't know"
 STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
 AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # around an answer, and not part of it
 READ = "first", "last"
+ENDING = 20  # characters of the end of a question that a message shows
 THOUGHTS = "<think>", "</think>"  # the first is often written by the server's template, and not by the model
 
 
@@ -122,16 +123,16 @@ class Wording:
                 f"Use {FIT}; put numbers, yes and no in quotes.",
             )
         at = setting or f"§data.prompts {name}"
-        if sorted(parts_of(self.question)) != sorted(parts):
+        if odd := _odd_part(parts_of(self.question), parts):
             raise HeedfulError(
                 "bad-prompt",
-                f"{at}: {self.question!r} does not name each of the parts {', '.join(parts)} once.",
-                "Write each once in the question, in braces; a brace that is meant is written twice.",
+                f"{at}: the question {odd}. It should name each of the parts {', '.join(parts)} once.",
+                "Write each once, in braces, and other braces twice.",
             )
         if self.question != self.question.rstrip():
             raise HeedfulError(
                 "bad-prompt",
-                f"{at}: the question {self.question!r} ends with a space or a new line.",
+                f"{at}: the question ends with a space or a new line, as {self.question[-ENDING:]!r}.",
                 "Leave it out: a space stands before the answer anyway.",
             )
         if self.read and not labels:
@@ -161,3 +162,13 @@ class Wording:
                 f"{at}: without case and marks, {', '.join(alike)} are one answer, or none.",
                 "Give each label another under answers.",
             )
+
+
+def _odd_part(named: Sequence[str], parts: Sequence[str]) -> str:
+    """How a question does not name each part once, in words that follow "the question"; "" where it does."""
+    if unknown := [name for name in named if name not in parts]:
+        return f"has {{{unknown[0]}}}, which is not a part"
+    if missing := [part for part in parts if part not in named]:
+        return f"lacks {{{missing[0]}}}"
+    twice = [part for part in parts if named.count(part) > 1]
+    return f"has {{{twice[0]}}} more than once" if twice else ""
