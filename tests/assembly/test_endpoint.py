@@ -105,7 +105,7 @@ def test_a_wording_says_which_texts_stand_for_the_labels() -> None:
     with FakeServer(lambda body, n: "maybe" if share_of(question_of(body)) < 0.3 else "Yes.") as fake:
         results = measured(heedful.Endpoint(fake.url, "m", wording))
     assert asked(results)["text"].startswith("Yes, maybe or no?\n\n")
-    assert {row["y"] for row in results.rows("accuracy").to_pylist()} == {"entailment", "neutral"}
+    assert {row["y"] for row in results.rows_of("accuracy").to_pylist()} == {"entailment", "neutral"}
 
 
 def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
@@ -208,7 +208,7 @@ def test_two_servers_share_nothing() -> None:
         assert sent > 24
         again = measured(second.with_settings(concurrency=2))  # the same once more has the same server
         assert len(two.requests) > sent
-    rows = [[row["y"] for row in one.rows("accuracy").to_pylist()] for one in (*results, again)]
+    rows = [[row["y"] for row in one.rows_of("accuracy").to_pylist()] for one in (*results, again)]
     assert set(rows[1]) == {"contradiction"}
     assert rows[1] == rows[2] != rows[0]
     servers = [json.loads((one.folder / "run.json").read_text())["server"] for one in (*results, again)]
