@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ import train
 from heedful.assembly.results import Results
 from heedful.records import MetricName
 from heedful.records.rows import BASE, read_rows, select, where
+from heedful.records.storage.sound_rows import require_sound
+from heedful.reports import comparable, compare, inoculation, matrix, partial_figure
+from heedful.reports.rankings.suite import read_suite
 from heedful.reports.rescore import rescored
+from heedful.reports.sheet import write_sheet
+from heedful.reports.terminal.table import print_table
 
 from commands import results_of, run
 from refusals import refused
@@ -29,13 +35,16 @@ OF_GOLD = {"accuracy", "loss"}  # families
 ON_OWN = ["--data.name", "own", "--data.uid", "id", "--data.groups", "[premise]", "--data.slices", "[kind]"]
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run")
-    argv = ["--model.backbone", tiny_bert, "--model.max_length", "64", "--model.learning_rate", "0.003"]
-    argv += ["--data.n_train", "256", "--data.n_validation", "9", "--trainer.max_epochs", "2", "--output", folder]
+def trained(backbone: Path, folder: Path, epochs: int) -> Path:
+    argv = ["--model.backbone", backbone, "--model.max_length", "64", "--model.learning_rate", "0.003"]
+    argv += ["--data.n_train", "256", "--data.n_validation", "9", "--trainer.max_epochs", epochs, "--output", folder]
     run(train.main, *argv)
     return folder
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tiny_bert, tmp_path_factory.mktemp("run"), 2)
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +126,6 @@ def test_attentiveness_by_hand(both: tuple[Results, Results]) -> None:
 
 
 def test_results_say_that_there_is_no_gold(both: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
-    from heedful.reports.terminal.table import print_table
-
     gold, bare = (results.content for results in both)
     assert (gold["counts"].get("unlabelled"), bare["counts"]["unlabelled"]) == (None, 42)
     assert "default_label/premise/with_sibling" in gold["counts"]
@@ -137,8 +144,6 @@ def test_rows_score_again_to_the_byte(both: tuple[Results, Results]) -> None:
 
 @pytest.mark.parametrize("fault", ["a label in one row", "no count", "no word of it"])
 def test_rows_that_contradict_themselves_are_refused(both: tuple[Results, Results], fault: str) -> None:
-    from heedful.records.storage.sound_rows import require_sound
-
     rows, about = read_rows(both[1].folder / "rows" / "attentiveness.parquet")
     about = json.loads(json.dumps(about))
     require_sound(rows, about, "f")
@@ -233,15 +238,15 @@ def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
     splits["validation"] = without_label(labelled)
     once: dict[str, Any] = {"trainer": QUIET | {"max_epochs": 1}, "output": tmp_path / "out"}
 
-    def trained(**more: Any) -> Any:
+    def run_of(**more: Any) -> Any:
         model = heedful.load_model(tiny_bert, max_length=64)
         return heedful.train(model, heedful.load_data(splits, **OWN, **IDS), **{**once, **more})
 
     for monitor in (None, "accuracy/own", "loss/own", "accuracy/own/macro_f1"):
         more = {} if monitor is None else {"checkpoint": {"monitor": monitor}}
         with refused("bad-monitor", monitor or "accuracy/own", "needs gold labels", "attentiveness/own/premise"):
-            trained(**more)
-    done = trained(checkpoint={"monitor": "attentiveness/own/premise"})
+            run_of(**more)
+    done = run_of(checkpoint={"monitor": "attentiveness/own/premise"})
     assert "unlabelled" in done.content["counts"]
     assert not any(name.family in OF_GOLD for name in done.numbers)
 
@@ -260,3 +265,43 @@ def test_training_needs_gold(tiny_bert: Path, labelled: list[dict[str, str]], tm
                 model = heedful.load_model(tiny_bert, max_length=64)
                 data = heedful.load_data(splits, **OWN, **IDS, **settings, **more)
                 heedful.train(model, data, trainer=QUIET, output=tmp_path / "out")
+
+
+def printed(main: Callable[[list[str]], None], argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    main(argv)
+    return " ".join(" ".join(capsys.readouterr()).split())
+
+
+def test_reports_read_such_runs_or_say_why_not(
+    both: tuple[Results, Results],
+    tiny_bert: Path,
+    labelled: list[dict[str, str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gold, bare = (str(results.folder) for results in both)
+    again = str(measured(trained(tiny_bert, tmp_path / "run", 1), without_label(labelled), tmp_path / "again").folder)
+    unknown = "whether the model is better than a single answer is not known"
+    for form in ([], ["--format", "csv"]):
+        for main, argv in ((compare.main, [bare, gold]), (matrix.main, [bare, gold]), (matrix.main, [bare])):
+            assert printed(main, [*argv, *form], capsys).count(unknown) == 1
+        assert unknown not in printed(matrix.main, [gold, *form], capsys)
+    assert printed(compare.main, [bare], capsys).count(unknown) == 1
+    assert printed(comparable.main, [bare, again], capsys).count(unknown) == 2
+    with refused("other-examples"):
+        comparable.main([again, gold])
+    with refused("nothing-to-show", unknown):
+        partial_figure.main([bare, "--output", str(tmp_path / "x.png")])
+    with refused("not-measured", "without gold labels"):
+        inoculation.main([bare, again])
+    with refused("not-measured", "without gold labels"):
+        read_suite("own", [bare, again], {}, [])
+
+
+def test_a_sheet_is_made_of_logs(checkpoint: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
+    logs = write(tmp_path / "logs.csv", without_label(labelled))
+    found = measured(checkpoint, "PairedText", tmp_path / "out", ["attentiveness"], path=str(logs))
+    tsv, page = write_sheet(str(found.folder), 5, str(tmp_path / "sheet"))
+    assert len(tsv.read_text().splitlines()) == 6
+    assert page.exists()
