@@ -18,12 +18,14 @@ from heedful.records import MetricName
 from heedful.records.rows import BASE, read_rows, select, where
 from heedful.records.storage.sound_rows import require_sound
 from heedful.reports import comparable, compare, inoculation, matrix, partial_figure
+from heedful.reports.in_context import __main__ as in_context
 from heedful.reports.rankings.suite import read_suite
 from heedful.reports.rescore import rescored
 from heedful.reports.sheet import write_sheet
 from heedful.reports.terminal.table import print_table
 
 from commands import results_of, run
+from fake_server import FakeServer, question_of, share_of
 from refusals import refused
 
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
@@ -305,3 +307,36 @@ def test_a_sheet_is_made_of_logs(checkpoint: Path, labelled: list[dict[str, str]
     tsv, page = write_sheet(str(found.folder), 5, str(tmp_path / "sheet"))
     assert len(tsv.read_text().splitlines()) == 6
     assert page.exists()
+
+
+def test_prompts_are_measured_on_logs_and_demonstrations_need_gold(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
+    monkeypatch.chdir(tmp_path)
+    pairs_of = {
+        kind: [f"The {kind} number {i} runs.,An animal {i % 7} sleeps." for i in range(12)] for kind in ("dog", "cat")
+    }
+    for folder in ("bare", "both"):
+        Path(folder).mkdir()
+        Path(folder, "validation_matched.csv").write_text("\n".join(["premise,hypothesis", *pairs_of["dog"]]))
+    shown = [f"{pair},{label}" for pair, label in zip(pairs_of["cat"], 4 * list(LABELS), strict=True)]
+    Path("both", "train.csv").write_text("\n".join(["premise,hypothesis,label", *shown]))
+    Path("bare", "train.csv").write_text("\n".join(["premise,hypothesis", *pairs_of["cat"]]))
+
+    def answer(body: dict[str, Any], n: int = 0) -> str:
+        return "neutral" if share_of(question_of(body)) < 0.3 else "Entailment"
+
+    asked = ["--data", "mnli", "--endpoint", "org/tiny", "--attentiveness.draws", "1", "--prompt.tuples", "1"]
+    with FakeServer(answer) as fake:
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+        with refused("missing-column", "'label'", "train.csv"):
+            run(evaluate.main, *asked, "--data.path", "bare", "--output", "first")
+        run(evaluate.main, *asked, "--data.path", "both", "--prompt.seeds", "2", "--output", "second")
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count("whether the model is better than a single answer is not known") == 2
+    (first, *_) = folders = sorted(path.parent for path in Path("second").rglob("results.json"))
+    assert len(folders) == 2
+    assert not any(name.startswith("accuracy") for name in results_of(first)["metrics"])
+    with refused("not-measured", "without gold labels"):
+        in_context.main([str(folder) for folder in folders])

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from heedful.assembly.names import load_data
-from heedful.datamodules import PairedImages, PairedText
+from heedful.datamodules import PairedText
 from heedful.datamodules.base.splits import require_gold
 from heedful.datamodules.sources.hub_and_local import Columns, to_examples
 from heedful.records import Example, Examples
 
+from drawn_pictures import nlvr2_rows, write_parquet
 from infotabs_files import write_infotabs
 from refusals import refused
 
@@ -168,8 +169,16 @@ def test_other_kinds_that_need_gold_say_so() -> None:
         assert load_data(kind, path="x").needs_gold
 
 
-def test_pictures_and_tables_may_lack_labels(tmp_path: Path) -> None:
-    assert not PairedImages.needs_gold
+def test_pictures_may_lack_labels(tmp_path: Path) -> None:
+    rows = [{name: value for name, value in row.items() if name != "label"} for row in nlvr2_rows(4, "dev")]
+    write_parquet(tmp_path / "validation.parquet", rows)
+    data = load_data("nlvr2", path=str(tmp_path))
+    data.setup("validate")
+    assert data.pool.is_unlabelled
+    assert len(data.pool) == len(rows)
+
+
+def test_tables_may_lack_labels(tmp_path: Path) -> None:
     write_infotabs(tmp_path)
     folder = tmp_path / "infotabs"
     (file,) = (folder / "maindata").glob("*dev*")
