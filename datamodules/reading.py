@@ -15,7 +15,6 @@ from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import Swap
 from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError, Task, generator
-from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 
 ABSENT = "not_in_text"  # no answer stands in the text
@@ -78,28 +77,13 @@ class Reading(PairedText):
                 f"§partial {self.partial} is for a text and a question, and {name} has {', '.join(parts)}.",
                 "Name two parts with §data.parts.",
             )
-        self._keep_distractors(distractors)
+        self._keep_distractors(distractors, self.full_task.parts[2:])
         self.no_answer = no_answer
         self._found: dict[tuple[str, str], Found] = {}  # of each split, by where its questions are from
         self.counts.hopeless[ABSENT] = 0
         self.transforms.append(Change(self._evaluated, "validation"))
         self.inputs = [Change(self._without_part)] if self.partial else []
         self.inputs.append(Change(self._trainable, "train"))
-
-    def _keep_distractors(self, named: Sequence[str]) -> None:
-        further = self.full_task.parts[2:]
-        for part in named:
-            if part not in further:
-                raise HeedfulError(
-                    "unknown-name",
-                    f"§data.distractors {part}: {self.name} has no further text of this name.",
-                    guess(part, further) if further else "Leave it out, for there are none.",
-                )
-            if any(part in joined.split("+") for joined in self.swap):
-                raise HeedfulError(
-                    "clashing-settings", f"§data.swap {part} must change the answer, and §data.distractors keeps it."
-                )
-        self.distractors = tuple(dict.fromkeys(named))
 
     @property
     def task(self) -> Task:

@@ -18,6 +18,7 @@ from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
 from heedful.datamodules.sources.values import Rows
 from heedful.records import SOFT, SPAN, Examples, HeedfulError
+from heedful.records.errors import guess
 from heedful.records.made import IN_PYTHON
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import regime_name
@@ -55,6 +56,8 @@ class PairedText(PairedData):
         where: Column to the value or the list of values of the rows to read, as {heuristic: subsequence}; the others
             are left out and counted. {train: {...}} and {validation: {...}} hold for that split alone.
         mixture: Other rows that replace a share of the training examples, as [{path: FILE, share: 0.02}].
+        distractors: Parts that must not matter: another example's does not change the right answer, and attentiveness
+            counts how often the answer stays. They are not swapped otherwise.
         **kwargs: As for :class:`PairedData`.
 
     Attributes:
@@ -93,11 +96,15 @@ class PairedText(PairedData):
         several: str | None = None,
         where: Mapping[str, Any] | None = None,
         mixture: Sequence[Mixture] = (),
+        distractors: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         if several is not None:
             self.kind = SOFT
+        if distractors and kwargs.get("swap") is None:
+            kwargs["swap"] = [part for part in parts if part not in distractors][:1]
         super().__init__(name, tuple(parts), tuple(labels), **kwargs)
+        self._keep_distractors(distractors, self.full_task.parts)
         if several == "":
             raise HeedfulError(
                 "bad-setting", "§data.several is empty.", "Write list, or what stands between two labels, such as ', '."
@@ -144,6 +151,23 @@ class PairedText(PairedData):
                 self._check_several(split, names)
                 self.splits[split] = names if len(names) > 1 else names[0]
         self._require_no_other_validation()
+
+    def _keep_distractors(self, named: Sequence[str], of: Sequence[str]) -> None:
+        """Keep the parts that must not matter, which are some ``of`` these."""
+        for part in named:
+            if part not in of:
+                raise HeedfulError(
+                    "unknown-name",
+                    f"§data.distractors {part}: {self.name} has no such part that may be one.",
+                    guess(part, of) if of else "Leave it out, for there are none.",
+                )
+            if any(part in joined.split("+") for joined in self.swap):
+                raise HeedfulError(
+                    "clashing-settings", f"§data.swap {part} must change the answer, and §data.distractors keeps it."
+                )
+        if len(named) == len(self.full_task.parts):
+            raise HeedfulError("bad-setting", "§data.distractors names every part.", "Leave one out that matters.")
+        self.distractors = () if self.partial else tuple(dict.fromkeys(named))
 
     @property
     def regime(self) -> str:

@@ -10,6 +10,7 @@ from heedful import rooms, torchvision_fix  # noqa: F401
 
 if TYPE_CHECKING:
     from heedful.assembly.evaluation import evaluate
+    from heedful.assembly.measuring import measure
     from heedful.assembly.names import load_data, load_model
     from heedful.assembly.results import Results, Run
     from heedful.assembly.training import train
@@ -29,6 +30,7 @@ __all__ = [
     "evaluate",
     "load_data",
     "load_model",
+    "measure",
     "read_rows",
     "train",
 ]
@@ -45,6 +47,7 @@ HOMES = {  # public name to the module that has it
     "evaluate": "heedful.assembly.evaluation",
     "load_data": "heedful.assembly.names",
     "load_model": "heedful.assembly.names",
+    "measure": "heedful.assembly.measuring",
     "read_rows": "heedful.records.rows",
     "train": "heedful.assembly.training",
 }

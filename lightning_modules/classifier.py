@@ -76,6 +76,7 @@ class Classifier(Made, pl.LightningModule):
         prompt: By which it is asked; None for a model that is not.
         at_work: Called now and then while a prediction takes long, for processes that wait for this one.
         writes: Whether its answers are written, so that one may be another label than the most probable, or none.
+        from_memory: Whether the folder of its backbone is a copy, made for this call, of a model in memory.
     """
 
     architectures: Sequence[str] = ()
@@ -90,6 +91,7 @@ class Classifier(Made, pl.LightningModule):
     needs_prompt = False
     own_wording: Wording | None = None
     writes = False
+    from_memory = False
     prompt: Prompt | None = None
     repeated: int | None = None
     has_probabilities: bool = True

@@ -4,7 +4,7 @@ from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setti
 from heedful.interventions import Null
 from heedful.metrics import METRICS
 from heedful.metrics.accuracy import ASKED
-from heedful.records import CLASSIFICATION, SOFT, SPAN, TaskKind
+from heedful.records import CLASSIFICATION, SOFT, SPAN, TEXT, TaskKind
 
 
 class Accuracy(Evaluation):
@@ -18,7 +18,7 @@ class Accuracy(Evaluation):
     metric = METRICS["accuracy"]
     in_training = True
     has_settings = False
-    kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)  # of the tasks that it is about
+    kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT, TEXT)  # of the tasks that it is about
 
     def __init__(self, max_null: int = 512) -> None:
         self.max_null = max_null

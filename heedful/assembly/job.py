@@ -126,12 +126,11 @@ class Job:
             record["checkpoint"] = _settings(self.best, BestCheckpoint)
         if self.prompting is not None:
             record["prompt"] = plain(self.prompting)
-        data = section(self.data)
+        has_file = isinstance(getattr(self.data, "path", None), str | PathLike | None)
+        data = section(self.data, () if has_file else ("path",))  # of rows in memory
         data["init_args"].pop("seed", None)  # which is that of the run
-        if not isinstance(getattr(self.data, "path", None), str | PathLike | None):  # rows in memory
-            data["init_args"]["path"] = IN_PYTHON
         model = section(self.model)
-        if self.in_memory is not None and "backbone" in model["init_args"]:
+        if (self.in_memory is not None or self.model.from_memory) and "backbone" in model["init_args"]:
             model["init_args"]["backbone"] = IN_PYTHON
         return record | {"data": data, "model": model}
 

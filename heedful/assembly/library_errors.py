@@ -27,6 +27,10 @@ def refusing() -> Iterator[None]:
         yield
     except HeedfulError:
         raise
+    except SystemExit as stop:  # which Lightning makes of Ctrl-C
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
     except Exception as error:
         if (refused := refusal_behind(error)) is None:
             raise

@@ -239,7 +239,7 @@ def backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     for known, (backbone, _) in backbones().items():
         if backbone == name:
             return known, {}
-    return import_path(family_of(_config(name))), {"backbone": name}
+    return import_path(family_of(model_config(name))), {"backbone": name}
 
 
 def model_folder(backbone: str, class_path: str) -> str:
@@ -253,7 +253,8 @@ def model_folder(backbone: str, class_path: str) -> str:
     return (folder_name(backbone) or class_path.rpartition(".")[2]).lower()
 
 
-def _config(name: str) -> dict[str, Any]:
+def model_config(name: str | Path) -> dict[str, Any]:
+    """The config.json of a model, by its short name, its folder or its id on the hub; empty where there is none."""
     try:
         with quiet():
             return PretrainedConfig.get_config_dict(name)[0]

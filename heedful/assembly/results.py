@@ -19,11 +19,13 @@ class Results:
         folder: Where results.json and the rows are, as every report reads them.
         content: What results.json says, but for the hashes of the rows.
         each: Of a model that was asked by several prompts, the results of each; then ``content`` is empty.
+        kept: What the folder is gone with, where it is a temporary one.
     """
 
     folder: Path
     content: Mapping[str, Any] = field(repr=False)
     each: tuple["Results", ...] = field(default=(), kw_only=True)
+    kept: Any = field(default=None, kw_only=True, repr=False, compare=False)
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:

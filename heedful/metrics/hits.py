@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.records import NO_LABEL, Context, TaskKind
-from heedful.records.rows import strings, where
+from heedful.records.rows import codes, where
 
 
 class Hits(NamedTuple):
@@ -72,6 +72,8 @@ def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 def _where(rows: pa.Table, kept: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
     changed = rows.select(["y", "y2"]).filter(pa.array(kept))
     found = np.zeros(rows.num_rows, dtype=bool)
-    pairs = zip(strings(changed, "y"), strings(changed, "y2"), strict=True)
-    found[kept] = np.fromiter((holds(y, y2) for y, y2 in pairs), bool, changed.num_rows)
+    (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")
+    pairs, of = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)  # each asked once
+    asked = ((first[pair // len(second)], second[pair % len(second)]) for pair in pairs.tolist())
+    found[kept] = np.fromiter((holds(str(y), str(y2)) for y, y2 in asked), bool, len(pairs))[of]
     return found

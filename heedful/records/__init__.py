@@ -24,7 +24,7 @@ from heedful.records.storage.files import (
     write_json,
     writing,
 )
-from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, Task, TaskKind, same_parts
+from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, TEXT, Task, TaskKind, same_parts
 
 __all__ = [
     "BATCH",
@@ -37,6 +37,7 @@ __all__ = [
     "NO_LABEL",
     "SOFT",
     "SPAN",
+    "TEXT",
     "Changed",
     "Chart",
     "Composed",

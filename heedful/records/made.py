@@ -4,7 +4,7 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import timedelta
 from enum import Enum
@@ -152,18 +152,24 @@ def defaults_of(kind: type) -> dict[str, Any]:
     return {name: plain(setting.default) for name, setting in settings_of(kind).items() if not setting.is_needed}
 
 
-def section(made: Any) -> dict[str, Any]:
-    """An object as config.yaml names it: its class and all of its settings, defaults included."""
+def section(made: Any, in_python: Collection[str] = ()) -> dict[str, Any]:
+    """An object as config.yaml names it: its class and all of its settings, defaults included.
+
+    Args:
+        made: The object.
+        in_python: Settings that no YAML can hold, whatever they are.
+    """
     kind: Any = type(made)
-    values = settings(made)
+    values = settings(made, in_python)
     own = {name: value for name, value in values.items() if name in settings_of(kind)}
     more = {name: value for name, value in values.items() if name not in own}
     return {"class_path": class_path(kind), "init_args": own} | ({"dict_kwargs": more} if more else {})
 
 
-def settings(made: Any) -> dict[str, Any]:
-    """All settings of an object, defaults included, as config.yaml has them."""
-    return defaults_of(type(made)) | {name: plain(value) for name, value in made.made_of.items()}
+def settings(made: Any, in_python: Collection[str] = ()) -> dict[str, Any]:
+    """All settings of an object, defaults included, as config.yaml has them; see :func:`section`."""
+    own = {name: IN_PYTHON if name in in_python else plain(value) for name, value in made.made_of.items()}
+    return defaults_of(type(made)) | own
 
 
 def class_path(kind: type) -> str:

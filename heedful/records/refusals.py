@@ -370,6 +370,16 @@ MODELS = {
         "answers stand beside other examples",
         "Return one prediction for each input, in their order.",
     ),
+    "failed-function": Refusal(
+        "a function of yours that raises, for inputs that the message quotes",
+        "a failure would count as an answer",
+        "Mend it, or have it return None for no answer.",
+    ),
+    "unsteady-function": Refusal(
+        "a function of yours that answers something else when it is asked the same for the second time",
+        "what it does by chance is taken for what a swap did",
+        "Take chance out of it, as by a fixed seed.",
+    ),
 }
 
 SERVERS = {

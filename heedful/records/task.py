@@ -91,8 +91,8 @@ class TaskKind(ABC):
         Of several it is the one that gold names first; of soft labels the first by name.
         """
 
-    def default_answers(self, labels: Sequence[str]) -> Sequence[str]:
-        """The answers that may be the default label."""
+    def default_answers(self, labels: Sequence[str]) -> Sequence[str] | None:
+        """The answers that may be the default label; None for any."""
         return labels
 
     @abstractmethod
@@ -212,10 +212,39 @@ class Span(TaskKind):
         return " / ".join(self.parse_gold(text)) or "no answer"
 
 
+class FreeText(TaskKind):
+    """The answer is any text; gold is one. Texts that count as one answer are written alike before they are compared
+    (:class:`~heedful.records.same.Same`).
+    """
+
+    name = "text"
+    gold_type = str
+    has_labels = False
+
+    def parse_gold(self, text: str) -> str:
+        return text
+
+    def write_gold(self, gold: str) -> str:
+        return gold
+
+    def score(self, answer: str, gold: str) -> float:
+        return float(answer == gold)
+
+    def best_answer(self, golds: Sequence[str]) -> str:
+        return Counter(golds).most_common(1)[0][0]
+
+    def default_answers(self, labels: Sequence[str]) -> None:
+        return None
+
+    def default_gold(self, label: str) -> str:
+        return label
+
+
 CLASSIFICATION = Classification()
 SOFT = Soft()
 SPAN = Span()
-KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN)}
+TEXT = FreeText()
+KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN, TEXT)}
 
 
 def same_parts(parts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
@@ -260,7 +289,7 @@ class Task:
             wrong = f"A label is called {NO_LABEL!r}, which stands for answers that are not a label."
             raise HeedfulError("bad-name", wrong, "Give it another name.")
         known = self.kind.default_answers(self.labels)
-        if self.default_label is not None and self.default_label not in known:
+        if self.default_label is not None and known is not None and self.default_label not in known:
             wrong = f"The default label {self.default_label!r} is not a label."
             remedy = f"The labels are {listing(known)}." if self.labels else "Leave it out."
             raise HeedfulError("unknown-name", wrong, remedy)

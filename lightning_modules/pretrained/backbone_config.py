@@ -100,18 +100,24 @@ def require_one_order(config: PretrainedConfig, folder: str) -> None:
             )
 
 
+def positions_of(config: PretrainedConfig) -> int | None:
+    """How many tokens a model has positions for; None without a limit."""
+    positions = getattr(config, "max_position_embeddings", UNLIMITED)
+    if positions == UNLIMITED:
+        return None
+    if config.model_type in OFFSET:
+        positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
+    return int(positions)
+
+
 def require_positions(config: PretrainedConfig, max_length: int) -> None:
     """A model must have a position for every token that it is to read.
 
     Raises:
         HeedfulError: It has fewer.
     """
-    positions = getattr(config, "max_position_embeddings", UNLIMITED)
-    if positions == UNLIMITED:
-        return
-    if config.model_type in OFFSET:
-        positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
-    if max_length > positions:
+    positions = positions_of(config)
+    if positions is not None and max_length > positions:
         raise HeedfulError(
             "too-long",
             f"The model has {positions} positions and would read {max_length}.",

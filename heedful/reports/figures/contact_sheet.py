@@ -3,7 +3,6 @@
 With pictures it is a figure, otherwise Markdown. What stands in it was predicted already: see :func:`unchanged`.
 """
 
-import heapq
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.hits import alike, hits
-from heedful.records import Context, generator
+from heedful.records import Context, keys, random_key, words_of
 from heedful.records.rows import codes, where
 from heedful.reports.figures.canvas import GAP, GREY, LINE, MARGIN, RED, Canvas
 from heedful.reports.tables import escaped, percents
@@ -94,9 +93,9 @@ def unchanged(rows: pa.Table, part: str, context: Context, most: int = SHOWN) ->
     always = len(np.setdiff1d(uid[every & stays], uid[every & ~stays]))
     draws = len(np.unique(rows["draw"].to_numpy()[every]))
     uids = rows["uid"].filter(pa.array(stayed)).to_pylist()
-    places = np.flatnonzero(stayed).tolist()
-    ranked = ((generator(context.seed, "unchanged", uid).random(), uid, i) for uid, i in zip(uids, places, strict=True))
-    chosen = tuple(rows.slice(i, 1).to_pylist()[0] for _, _, i in heapq.nsmallest(most, ranked))
+    ranks = words_of(random_key(context.seed, "unchanged"), keys(uids))[0]
+    first = np.flatnonzero(stayed)[np.argsort(ranks, kind="stable")[:most]]
+    chosen = tuple(rows.slice(i, 1).to_pylist()[0] for i in first.tolist())
     return Unchanged(chosen, len(uids), int(swapped.sum()), always, max(1, draws))
 
 

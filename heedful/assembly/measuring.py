@@ -1,0 +1,287 @@
+"""``heedful.measure``: whether any model heeds every part of its input, in five lines."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike, fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pytorch_lightning import LightningModule
+
+from heedful.assembly.evaluation import evaluate
+from heedful.assembly.measured_rows import Labels, RowSettings, data_of
+from heedful.assembly.names import load_model, model_config
+from heedful.assembly.results import Results
+from heedful.callbacks import Evaluation
+from heedful.datamodules import PairedData, PairedText
+from heedful.datamodules.free_text import FreeText
+from heedful.interventions import Swap
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.function import Answered, Function
+from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
+from heedful.lightning_modules.pretrained.backbones import resolve
+from heedful.lightning_modules.pretrained.labels import is_named
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.records import TEXT, HeedfulError, listing
+from heedful.records.storage.run_files import CONFIG
+
+
+def measure(
+    predict: Any,
+    rows: Any,
+    parts: Sequence[str] | Mapping[str, str] | None = None,
+    default_label: str | None = None,
+    *,
+    label: str | None = None,
+    labels: Labels | None = None,
+    swap: Sequence[str] | None = None,
+    keeps: Sequence[str] = (),
+    same: str | Callable[..., Any] | None = None,
+    cluster: str | None = None,
+    by: Sequence[str] | str = (),
+    uid: str | None = None,
+    name: str | None = None,
+    draws: int = Swap.draws,
+    batch_size: int = 64,
+    evaluations: Sequence[str | Evaluation] | str | None = None,
+    seed: int = 0,
+    output: str | PathLike[str] | None = None,
+    trainer: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Results:
+    """Measure whether a model heeds every part of its input.
+
+    Each part in turn is replaced by that of another example, ``draws`` times, and the model is asked again.
+    Attentiveness to a part is the share of the answers that change, of those that are not ``default_label``
+    (the Counterfactual Attentiveness Test, section 3.3).
+
+    Args:
+        predict: The model. A function that gets a list of dictionaries, part name to text, and returns as many labels,
+            texts, or None for no answer, or probabilities (an array [inputs, labels], or a dictionary of label to
+            probability for each); ``(model, tokenizer)`` of transformers; a ``pipeline("text-classification")``; the
+            folder of a model or its id on the hub; a run folder; a model of Heedful, such as :class:`heedful.Endpoint`.
+        rows: The examples: a list of dictionaries, a ``datasets.Dataset``, a frame of pandas or polars, a table of
+            Arrow, a file, or a name that ``--data`` knows. Without a column of labels they are unlabelled: then
+            accuracy is not measured, nor whether the model is better than a single answer.
+        parts: Names of the parts, which are columns of the rows; or part name to column.
+        default_label: The answer to parts that have nothing to do with each other, such as "neutral".
+        label: Column of the gold label; by default "label", if there is one.
+        labels: The labels; or label to its spellings in the rows and among the answers, as {"entailment": [0]}. By
+            default those of the model, or of the rows. Without any, answers are free texts.
+        swap: Parts that must matter, each swapped in turn; "left+right" are two that come from one other example. By
+            default all but ``keeps``.
+        keeps: Parts that must not matter: how often an answer stays when they are another's.
+        same: When two free texts are one answer: "normalised" (by default), "exact", a function of a text that returns
+            its form, or a function of two texts. It makes answers free texts.
+        cluster: Column whose equal values are one cluster of the intervals, such as the article of several questions.
+        by: Columns by whose values the numbers are broken down.
+        uid: Column of a unique id; by default examples are named by their content.
+        name: What results call the data; by default "rows", or the name of the file.
+        draws: Counterfactuals for each example and part.
+        batch_size: Most inputs that the model gets at once.
+        evaluations: Only these, as for :func:`heedful.evaluate`.
+        seed: All that is random follows from it.
+        output: Folder for the results; by default they are kept until the program ends, and ``save`` keeps them longer.
+        trainer: Settings of Lightning's Trainer, such as {"devices": 2}; a function is asked on the CPU.
+        **settings: Evaluation to its settings, as for :func:`heedful.evaluate`.
+
+    Returns:
+        The results: ``result.show()``, ``result["attentiveness", "premise"].value``, ``result.rows``.
+
+    Raises:
+        HeedfulError: Something is wrong with the rows or the settings; or the model raises, returns something else than
+            an answer for each input, or answers the same input in two ways. The message quotes the input.
+
+    Example:
+        >>> import heedful
+        >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
+        >>> def predict(inputs):
+        ...     return ["entailment" if "1" in x["hypothesis"] else "neutral" for x in inputs]
+        >>> quiet = {"enable_progress_bar": False}
+        >>> result = heedful.measure(predict, rows, ["premise", "hypothesis"], "neutral", trainer=quiet)
+        >>> result["attentiveness", "premise"].value
+        0.0
+    """
+    with _model(predict) as asked:
+        named = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, by, uid, name, batch_size)
+        data = data_of(rows, named, asked.outputs, asked.is_function)
+        model = asked.model(data)
+        kept = TemporaryDirectory(prefix="heedful-") if output is None else None
+        folder = Path(kept.name) / "results" if kept else output
+        of_trainer = {"accelerator": "cpu", "devices": 1} if asked.is_function else {}
+        if data.swap or data.distractors:
+            settings = {"attentiveness": {"draws": draws}} | settings
+        try:
+            results = evaluate(
+                model,
+                data,
+                checkpoint=asked.checkpoint,
+                evaluations=evaluations,
+                trainer=of_trainer | dict(trainer or {}),
+                seed=seed,
+                output=folder,
+                **settings,
+            )
+        except KeyboardInterrupt:
+            if isinstance(model, Function):
+                _keep(model)
+            raise
+    results = replace(results, kept=kept)
+    if data.kind is TEXT and default_label is not None:
+        _require_default(results, default_label)
+    return results
+
+
+class Stopped:
+    """The answers of the call that Ctrl-C stopped last, until another call looks at them."""
+
+    answered: Answered | None = None
+
+
+stopped = Stopped()
+
+
+def _keep(model: Function) -> None:
+    """Keep the answers so far for the next call, and say so."""
+    stopped.answered = model.answered
+    if model.answered:
+        told = f"Stopped: {len(model.answered):,} answers of {model.description} are kept in memory."
+        print(f"{told} The same call goes on with them.", file=sys.stderr)
+
+
+class _Asked(NamedTuple):
+    """What ``predict`` is.
+
+    Attributes:
+        model: Makes the model for the data; None of a run, which brings its own.
+        outputs: What the model calls its labels, in their order; empty where it has no names for them.
+        checkpoint: The run, or the checkpoint of one, that the model is from.
+        is_function: Whether it is a function, of which nothing else is known.
+    """
+
+    model: Callable[[PairedData], Any]
+    outputs: Sequence[str] = ()
+    checkpoint: str | None = None
+    is_function: bool = False
+
+
+@contextmanager
+def _model(predict: Any) -> Iterator[_Asked]:
+    """What is to be measured, in whatever form it is given; a copy of a model in memory is there until this ends."""
+    if isinstance(predict, Classifier):
+        outputs = predict.task.labels if predict.task else predict.answers or ()
+        yield _Asked(lambda data: predict, outputs)
+    elif isinstance(predict, str | PathLike):
+        yield _named(fspath(predict))
+    elif isinstance(predict, tuple) and len(predict) == 2 and hasattr(predict[0], "save_pretrained"):
+        with TemporaryDirectory(prefix="heedful-") as folder:
+            yield _copied(*predict, folder)
+    elif isinstance(predict, LightningModule):
+        wrong = f"§predict is a {type(predict).__name__}, and nobody knows how it is asked for its answers."
+        raise HeedfulError("unfit-model", wrong, "Give a function that asks it: a list of dictionaries to labels.")
+    elif callable(predict):
+        yield _function(predict)
+    else:
+        wrong = f"§predict is of the type {type(predict).__name__}, which cannot be asked."
+        raise HeedfulError("bad-setting", wrong, "Give a function, (model, tokenizer), a pipeline, or a folder.")
+
+
+def _named(name: str) -> _Asked:
+    """A run or one of its checkpoints, or a model by its short name, its folder or its id on the hub."""
+    path = Path(name)
+    if (path / CONFIG).is_file() or path.suffix == ".ckpt":
+        return _Asked(lambda data: None, checkpoint=name)
+    model = _within_positions(load_model(name))
+    return _Asked(lambda data: model, _outputs(model_config(getattr(model, "backbone", name))))
+
+
+def _within_positions(model: Classifier) -> Classifier:
+    """A model that reads no more tokens than it has positions, where the usual length is more."""
+    if not isinstance(model, PretrainedClassifier):
+        return model
+    most = positions_of(open_config(resolve(model.backbone, model.sha256)))
+    return model if most is None or most >= model.max_length else model.with_settings(max_length=most)
+
+
+def _outputs(config: Mapping[str, Any]) -> list[str]:
+    """The names of the outputs in the config of a model, in their order; none where they are only numbered."""
+    named = {int(number): str(label) for number, label in (config.get("id2label") or {}).items()}
+    outputs = [named[number] for number in sorted(named)]
+    return outputs if outputs and is_named(outputs) else []
+
+
+def _copied(model: Any, tokenizer: Any, folder: str) -> _Asked:
+    """A model of transformers and its tokenizer, written into a folder: what is measured is a copy in float32."""
+    config = model.config.to_dict()
+    called = Path(str(config.get("_name_or_path") or "") or type(model).__name__).name
+    path = Path(folder) / called
+    for part in (model, tokenizer):
+        part.save_pretrained(path)
+
+    def made(data: PairedData) -> Classifier:
+        classifier = _within_positions(load_model(path))
+        classifier.from_memory = True
+        return classifier
+
+    return _Asked(made, _outputs(config))
+
+
+def _function(predict: Callable[..., Any]) -> _Asked:
+    """A function, or a pipeline of transformers, which is asked like one."""
+    outputs: Sequence[str] = ()
+    is_pipeline = hasattr(predict, "task") and hasattr(predict, "model") and hasattr(predict, "preprocess")
+    if is_pipeline:
+        outputs = _outputs(predict.model.config.to_dict())
+
+    def made(data: PairedData) -> Classifier:
+        asked = _Pipeline(predict, data) if is_pipeline else predict
+        spellings = data.columns.labels if isinstance(data, PairedText) else None
+        function = Function(asked, spellings, data.same if isinstance(data, FreeText) else None)
+        if stopped.answered is not None:
+            function.answered, stopped.answered = stopped.answered, None
+        return function
+
+    return _Asked(made, outputs, is_function=True)
+
+
+class _Pipeline:
+    """A pipeline of transformers as a function; two of one pipeline and the same parts are equal."""
+
+    def __init__(self, pipeline: Any, data: PairedData) -> None:
+        self.pipeline = pipeline
+        self.parts = data.task.parts
+        self.batch_size = data.eval_batch_size
+        self.__qualname__ = type(pipeline).__name__
+        if pipeline.task != "text-classification" or len(self.parts) > 2:
+            wrong = f"§predict is a pipeline for {pipeline.task}, and the data have the parts {listing(self.parts)}."
+            do = "Give one for text-classification of one part or two, or a function that calls the pipeline."
+            raise HeedfulError("unfit-model", wrong, do)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pipeline) and (self.pipeline, self.parts) == (other.pipeline, other.parts)
+
+    def __call__(self, inputs: list[dict[str, Any]]) -> list[dict[str, float]]:
+        names = ("text", "text_pair")
+        texts = [dict(zip(names, (row[part] for part in self.parts), strict=False)) for row in inputs]
+        said = self.pipeline(texts, top_k=None, batch_size=self.batch_size)
+        return [{one["label"]: one["score"] for one in scores} for scores in said]
+
+
+def _require_default(results: Results, default_label: str) -> None:
+    """Refuse a default label that no answer ever is, where nobody names the labels: it may be misspelt."""
+    try:
+        rows = results.rows("attentiveness")
+    except KeyError:  # it was not asked for
+        return
+    answers = pc.value_counts(pa.chunked_array([*rows["y"].chunks, *rows["y2"].chunks])).to_pylist()
+    counted = sorted((-one["counts"], one["values"]) for one in answers if one["values"] is not None)
+    if default_label in {text for _, text in counted}:
+        return
+    commonest = ", ".join(f"{text[:40]!r}" for _, text in counted[:4])
+    wrong = f"§default_label {default_label!r} is never an answer; the commonest are {commonest}."
+    raise HeedfulError("unknown-label", wrong, "Write it as the model does, or name all labels with §labels.")

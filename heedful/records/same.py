@@ -1,0 +1,74 @@
+"""When two free texts are one answer."""
+
+import inspect
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from heedful.records.answers import normalised
+from heedful.records.errors import HeedfulError
+
+FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normalised, "exact": str}
+
+
+class Same:
+    """Writes texts that are one answer alike: as the first of them that it met.
+
+    Args:
+        same: "normalised", which leaves out case, ASCII punctuation, articles and spaces (SQuAD 2.0, evaluate-v2.0.py);
+            "exact"; a function of a text that returns its form, which is called once for each text; or a function of
+            two texts that says whether they are the same. The latter is asked about each new text and every answer
+            that is different so far, so that "the same" has to hold between any two texts that are the same as a third.
+
+    Attributes:
+        known: Each text that it has met, to the one that stands for it.
+
+    Raises:
+        HeedfulError: It is something else.
+
+    Example:
+        >>> same = Same()
+        >>> same("Paris."), same("the paris"), same("Rome")
+        ('Paris.', 'Paris.', 'Rome')
+    """
+
+    def __init__(self, same: str | Callable[..., Any] = "normalised") -> None:
+        if isinstance(same, str) and same in FORMS:
+            form = FORMS[same]
+        elif callable(same):
+            form = same
+        else:
+            wrong = f"§same {same!r} does not say when two texts are the same."
+            raise HeedfulError("bad-setting", wrong, "Give normalised, exact, or a function of one text or of two.")
+        self._form: Callable[..., Any] = form
+        self._is_pair = _takes_two(form)
+        self.known: dict[str, str] = {}
+        self._first: dict[Hashable, str] = {}  # form to the first text of that form
+
+    def __call__(self, text: str) -> str:
+        """The text that stands for this one.
+
+        Raises:
+            HeedfulError: The user's function raises, or its form of a text cannot be compared.
+        """
+        if text not in self.known:
+            try:
+                first = self._alike(text) if self._is_pair else self._first.setdefault(self._form(text), text)
+            except Exception as error:
+                wrong = f"§same raised {type(error).__name__} for the text {text[:80]!r}: {error}"
+                raise HeedfulError("failed-function", f"{wrong.rstrip('.')}.") from error
+            self.known[text] = first
+        return self.known[text]
+
+    def _alike(self, text: str) -> str:
+        alike = next((first for first in self._first.values() if self._form(first, text)), text)
+        return self._first.setdefault(alike, alike)
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether a function needs two arguments."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of a function in C
+        return False
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in by_place and p.default is p.empty for p in parameters) == 2

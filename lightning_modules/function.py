@@ -1,0 +1,443 @@
+"""A function of the user's as a model: it is asked, and nothing is known of it but its answers."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow.compute as pc
+import torch
+
+from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.outputs import Outputs, label_numbers
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import (
+    EMPTIED,
+    NO_LABEL,
+    Composed,
+    Example,
+    Examples,
+    HeedfulError,
+    Table,
+    Task,
+    column,
+    keys,
+    listing,
+    printable,
+)
+from heedful.records.same import Same
+
+TOGETHER = 8192  # inputs whose contents are fetched at once
+QUOTED = 20  # characters of each part that a message quotes, and of what a function said
+MOST_QUOTED = 2  # parts of an input
+ROUNDED = 1e-2  # how far a sum of probabilities may be from 1
+STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all keys apart
+Predict = Callable[[list[dict[str, Any]]], Any]
+
+
+class Inputs(NamedTuple):
+    """The inputs of a batch.
+
+    Attributes:
+        rows: Part name to content of each.
+        keys: A 64-bit hash of the content of each: uint64 [inputs].
+        again: Which of them the null control asks again: bool [inputs].
+    """
+
+    rows: list[dict[str, Any]]
+    keys: np.ndarray
+    again: np.ndarray
+
+
+class Sealed:
+    """Inputs that Lightning does not look through for tensors."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+
+
+class FunctionProcessor(Processor):
+    """Makes the dictionaries that a function gets. What the function reads of them is not known.
+
+    Args:
+        parts: Names of the parts.
+    """
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        self.parts = tuple(parts)
+        self._keys: WeakKeyDictionary[Examples, dict[str, np.ndarray]] = WeakKeyDictionary()
+        self._lengths: WeakKeyDictionary[Examples, dict[str, np.ndarray]] = WeakKeyDictionary()
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        """Bytes of all parts: int32 [examples]."""
+        total = np.zeros(len(examples), dtype=np.int64)
+        for part in self.parts:
+            total += self._gathered(examples, part, self._lengths, _lengths_of)
+        return total.astype(np.int32)
+
+    def _gathered(
+        self,
+        examples: Sequence[Example],
+        part: str,
+        known: WeakKeyDictionary[Examples, dict[str, np.ndarray]],
+        numbers_of: Callable[[Sequence[Example], str], np.ndarray],
+    ) -> np.ndarray:
+        """A number for the content of a part of each example, which is found once for each example of a pool."""
+        if not isinstance(examples, Composed | Examples):
+            return numbers_of(examples, part)
+        composed = Composed.whole(examples) if isinstance(examples, Examples) else examples
+        of_pool = known.setdefault(composed.pool, {})
+        if part not in of_pool:
+            of_pool[part] = numbers_of(composed.pool, part)
+        positions = composed.positions
+        lenders = composed.lenders.get(part, positions)
+        is_other = positions >= len(composed.pool)
+        numbers = of_pool[part][np.where(is_other | (lenders == EMPTIED), 0, lenders)]
+        own = np.flatnonzero(is_other | (lenders == EMPTIED))
+        if len(own):
+            numbers[own] = numbers_of([composed[i] for i in own.tolist()], part)
+        return numbers
+
+    def _hashed(self, examples: Sequence[Example]) -> np.ndarray:
+        """A 64-bit hash of the content of each example: uint64 [examples]."""
+        whole = np.zeros(len(examples), dtype=np.uint64)
+        for part in self.parts:
+            whole = (whole ^ (whole >> np.uint64(29))) * MIX + self._gathered(examples, part, self._keys, _keys_of)
+        return whole
+
+    def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        hashed = self._hashed(examples)
+        ends = np.cumsum([0, *map(len, batches)])
+        start = 0
+        while start < len(batches):  # contents of thousands of examples are fetched together
+            stop = max(start + 1, int(np.searchsorted(ends, ends[start] + TOGETHER, "right")) - 1)
+            several = np.concatenate(batches[start:stop])
+            rows = self._rows(examples.take(several))
+            for batch, end in zip(batches[start:stop], ends[start + 1 : stop + 1] - ends[start], strict=True):
+                again = examples.take(batch).repeated
+                yield {"function": Sealed(Inputs(rows[end - len(batch) : end], hashed[batch], again))}
+            start = stop
+
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+        again = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
+        return {"function": Sealed(Inputs(self._rows(examples), self._hashed(examples), again))}
+
+    def _rows(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
+        """Part name to content of each example."""
+        columns = [self._values(examples, part) for part in self.parts]
+        return [dict(zip(self.parts, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def _values(self, examples: Sequence[Example], part: str) -> list[Any]:
+        """The content of a part of each example: a text, or a table as a dictionary."""
+        if isinstance(examples, Composed) and part not in examples.pool.kinds and len(examples):
+            lenders = examples.lenders.get(part, examples.positions)
+            if max(examples.positions.max(), lenders.max()) < len(examples.pool) and lenders.min() != EMPTIED:
+                return examples.pool.texts(f"parts.{part}", lenders).to_pylist()
+        return [_plain(value) for value in column(examples, f"parts.{part}")]
+
+
+def _plain(part: Any) -> Any:
+    return {"title": part.title, **part.values} if isinstance(part, Table) else part
+
+
+def _lengths_of(examples: Sequence[Example], part: str) -> np.ndarray:
+    if isinstance(examples, Examples):
+        return pc.binary_length(examples.table[f"parts.{part}"]).to_numpy().astype(np.int64)
+    return np.array([len(_encoded(value).encode()) for value in column(examples, f"parts.{part}")], dtype=np.int64)
+
+
+def _keys_of(examples: Sequence[Example], part: str) -> np.ndarray:
+    return keys(_encoded(value) for value in column(examples, f"parts.{part}"))
+
+
+def _encoded(part: Any) -> str:
+    return part if isinstance(part, str) else part.encode()
+
+
+class Answered:
+    """The answers of a function so far: some twenty bytes an input, and its probabilities.
+
+    Attributes:
+        of: What the answers are of, which another call has to have as well to go on with them.
+    """
+
+    def __init__(self, of: tuple[Any, ...]) -> None:
+        self.of = of
+        self._names: dict[str, int] = {}
+        self._texts: list[str] = []
+        self._added: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = []
+        self._sorted: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None  # of those that can be found
+
+    def __len__(self) -> int:
+        return sum(len(found) for found, _, _ in self._added)
+
+    def add(self, keys: np.ndarray, answers: Sequence[str], probs: np.ndarray | None) -> None:
+        """Keep the answers to some inputs, given by their keys."""
+        for answer in answers:
+            if answer not in self._names:
+                self._names[answer] = len(self._texts)
+                self._texts.append(answer)
+        numbers = np.fromiter((self._names[answer] for answer in answers), np.int32, len(answers))
+        self._added.append((keys, numbers, probs))
+
+    def index(self) -> None:
+        """Have all that was added be found."""
+        if self._added:
+            found, numbers, probs = zip(*self._added, strict=True)
+            whole = np.concatenate(found)
+            order = np.argsort(whole, kind="stable")
+            of_all = None if probs[0] is None else np.concatenate(probs)[order]
+            self._sorted = whole[order], np.concatenate(numbers)[order], of_all
+
+    def find(self, keys: np.ndarray) -> np.ndarray:
+        """Where the answer to each input stands, -1 where there is none: int64 [inputs]."""
+        if self._sorted is None:
+            return np.full(len(keys), -1)
+        found = self._sorted[0]
+        places = np.searchsorted(found, keys)
+        places[places == len(found)] = 0
+        return np.where(found[places] == keys, places, -1)
+
+    def at(self, places: np.ndarray) -> tuple[list[str], np.ndarray | None]:
+        """The answers at some places, and their probabilities, float32 [places, labels]."""
+        assert self._sorted is not None
+        _, numbers, probs = self._sorted
+        return [self._texts[i] for i in numbers[places].tolist()], None if probs is None else probs[places]
+
+
+class Function(Classifier):
+    """A function that answers, asked in the first process alone.
+
+    Args:
+        predict: Gets a list of dictionaries, part name to content, and returns as many answers in their order: labels,
+            texts, or None for no answer; or probabilities, as an array [inputs, labels] in the order of the labels, or
+            as a dictionary of label to probability for each input.
+        labels: Label name to its further spellings among the answers.
+        same: When two texts are one answer, where answers are free texts.
+    """
+
+    def __init__(
+        self, predict: Predict, labels: Mapping[str, Sequence[Any]] | None = None, same: Same | None = None
+    ) -> None:
+        super().__init__()
+        self.predict_rows = predict
+        self.same = same
+        spellings = {str(other): label for label, others in (labels or {}).items() for other in (label, *others)}
+        self.spellings = spellings
+        self.answered: Answered | None = None
+        self.reused = 0
+        self._has_probabilities: bool | None = None
+
+    def prepare(self, task: Task) -> None:
+        if not task.labels and self.same is None:
+            wrong = "§predict answers with labels, and the data have none."
+            raise HeedfulError("unfit-model", wrong, "Name them with §labels.")
+        self.task = task
+        self.has_learned = True
+        self.processor = FunctionProcessor(task.parts)
+        self.spellings |= {label: label for label in task.labels}
+        self._by_case = {text.lower(): label for text, label in self.spellings.items()}
+        of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings)), self.same)
+        if self.answered is None or self.answered.of != of:
+            self.answered = Answered(of)
+        self.answered.index()
+
+    def configure_model(self) -> None:
+        """There is no network here."""
+
+    @property
+    def description(self) -> str:
+        name = getattr(self.predict_rows, "__name__", type(self.predict_rows).__name__)
+        return name if name.isidentifier() else "The function"
+
+    @property
+    def predicting(self) -> int:
+        """The first process alone asks."""
+        return 1
+
+    def save_hyperparameters(self, *args: Any, **kwargs: Any) -> None:
+        """A function is not a setting that a checkpoint could keep."""
+
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
+        """Ask for the answers to some inputs, but for those that are kept from a call that was stopped.
+
+        Raises:
+            HeedfulError: The function raises, returns another number of answers or what is none, or answers an input
+                otherwise than before.
+        """
+        rows, hashed, again = inputs["function"].inputs
+        assert self.answered is not None
+        places = self.answered.find(hashed)
+        if (places[again] < 0).any():  # the first of the null control: all base answers are there
+            self.answered.index()
+            places = self.answered.find(hashed)
+        asked = np.flatnonzero(again | (places < 0))
+        answers, probs = self._ask([rows[i] for i in asked.tolist()])
+        if again.any():
+            self._require_steady(rows, places, again, asked, answers, probs)
+        new = ~again[asked]
+        if new.any():
+            chosen = np.flatnonzero(new)
+            self.answered.add(hashed[asked[new]], [answers[i] for i in chosen.tolist()], _taken(probs, chosen))
+        if len(asked) < len(rows):
+            answers, probs = self._joined(places, asked, answers, probs)
+        tensor = None if probs is None else torch.from_numpy(probs)
+        if not self.task.kind.has_labels:
+            return Outputs(answers=answers)
+        return Outputs(tensor, None if tensor is not None else label_numbers(answers, self.task.labels))
+
+    def _joined(
+        self, places: np.ndarray, asked: np.ndarray, answers: list[str], probs: np.ndarray | None
+    ) -> tuple[list[str], np.ndarray | None]:
+        """The answers of a batch of which some are kept from before."""
+        assert self.answered is not None
+        kept = np.setdiff1d(np.arange(len(places)), asked)
+        self.reused += len(kept)
+        known, of_known = self.answered.at(places[kept])
+        whole = dict(zip(kept.tolist(), known, strict=True)) | dict(zip(asked.tolist(), answers, strict=True))
+        joined = None
+        if of_known is not None:
+            joined = np.empty((len(places), of_known.shape[1]), dtype=np.float32)
+            joined[kept] = of_known
+            if probs is not None:
+                joined[asked] = probs
+        return [whole[i] for i in range(len(places))], joined
+
+    def _ask(self, rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray | None]:
+        """The answers to some inputs, and their probabilities."""
+        if not rows:
+            return [], None
+        try:
+            said = self.predict_rows([dict(row) for row in rows])
+        except HeedfulError:
+            raise
+        except Exception as error:
+            said = cut(str(error).strip().partition("\n")[0])
+            wrong = f"{self.description} raised {type(error).__name__} ({said}) for inputs from {quoted(rows[0])} on."
+            raise HeedfulError("failed-function", wrong) from error
+        return self._read(said, rows)
+
+    def _read(self, said: Any, rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray | None]:
+        """What a function returned, as answers and probabilities."""
+        said = said.detach().cpu().numpy() if isinstance(said, torch.Tensor) else said
+        if isinstance(said, str | bytes | Mapping) or not hasattr(said, "__len__"):
+            kind = "nothing" if said is None else f"a {type(said).__name__}"
+            wrong = f"{self.description} returned {kind} for {len(rows)} inputs from {quoted(rows[0])} on."
+            raise HeedfulError("broken-model", wrong, "Return a list of answers.")
+        if len(said) != len(rows):
+            wrong = f"{self.description} returned {len(said)} answers to {len(rows)} inputs from"
+            raise HeedfulError("broken-model", f"{wrong} {quoted(rows[0])} on.")
+        values = list(said)
+        first = next((value for value in values if value is not None), None)
+        has_probabilities = isinstance(first, Mapping) or (
+            not isinstance(first, str | bytes) and hasattr(first, "__len__") and len(first) > 0
+        )
+        if self._has_probabilities not in (None, has_probabilities):
+            wrong = f"{self.description} returned probabilities for some inputs and not for others, as for"
+            raise HeedfulError("broken-model", f"{wrong} {quoted(rows[0])}.", "Return one or the other for all.")
+        self._has_probabilities = has_probabilities
+        if has_probabilities:
+            probs = self._probabilities(values, rows)
+            labels = self.task.labels
+            return [labels[i] for i in probs.argmax(axis=1).tolist()], probs
+        known = self.spellings if self.same is None else self.same.known
+        found = [known.get(value) if type(value) is str else None for value in values]
+        return [
+            self._label(value, row) if label is None else label
+            for label, value, row in zip(found, values, rows, strict=True)
+        ], None
+
+    def _label(self, value: Any, row: Mapping[str, Any]) -> str:
+        """An answer as the name of its label, or as the text that stands for it."""
+        if value is None:
+            return NO_LABEL
+        value = value.item() if isinstance(value, np.generic | torch.Tensor) else value
+        if not isinstance(value, str | int | float) or value != value:
+            wrong = f"{self.description} answered {cut(repr(value))} to {quoted(row)}, which is no label or text."
+            raise HeedfulError("broken-model", wrong, "Return None where there is no answer.")
+        text = str(value).strip()
+        if self.same is not None:
+            return self.same(text)
+        label = self.spellings.get(text) or self._by_case.get(text.lower())
+        if label is None:
+            raise self._unknown(text, row)
+        return label
+
+    def _unknown(self, text: str, row: Mapping[str, Any]) -> HeedfulError:
+        wrong = f"{self.description} answered {cut(repr(text))} to {quoted(row)}; the labels are"
+        do = "Name all with §labels, or return None."
+        return HeedfulError("unknown-label", f"{wrong} {listing(self.task.labels)}.", do)
+
+    def _probabilities(self, values: list[Any], rows: list[dict[str, Any]]) -> np.ndarray:
+        """Probabilities as an array, float32 [inputs, labels]."""
+        labels = self.task.labels
+        if not labels:
+            wrong = f"{self.description} returned probabilities, and nobody says of which labels."
+            raise HeedfulError("missing-setting", wrong, "Name them in their order with §labels.")
+        if isinstance(values[0], Mapping):
+            values = [self._in_order(value, row) for value, row in zip(values, rows, strict=True)]
+        try:
+            probs = np.array([np.asarray(value, dtype=np.float32) for value in values], dtype=np.float32)
+        except (TypeError, ValueError):
+            probs = np.zeros((0, 0), dtype=np.float32)
+        if probs.shape != (len(rows), len(labels)):
+            wrong = (
+                f"{self.description} did not return {len(labels)} probabilities for inputs from {quoted(rows[0])} on."
+            )
+            raise HeedfulError("broken-model", wrong, f"Return those of {listing(labels)}.")
+        sums = probs.sum(axis=1, dtype=np.float64)
+        sound = np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED)
+        if not sound.all():
+            at = int((~sound).argmax())
+            wrong = f"{self.description} returned {cut(str(values[at]))} for {quoted(rows[at])}, which do not sum to 1."
+            raise HeedfulError("broken-model", wrong, "Return probabilities, as softmax makes them.")
+        return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
+
+    def _in_order(self, value: Any, row: Mapping[str, Any]) -> list[Any]:
+        """The probabilities of a dictionary, in the order of the labels."""
+        named = {}
+        for text, probability in value.items():
+            named[self._label(text, row)] = probability
+        return [named.get(label, 0.0) for label in self.task.labels]
+
+    def _require_steady(
+        self,
+        rows: list[dict[str, Any]],
+        places: np.ndarray,
+        again: np.ndarray,
+        asked: np.ndarray,
+        answers: list[str],
+        probs: np.ndarray | None,
+    ) -> None:
+        """Refuse other answers to what was asked before; where probabilities all but tie, rounding may turn them."""
+        assert self.answered is not None
+        here = np.flatnonzero(again[asked] & (places[asked] >= 0))
+        before, of_before = self.answered.at(places[asked[here]])
+        for k, (i, text) in enumerate(zip(here.tolist(), before, strict=True)):
+            near = probs is not None and of_before is not None and np.abs(probs[i] - of_before[k]).max() <= STEADY
+            if answers[i] != text and not near:
+                wrong = f"{self.description} answered {cut(repr(text))} to {quoted(rows[asked[i]])}, and"
+                raise HeedfulError("unsteady-function", f"{wrong} {cut(repr(answers[i]))} when asked again.")
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        raise HeedfulError("never-trained", "§model is a function, which is asked and never trained.")
+
+    def export(self, folder: str, weights: bool) -> None:
+        """There is nothing to export."""
+
+
+def quoted(row: Mapping[str, Any]) -> str:
+    """An input as a message quotes it: how each part begins, of the first two."""
+    shown = [f"{part!r}: {cut(repr(value))}" for part, value in list(row.items())[:MOST_QUOTED]]
+    return f"{{{', '.join(shown)}{', ...' if len(row) > MOST_QUOTED else ''}}}"
+
+
+def cut(text: str) -> str:
+    """How a text begins, fit to be printed."""
+    text = printable(text)
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
+
+
+def _taken(probs: np.ndarray | None, chosen: np.ndarray) -> np.ndarray | None:
+    return None if probs is None else probs[chosen]

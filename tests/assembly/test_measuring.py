@@ -1,0 +1,382 @@
+"""``heedful.measure``: every form of a model and of rows, planted truths, and what is refused."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas
+import pyarrow as pa
+import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, pipeline
+
+import heedful
+from heedful.assembly import measuring
+from heedful.datamodules.planted import Planted
+from heedful.records import MetricName
+
+from refusals import refused
+
+PARTS = ["premise", "hypothesis"]
+NAMES = ["entailment", "neutral", "contradiction"]
+QUIET = {"enable_progress_bar": False}
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[Row]:
+    """Planted pairs with their labels by name."""
+    pool = Planted(n_train=3, n_validation=90).load("validation")
+    return [{**example.parts, "label": example.label} for example in pool]
+
+
+@pytest.fixture(scope="module")
+def classifier(tiny_bert: Path, pairs: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model of three labels in another order than the data have, whose answers vary with both parts."""
+    folder = tmp_path_factory.mktemp("classifier")
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    outputs = {0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"}
+    config = BertConfig.from_pretrained(tiny_bert, num_labels=3, id2label=outputs)
+    torch.manual_seed(3)
+    model = BertForSequenceClassification(config)
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            weights.mul_(8 if "embeddings.word" in name else 1)
+        model.classifier.weight.normal_(std=3)
+        texts = [[row[part] for row in pairs] for part in PARTS]
+        scores = model.eval()(**tokenizer(*texts, padding=True, return_tensors="pt")).logits
+        model.classifier.bias.sub_(scores.mean(dim=0))  # so that each answer is given
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def written(result: heedful.Results) -> bytes:
+    return (result.folder / "results.json").read_bytes()
+
+
+def number(result: heedful.Results, *words: str, data: str = "rows", of: str = "") -> dict[str, Any]:
+    """A number by its family, part and statistic."""
+    family, part, statistic = (*words, "", "")[:3]
+    return result.numbers[MetricName(family, data, part, statistic, of)]
+
+
+def values(result: heedful.Results) -> dict[MetricName, Any]:
+    return {name: measured["value"] for name, measured in result.numbers.items()}
+
+
+def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: list[Row]) -> None:
+    numbered = [row | {"label": NAMES.index(row["label"])} for row in pairs]
+    data = datasets.Dataset.from_list(numbered).cast_column("label", datasets.ClassLabel(names=NAMES))
+    model = BertForSequenceClassification.from_pretrained(classifier).eval()
+    tokenizer = AutoTokenizer.from_pretrained(classifier)
+    labels = {"entailment": [0], "neutral": [1], "contradiction": [2]}
+
+    def ask(inputs: list[Row]) -> torch.Tensor:
+        texts = [[row[part] for row in inputs] for part in PARTS]
+        encoded = tokenizer(*texts, padding=True, return_tensors="pt")
+        with torch.no_grad():
+            return model(**encoded).logits.softmax(dim=-1)[:, [1, 2, 0]]
+
+    def measure(predict: Any, rows: Any, **more: Any) -> heedful.Results:
+        return heedful.measure(predict, rows, PARTS, "neutral", trainer=QUIET, draws=2, **more)
+
+    folder = measure(classifier, data)
+    settings = {"name": "rows", "labels": labels, "default_label": "neutral", "swap": PARTS}
+    by_command = heedful.evaluate(
+        heedful.load_model(classifier, max_length=128),
+        heedful.load_data(data, parts={part: part for part in PARTS}, **settings),
+        attentiveness={"draws": 2},
+        trainer=QUIET,
+        output=folder.folder.parent / "evaluate",
+    )
+    assert written(folder) == written(by_command)
+    assert 0.1 < number(folder, "attentiveness", "premise")["value"] < 0.9
+    assert 0.1 < number(folder, "attentiveness", "hypothesis")["value"] < 0.9
+    for same in (
+        measure((model, tokenizer), data),
+        measure(classifier, pandas.DataFrame(numbered), labels=labels),
+        measure(classifier, pa.Table.from_pylist(numbered), labels=labels),
+        measure(classifier, numbered, labels=labels),
+    ):
+        assert written(same) == written(folder)
+    assert "backbone: (made in Python)" in (measure((model, tokenizer), data).folder / "config.yaml").read_text()
+    of_function = measure(ask, data)
+    of_pipeline = measure(pipeline("text-classification", model, tokenizer=tokenizer), data)
+    rounded = {MetricName("loss", "rows"), MetricName("null", "rows", statistic="max_change")}
+    for other in (of_function, of_pipeline):
+        found = values(other)
+        known = {name: value for name, value in values(folder).items() if name.statistic not in ("unread", "read")}
+        assert found.keys() == known.keys()  # of a function nobody knows what is unread
+        assert {name: found[name] for name in found.keys() - rounded} == {
+            name: known[name] for name in found.keys() - rounded
+        }
+        assert found[MetricName("loss", "rows")] == pytest.approx(known[MetricName("loss", "rows")], abs=1e-5)
+
+
+# Planted: the answer names a code of each of three parts, so that attentiveness to it is how often two codes differ.
+SHARES = {"instruction": 0.0, "document": 0.1464, "question": 0.5, "tool": 1.0}  # of the second of two codes; 1: unique
+
+
+def segments(n: int, seed: int = 5) -> list[Row]:
+    """Prompts of four segments, each of which holds its code."""
+    rng = random.Random(seed)
+    return [
+        {part: f"{part} {i} code {i if share == 1 else int(rng.random() < share)}" for part, share in SHARES.items()}
+        | {"topic": f"topic {i % 7}"}
+        for i in range(n)
+    ]
+
+
+def code(row: Row, part: str) -> str:
+    return str(row[part]).rpartition(" ")[2]
+
+
+def says_codes(inputs: list[Row]) -> list[str]:
+    return ["-".join(code(row, part) for part in SHARES) for row in inputs]
+
+
+def truth(rows: Sequence[Row], *parts: str) -> float:
+    """How often the answer differs when the parts are those of any other example: by counting all pairs."""
+    counts = Counter(tuple(code(row, part) for part in parts) for row in rows)
+    n = len(rows)
+    return sum(k * (n - k) for k in counts.values()) / (n * (n - 1))
+
+
+def test_planted_truths_lie_in_their_intervals() -> None:
+    rows = segments(400)
+    matter = list(SHARES)[1:]
+    swap = [*matter, "document+question", "question+tool", "document+question+tool"]
+    result = heedful.measure(says_codes, rows, list(SHARES), swap=swap, keeps=["instruction"], trainer=QUIET)
+    for part in swap:
+        found = number(result, "attentiveness", part)
+        expected = truth(rows, *part.split("+"))
+        assert found["ci95"][0] <= expected <= found["ci95"][1], (part, found, expected)
+        assert found["n"] == 400
+    assert number(result, "attentiveness", "tool")["value"] == 1
+    assert number(result, "attentiveness", "instruction", "kept")["value"] == 1  # its code is 0 in all
+    assert MetricName("attentiveness", "rows", "instruction") not in result.numbers
+    assert [truth(rows, part) for part in SHARES] == pytest.approx([0.0, 0.25, 0.5, 1.0], abs=0.05)
+
+
+def test_a_part_that_should_not_matter_and_does() -> None:
+    rows = segments(300)
+    result = heedful.measure(says_codes, rows, list(SHARES), keeps=["question"], trainer=QUIET)
+    found = number(result, "attentiveness", "question", "kept")
+    assert found["ci95"][0] <= 1 - truth(rows, "question") <= found["ci95"][1] < 0.6
+
+
+def test_when_texts_are_the_same() -> None:
+    """Answers with the same digit, which differ in case and punctuation."""
+    rows = segments(60)
+    forms = ["The answer: {}.", "the answer {}", "ANSWER {}!"]
+
+    def said(inputs: list[Row]) -> list[str]:
+        return [
+            forms[len(row["document"]) % 2 + ("7" in row["document"])].format(code(row, "question")) for row in inputs
+        ]
+
+    def of(**more: Any) -> dict[str, float]:
+        result = heedful.measure(said, rows, ["document", "question"], trainer=QUIET, **more)
+        return {part: number(result, "attentiveness", part)["value"] for part in ("document", "question")}
+
+    def digit(text: str) -> str:
+        return next(character for character in text if character.isdigit())
+
+    normalised = of()
+    exact = of(same="exact")
+    assert normalised["document"] == 0 < exact["document"]
+    assert 0.3 < normalised["question"] < 0.7
+    assert of(same="normalised") == normalised == of(same=digit) == of(same=lambda a, b: digit(a) == digit(b))
+    assert set(of(same=lambda text: "").values()) == {0.0}
+
+
+def test_gold_answers_in_words_and_slices_and_clusters() -> None:
+    rows = [row | {"label": f"  The {code(row, 'question')}! "} for row in segments(100)]
+
+    def said(inputs: list[Row]) -> list[str]:
+        return [code(row, "question") for row in inputs]
+
+    more = {"by": "topic", "cluster": "topic", "name": "chats"}
+    result = heedful.measure(said, rows, ["question", "document"], same="normalised", trainer=QUIET, **more)
+    alone = heedful.measure(said, rows, ["question", "document"], same="normalised", trainer=QUIET, name="chats")
+    assert number(result, "accuracy", data="chats")["value"] == 1
+    assert number(result, "attentiveness", "question", data="chats", of="topic=topic 3")["n"] == 14
+    one, other = (
+        number(result, "attentiveness", "question", data="chats"),
+        number(alone, "attentiveness", "question", data="chats"),
+    )
+    assert one["value"] == other["value"]
+    assert one["ci95"] != other["ci95"]
+
+
+def by_words(inputs: list[Row]) -> list[str]:
+    """Some answer that depends on both parts."""
+    return [NAMES[(len(row["premise"]) + 2 * len(row["hypothesis"])) % 3] for row in inputs]
+
+
+def test_each_input_is_asked_once_and_the_null_control_again(pairs: list[Row]) -> None:
+    asked: list[str] = []
+
+    def predict(inputs: list[Row]) -> list[str]:
+        asked.extend(f"{row['premise']}|{row['hypothesis']}" for row in inputs)
+        assert len(inputs) <= 16
+        for row in inputs:
+            assert list(row) == PARTS
+        return by_words(inputs)
+
+    how = {"draws": 3, "trainer": QUIET}
+
+    def measure(predict: Any, **more: Any) -> heedful.Results:
+        return heedful.measure(predict, pairs, PARTS, "neutral", **how, **more)
+
+    result = measure(predict, batch_size=16)
+    eligible = sum(answer != "neutral" for answer in by_words(pairs))
+    assert len(asked) <= 2 * len(pairs) + 2 * 3 * eligible
+    assert min(Counter(asked)[f"{row['premise']}|{row['hypothesis']}"] for row in pairs) >= 2
+    assert number(result, "null", "", "flips")["n"] == len(pairs)
+    spelled = {name: [i] for i, name in enumerate(NAMES)}
+    assert values(measure(lambda inputs: [*map(NAMES.index, by_words(inputs))], labels=spelled)) == values(result)
+    listed = measure(lambda inputs: [{answer.upper(): 1.0} for answer in by_words(inputs)])
+    assert values(result).items() <= values(listed).items()  # which has probabilities as well
+    none = measure(lambda inputs: [None if answer == "entailment" else answer for answer in by_words(inputs)])
+    assert number(none, "no_answer")["value"] == pytest.approx(by_words(pairs).count("entailment") / len(pairs))
+
+
+def stopping(at: int, asked: list[int]) -> Callable[[list[Row]], list[str]]:
+    """A function in the middle of whose n-th call somebody presses Ctrl-C, once."""
+
+    def predict(inputs: list[Row]) -> list[str]:
+        asked.append(len(inputs))
+        if len(asked) == at:
+            raise KeyboardInterrupt
+        return by_words(inputs)
+
+    return predict
+
+
+@pytest.mark.parametrize("at", [2, 9, 25])
+def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[int] = []
+    predict = stopping(at, asked)
+    how = {"trainer": QUIET, "batch_size": 16, "draws": 2}
+    with pytest.raises(KeyboardInterrupt):
+        heedful.measure(predict, pairs, PARTS, "neutral", **how)
+    told = capsys.readouterr().err
+    assert "The same call goes on with them." in told
+    assert " answers of " in told
+    before = sum(asked[:-1])
+    went_on = heedful.measure(predict, pairs, PARTS, "neutral", **how)
+    after = sum(asked[at:])
+    whole: list[int] = []
+    at_once = heedful.measure(stopping(-1, whole), pairs, PARTS, "neutral", **how)
+    assert written(went_on) == written(at_once)
+    assert after < sum(whole)
+    assert before + after <= sum(whole) + 2 * len(pairs)  # the null control is asked anew
+    assert measuring.stopped.answered is None
+
+
+def other_function(inputs: list[Row]) -> list[str]:
+    return ["neutral"] * len(inputs)
+
+
+def test_another_function_does_not_go_on(pairs: list[Row]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        heedful.measure(stopping(3, []), pairs, PARTS, "neutral", trainer=QUIET, batch_size=16)
+    result = heedful.measure(other_function, pairs, PARTS, "neutral", trainer=QUIET)
+    assert number(result, "attentiveness", "premise", "eligible")["value"] == 0
+
+
+def raises(inputs: list[Row]) -> list[str]:
+    raise RuntimeError("no memory left")
+
+
+def draws(inputs: list[Row]) -> list[str]:
+    return [random.choice(NAMES) for _ in inputs]
+
+
+FIRST = "{'premise': "
+MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
+    "raises": (raises, {}, "failed-function", ["raises raised RuntimeError (no memory left)", FIRST]),
+    "too few": (lambda rows: by_words(rows)[1:], {}, "broken-model", ["63 answers to 64 inputs", FIRST]),
+    "one text": (lambda rows: "neutral", {}, "broken-model", ["returned a str", FIRST]),
+    "nothing": (lambda rows: None, {}, "broken-model", ["returned nothing", FIRST]),
+    "another label": (lambda rows: ["maybe"] * len(rows), {}, "unknown-label", ["'maybe'", FIRST, "neutral"]),
+    "a thing": (lambda rows: [object()] * len(rows), {}, "broken-model", [FIRST]),
+    "not a number": (lambda rows: [float("nan")] * len(rows), {}, "broken-model", ["nan", FIRST]),
+    "chance": (draws, {}, "unsteady-function", ["draws answered", "when asked again", FIRST]),
+    "logits": (lambda rows: np.full((len(rows), 3), 2.0), {}, "broken-model", [FIRST, "sum to 1"]),
+    "infinite": (lambda rows: np.full((len(rows), 3), np.nan), {}, "broken-model", [FIRST, "sum to 1"]),
+    "two probabilities": (lambda rows: [[0.5, 0.5]] * len(rows), {}, "broken-model", ["3 probabilities"]),
+    "odd lengths": (lambda rows: [[1.0]] + [[0.5, 0.5]] * (len(rows) - 1), {}, "broken-model", ["3 probabilities"]),
+    "an unknown label": (lambda rows: [{"maybe": 1.0}] * len(rows), {}, "unknown-label", ["'maybe'", FIRST]),
+    "no parts": (by_words, {"parts": None}, "missing-setting", ["parts"]),
+    "a text for parts": (by_words, {"parts": "premise"}, "missing-setting", ["parts"]),
+    "no such column": (by_words, {"parts": ["premise", "hypotesis"]}, "missing-column", ["hypotesis", "hypothesis"]),
+    "no such label": (by_words, {"label": "gold"}, "missing-column", ["gold"]),
+    "no such part": (by_words, {"swap": ["text"]}, "unknown-name", ["swap text"]),
+    "no such keeps": (by_words, {"keeps": ["text"]}, "unknown-name", ["text"]),
+    "swap and keeps": (by_words, {"keeps": ["premise"], "swap": ["premise"]}, "clashing-settings", ["premise"]),
+    "keeps all": (by_words, {"keeps": PARTS}, "bad-setting", ["every part"]),
+    "no default": (by_words, {"default_label": "neural", "labels": NAMES}, "unknown-name", ["neural"]),
+    "a default that never is": (by_words, {"default_label": "nuetral", "same": "exact"}, "unknown-label", ["nuetral"]),
+    "same and labels": (by_words, {"same": "exact", "labels": NAMES}, "clashing-settings", ["same"]),
+    "no such same": (by_words, {"same": "alike"}, "bad-setting", ["same", "alike"]),
+    "same raises": (by_words, {"same": lambda text: text[99]}, "failed-function", ["same raised IndexError"]),
+    "no such cluster": (by_words, {"cluster": "topic"}, "missing-column", ["topic"]),
+    "no such slice": (by_words, {"by": "topic"}, "missing-column", ["topic"]),
+    "no draws": (by_words, {"draws": 0}, "bad-setting", ["draws 0"]),
+    "no batch": (by_words, {"batch_size": 0}, "bad-setting", ["0"]),
+    "probabilities of texts": (lambda rows: [[1.0]] * len(rows), {"same": "exact"}, "missing-setting", ["labels"]),
+    "some probabilities": (lambda rows: [[1.0, 0, 0], *by_words(rows)[1:]], {}, "broken-model", []),
+    "not callable": (7, {}, "bad-setting", ["predict", "int"]),
+    "a module": (torch.nn.Linear(2, 2), {}, "failed-function", []),
+    "no such model": ("minilmm", {}, "unknown-name", ["minilmm"]),
+    "no such file": (by_words, {"rows": "nowhere.csv"}, "missing-file", ["nowhere.csv"]),
+    "no such data": (by_words, {"rows": "mnly", "parts": None}, "unknown-name", ["mnly", "mnli"]),
+    "no rows": (by_words, {"rows": []}, "no-gold", []),
+    "something else": (by_words, {"rows": 3}, "bad-setting", []),
+    "parts of named data": (by_words, {"rows": "planted"}, "clashing-settings", ["parts"]),
+    "an unknown setting": (
+        by_words,
+        {"atentiveness": {"draws": 2}},
+        "unknown-setting",
+        ["atentiveness", "attentiveness"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_mistakes_are_told(case: str, pairs: list[Row]) -> None:
+    predict, changed, known, facts = MISTAKES[case]
+    settings = {"rows": pairs, "parts": PARTS, "default_label": "neutral", "trainer": QUIET} | changed
+    with refused(known, *facts):
+        heedful.measure(predict, **settings)
+
+
+def test_named_data_and_a_model_of_heedful(tiny_bert: Path, classifier: Path, tmp_path: Path) -> None:
+    data = heedful.load_data("planted", n_validation=40)
+    result = heedful.measure(classifier, data, swap=PARTS, trainer=QUIET, output=tmp_path / "kept")
+    again = heedful.measure(heedful.load_model(classifier, max_length=128), data, swap=PARTS, trainer=QUIET)
+    assert written(result) == written(again)
+    assert result.folder == tmp_path / "kept"
+    run = heedful.train(
+        heedful.load_model(tiny_bert, max_length=48),
+        heedful.load_data("planted", n_train=16, n_validation=12),
+        trainer=QUIET | {"max_epochs": 1, "accelerator": "cpu"},
+        output=tmp_path / "run",
+    )
+    of_run = heedful.measure(run.folder, data, trainer=QUIET)
+    assert number(of_run, "accuracy", data="planted")["n"] == 40
+
+
+def test_the_results_stay_as_long_as_they_are_held(pairs: list[Row]) -> None:
+    result = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET)
+    folder = result.folder
+    assert folder.is_dir()
+    del result
+    assert not folder.exists()
