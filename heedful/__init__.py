@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from heedful.assembly.evaluation import evaluate
     from heedful.assembly.measuring import measure
     from heedful.assembly.names import load_data, load_model
-    from heedful.assembly.results import Results, Run
+    from heedful.assembly.results import Results, Run, load
     from heedful.assembly.training import train
     from heedful.metrics import METRICS
     from heedful.records import Context, Example, HeedfulError, MetricName, Task
@@ -28,6 +28,7 @@ __all__ = [
     "Run",
     "Task",
     "evaluate",
+    "load",
     "load_data",
     "load_model",
     "measure",
@@ -45,6 +46,7 @@ HOMES = {  # public name to the module that has it
     "Run": "heedful.assembly.results",
     "Task": "heedful.records",
     "evaluate": "heedful.assembly.evaluation",
+    "load": "heedful.assembly.results",
     "load_data": "heedful.assembly.names",
     "load_model": "heedful.assembly.names",
     "measure": "heedful.assembly.measuring",

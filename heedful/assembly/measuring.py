@@ -117,7 +117,7 @@ def measure(
         if data.swap or data.distractors:
             settings = {"attentiveness": {"draws": draws}} | settings
         try:
-            results = evaluate(
+            results: Any = evaluate(
                 model,
                 data,
                 checkpoint=asked.checkpoint,
@@ -131,6 +131,8 @@ def measure(
             if isinstance(model, Function):
                 _keep(model)
             raise
+    if not isinstance(results, Results):  # of dry_run, by which a server is not asked
+        return results
     results = replace(results, kept=kept)
     if data.kind is TEXT and default_label is not None:
         _require_default(results, default_label)
@@ -231,7 +233,7 @@ def _copied(model: Any, tokenizer: Any, folder: str) -> _Asked:
     return _Asked(made, _outputs(config))
 
 
-def _function(predict: Callable[..., Any]) -> _Asked:
+def _function(predict: Any) -> _Asked:
     """A function, or a pipeline of transformers, which is asked like one."""
     outputs: Sequence[str] = ()
     is_pipeline = hasattr(predict, "task") and hasattr(predict, "model") and hasattr(predict, "preprocess")
@@ -275,7 +277,7 @@ class _Pipeline:
 def _require_default(results: Results, default_label: str) -> None:
     """Refuse a default label that no answer ever is, where nobody names the labels: it may be misspelt."""
     try:
-        rows = results.rows("attentiveness")
+        rows = results.rows_of("attentiveness")
     except KeyError:  # it was not asked for
         return
     answers = pc.value_counts(pa.chunked_array([*rows["y"].chunks, *rows["y2"].chunks])).to_pylist()

@@ -1,54 +1,254 @@
 """What a run gives back: numbers with intervals, rows, and the folder that holds them."""
 
+import shutil
+import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from rich.console import Console
 
-from heedful.records import MetricName
+from heedful.assembly.numbers import NoSuchNumber, Numbers, words_of_name
+from heedful.records import HeedfulError, MetricName, listing, printable, writing
+from heedful.records.storage.claim import LOCK
+from heedful.records.storage.files import WRITING
 from heedful.records.storage.results import named, read_evaluation, read_results
+from heedful.reports.compare import paired_differences
+from heedful.reports.figures.attentiveness import figure
+from heedful.reports.html.table import image, table
+from heedful.reports.in_context.summary import print_summary
+from heedful.reports.runs import settings
+from heedful.reports.tables import Cells, number, print_cells
+from heedful.reports.terminal.table import lines_of, print_table, table_cells
+
+NOTHING = "Nothing was measured."
 
 
-@dataclass(frozen=True)
-class Results:
+@dataclass(frozen=True, repr=False)
+class Results(Numbers):
     """The results of an evaluation.
+
+    A number is ``result["attentiveness", "premise"].value``; :meth:`Numbers.__getitem__` says which words name it.
 
     Attributes:
         folder: Where results.json and the rows are, as every report reads them.
         content: What results.json says, but for the hashes of the rows.
         each: Of a model that was asked by several prompts, the results of each; then ``content`` is empty.
         kept: What the folder is gone with, where it is a temporary one.
+
+    Example:
+        >>> import heedful, tempfile
+        >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
+        >>> def predict(inputs):
+        ...     return ["entailment" if "1" in x["hypothesis"] else "neutral" for x in inputs]
+        >>> quiet = {"enable_progress_bar": False}
+        >>> result = heedful.measure(predict, rows, ["premise", "hypothesis"], "neutral", trainer=quiet)
+        >>> result["attentiveness", "premise"].value, ("attentiveness", "title") in result
+        (0.0, False)
+        >>> saved = result.save(tempfile.mkdtemp() + "/saved")
+        >>> saved.require("attentiveness premise <= 30 %").rows.column_names[:2]
+        ['evaluation', 'uid']
+        >>> (result - saved)["attentiveness", "premise"].value
+        0.0
     """
 
     folder: Path
-    content: Mapping[str, Any] = field(repr=False)
+    content: Mapping[str, Any]
     each: tuple["Results", ...] = field(default=(), kw_only=True)
-    kept: Any = field(default=None, kw_only=True, repr=False, compare=False)
+    kept: Any = field(default=None, kw_only=True, compare=False)
+
+    def __repr__(self) -> str:
+        if self.each:
+            inside = f"{len(self.each)} prompts, see .each"
+        elif not self.content:
+            inside = NOTHING
+        else:
+            names = {str(name): name for name in self.numbers}
+            heads = [line.metric for line in lines_of(self.content) if line.beside and line.metric in names][:4]
+            inside = ", ".join(
+                f"{words_of_name(names[text])} {number(self.content['metrics'][text], ci95=True)}" for text in heads
+            )
+        return f"<{type(self).__name__} {printable(str(self.folder))}: {printable(inside)}>"
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
         """Each measurement by its name: value, n, draws, std, ci95, per_draw, flags, as results.json has them."""
         return named(self.content) if self.content else {}
 
-    def rows(self, evaluation: str) -> pa.Table:
+    def _require_one(self) -> None:
+        if self.each:
+            wrong = f"{self.folder} holds the results of {len(self.each)} prompts."
+            raise HeedfulError("several-numbers", wrong, "Ask one of .each, such as .each[0].")
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows of all evaluations, with the name of each in a first column, ``evaluation``.
+
+        What only some of them have, as attributions do, is null in the others.
+
+        Raises:
+            HeedfulError: The files in the folder are not those that were written, or are of several prompts.
+        """
+        self._require_one()
+        tables = []
+        for evaluation in read_results(self.folder)["rows"]:
+            rows = self.rows_of(evaluation)
+            rows = rows.cast(pa.schema([_any_length(column) for column in rows.schema]))
+            tables.append(rows.add_column(0, "evaluation", pa.array([evaluation] * rows.num_rows, pa.string())))
+        return pa.concat_tables(tables, promote_options="default")
+
+    def rows_of(self, evaluation: str) -> pa.Table:
         """The rows of an evaluation; no others than those that the numbers are computed from.
 
         Args:
             evaluation: Its name, such as "attentiveness".
 
         Raises:
-            HeedfulError: The files in the folder are not those that were written.
-            KeyError: There is no such evaluation among the results.
+            HeedfulError: The files in the folder are not those that were written; or there is no such evaluation
+                among the results, which is a KeyError as well.
         """
+        self._require_one()
         read = read_evaluation(self.folder, evaluation)
         if read is None:
-            raise KeyError(evaluation)
+            known = listing([*read_results(self.folder)["rows"]])
+            wrong = f"{self.folder} has no rows of {evaluation!r}."
+            raise NoSuchNumber("missing-rows", wrong, f"It has those of {known}." if known else "")
         return read[0]
 
+    def show(self) -> None:
+        """Show the numbers: as a table in a terminal, in a notebook with a figure of attentiveness; of several prompts
+        their summary."""
+        of_each = {str(one.folder): one.content for one in self.each or [self]}
+        if not all(of_each.values()):
+            print(NOTHING)
+        elif self.each and not any(content["counts"].get("unlabelled") for content in of_each.values()):
+            print_summary(list(of_each))
+        elif in_notebook() and not self.each:
+            _display(self._repr_html_() + self._figure())
+        else:
+            print_table(of_each)
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        if not self.content:
+            return table([repr(self)], [])
+        header, rows = table_cells({str(self.folder): self.content})
+        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, f"in {self.folder}")
+
+    def _figure(self) -> str:
+        """Attentiveness by part as HTML; "" where there is none."""
+        data = self.content["data"]
+        parts = {
+            name.part: m
+            for name, m in self.numbers.items()
+            if name == MetricName("attentiveness", data, name.part) and name.part and m["value"] is not None
+        }
+        return f"<br>{image(figure(parts), 'attentiveness by part')}" if parts else ""
+
+    def save(self, folder: str | PathLike[str]) -> "Results":
+        """Copy the folder of the results, for every report to read: compare, rescore, :func:`heedful.load`.
+
+        Args:
+            folder: Where to; it does not exist, or is empty.
+
+        Returns:
+            The results in that folder.
+
+        Raises:
+            HeedfulError: The folder holds something, or cannot be written; the files are not those that were written.
+        """
+        self._require_one()
+        read_results(self.folder)
+        to = Path(folder)
+        if to.resolve().is_relative_to(self.folder.resolve()) and to.resolve() != self.folder.resolve():
+            raise HeedfulError("folder-taken", f"{to} lies in {self.folder}, which would be copied into itself.")
+        with writing(to):
+            if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
+                raise HeedfulError("folder-taken", f"{to} holds something already.")
+            to.parent.mkdir(parents=True, exist_ok=True)
+            beside = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}.", suffix=WRITING))
+            try:
+                whole = beside / to.name
+                whole.mkdir()
+                rights = whole.stat().st_mode  # those of new folders here; a temporary one is its owner's alone
+                left = shutil.ignore_patterns(LOCK, f"*{WRITING}")
+                shutil.copytree(self.folder, whole, ignore=left, symlinks=True, dirs_exist_ok=True)
+                whole.chmod(rights)
+                whole.replace(to)
+            finally:
+                shutil.rmtree(beside, ignore_errors=True)
+        return load(to)
+
+    def __sub__(self, other: "Results") -> "Differences":
+        """What these results are above others on the same examples, with paired 95 % intervals.
+
+        Raises:
+            HeedfulError: They are not of the same examples, or are of several prompts.
+        """
+        if not isinstance(other, Results):
+            return NotImplemented
+        for one in (self, other):
+            one._require_one()
+        changes = paired_differences(other.folder, self.folder)
+        numbers, others = self.numbers, other.numbers
+        found = {}
+        for name in numbers.keys() & others.keys():
+            if str(name) in changes:
+                flags = dict.fromkeys([*numbers[name]["flags"], *others[name]["flags"]])
+                found[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
+        ordered = {name: found[name] for name in numbers if name in found}
+        return Differences(ordered, f"{self.folder} less {other.folder}")
+
+
+@dataclass(frozen=True, repr=False)
+class Differences(Numbers):
+    """The numbers of one run less those of another on the same examples, with paired 95 % intervals.
+
+    A difference has the flags of both numbers. It is looked up, required and made a frame as the numbers of
+    :class:`Results` are.
+
+    Attributes:
+        found: Each difference by its name, as results.json would have it.
+        told: Which runs they are of.
+    """
+
+    found: Mapping[MetricName, dict[str, Any]]
+    told: str
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {printable(self.told)}: {len(self.found)} numbers>"
+
+    @property
+    def numbers(self) -> dict[MetricName, dict[str, Any]]:
+        """Each difference by its name."""
+        return dict(self.found)
+
+    def show(self) -> None:
+        """Show the differences: as a table in a terminal, or as one in a notebook."""
+        if in_notebook():
+            _display(self._repr_html_())
+        else:
+            print_cells(self._cells(), Console())
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        cells = self._cells()
+        return table(cells.header, cells.rows, cells.heading)
+
+    def _cells(self) -> Cells:
+        """The differences as texts."""
+        rows = [
+            [words_of_name(name), number(m, "+", ci95=True), str(m["n"]), ", ".join(m["flags"])]
+            for name, m in self.found.items()
+        ]
+        return Cells(self.told, ["difference", "points [paired 95 %]", "n", "flags"], rows)
+
+
+@dataclass(frozen=True, repr=False)
 class Run(Results):
     """The results of a training run, measured on its best checkpoint.
 
@@ -65,3 +265,44 @@ class Run(Results):
     def finished(cls, folder: Path) -> "Run":
         """A run that was finished before."""
         return cls(folder, read_results(folder), was_finished=True)
+
+
+def load(folder: str | PathLike[str]) -> Results:
+    """The results in the folder of a run or of an evaluation; neither a model nor data are needed.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        The results; of a training run, a :class:`Run`.
+
+    Raises:
+        HeedfulError: There are none, or the files are not those that were written.
+
+    Example:
+        >>> import heedful
+        >>> heedful.load("runs/missing")
+        Traceback (most recent call last):
+        heedful.records.errors.HeedfulError: runs/missing/results.json does not exist. Check the path.
+    """
+    path = Path(fspath(folder))
+    return Run.finished(path) if settings(path).get("trained") else Results(path, read_results(path))
+
+
+def in_notebook() -> bool:
+    """Whether this is a cell of a notebook, so that HTML can be displayed."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def _display(html: str) -> None:
+    from IPython.display import HTML, display
+
+    display(HTML(html))
+
+
+def _any_length(column: pa.Field) -> pa.Field:
+    """A column of probabilities without their number, which differs where evaluations have other labels."""
+    fixed = isinstance(column.type, pa.FixedSizeListType)
+    return column.with_type(pa.list_(column.type.value_type)) if fixed else column

@@ -11,8 +11,6 @@ from heedful.cli.model_forms import with_run
 from heedful.cli.remedies import with_remedy
 from heedful.cli.runs import with_packages
 from heedful.cli.short_forms import expand
-from heedful.reports.in_context.summary import print_summary
-from heedful.reports.terminal.table import print_table
 
 
 def main() -> None:
@@ -24,12 +22,8 @@ def main() -> None:
         return
     if isinstance(results, Requests):
         print(results)
-        return
-    each = {str(one.folder): one.content for one in results.each or [results]}
-    if len(each) > 1 and not any(content["counts"].get("unlabelled") for content in each.values()):
-        print_summary(list(each))
     else:
-        print_table(each)
+        results.show()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from heedful.cli.messages import guarded
 from heedful.cli.model_forms import initialised
 from heedful.cli.runs import continued, with_packages
 from heedful.cli.short_forms import expand
-from heedful.reports.terminal.table import print_table
 
 
 def main() -> None:
@@ -27,7 +26,7 @@ def _show(run: Run) -> None:
     """Print the results of a run, and what to do next."""
     if run.was_finished:
         print(f"{run.folder} is finished, and stays as it is.")
-    print_table({str(run.folder): run.content})
+    run.show()
     if run.checkpoint is not None:
         named = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
         print(f"Every measurement, on all examples: python evaluate.py --checkpoint {quote(str(named))}")

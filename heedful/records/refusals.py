@@ -549,6 +549,21 @@ RESULTS = {
         "an empty figure",
         "Evaluate again, with that evaluation among §evaluations.",
     ),
+    "several-numbers": Refusal(
+        "a few words that name several numbers; results of several prompts where those of one are asked for",
+        "the number of another part, or of another prompt",
+        "Name the part, the statistic, the slice or the data set as well.",
+    ),
+    "requirement-missed": Refusal(
+        "a requirement that the interval of a number does not meet, though its value may",
+        "a model passes by luck",
+        "Improve the model, measure on more examples, or require less.",
+    ),
+    "undecided": Refusal(
+        "a requirement on a number that has no interval",
+        "a model passes by a value that nobody knows how sure it is",
+        "Measure it on more examples, or require another number.",
+    ),
     "two-numbers": Refusal(
         "two numbers of one name",
         "a table shows the number of another statistic",

@@ -32,7 +32,7 @@ def measured(output: Path, *args: object, **more: object) -> Results:
 
 
 def rows(results: Results) -> list[dict[str, object]]:
-    return results.rows("attentiveness").to_pylist()
+    return results.rows_of("attentiveness").to_pylist()
 
 
 def test_a_model_in_memory_is_measured_as_its_run(

@@ -31,11 +31,11 @@ def test_numbers_are_those_of_the_file(run: Run) -> None:
 
 def test_rows_are_those_of_the_file(run: Run) -> None:
     for name in MEASURED:
-        assert run.rows(name).equals(pq.read_table(run.folder / "rows" / f"{name}.parquet"))
+        assert run.rows_of(name).equals(pq.read_table(run.folder / "rows" / f"{name}.parquet"))
     with pytest.raises(KeyError, match="natural_logic"):
-        run.rows("natural_logic")
+        run.rows_of("natural_logic")
     with pytest.raises(KeyError):
-        run.rows("")
+        run.rows_of("")
 
 
 def test_rows_that_were_changed_are_refused(run: Run, tmp_path: Path) -> None:
@@ -44,11 +44,11 @@ def test_rows_that_were_changed_are_refused(run: Run, tmp_path: Path) -> None:
     try:
         rows.write_bytes(whole[:-9])
         with refused("other-rows"):
-            run.rows("accuracy")
+            run.rows_of("accuracy")
     finally:
         rows.write_bytes(whole)
     with pytest.raises(heedful.HeedfulError):
-        Results(tmp_path, run.content).rows("accuracy")
+        Results(tmp_path, run.content).rows_of("accuracy")
 
 
 def test_a_trial_of_a_few_batches_measures_nothing(tiny_bert: Path, tmp_path: Path) -> None:

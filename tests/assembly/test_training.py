@@ -172,7 +172,7 @@ def test_a_finished_run_gives_its_results(whole: Run) -> None:
     run = heedful.train(resume=whole.folder)
     assert run.was_finished
     assert run.numbers == whole.numbers
-    assert run.rows("accuracy") == whole.rows("accuracy")
+    assert run.rows_of("accuracy") == whole.rows_of("accuracy")
     with refused("finished-run", "max_epochs 3", whole.folder):
         heedful.train(resume=whole.folder, trainer={"max_epochs": 3})
 

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, Task, TaskKind
+from heedful.records import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, TEXT, Task, TaskKind
 
 from refusals import refused
 
@@ -20,6 +20,7 @@ GOLDS = {
     "classification": st.sampled_from(LABELS),
     "soft": st.dictionaries(ANSWER, st.floats(0, 1)),
     "span": st.lists(ANSWER, unique=True),
+    "text": ANSWER,
 }
 
 
@@ -54,14 +55,17 @@ def test_answers_are_right_by_the_rules_of_their_kind() -> None:
     assert SPAN.scores(["the Dog!", "dog", "cat", ""], ['["a dog"]', '["a dog"]', '["a dog"]', "[]"]).tolist() == [
         *(1, 1, 0, 1)
     ]
-    assert [kind.alike("the Dog", "dog") for kind in KINDS.values()] == [False, False, True]
+    assert [kind.alike("the Dog", "dog") for kind in KINDS.values()] == [False, False, True, False]
+    assert TEXT.scores(["the Dog", "dog"], ["the Dog"] * 2).tolist() == [1, 0]
+    assert TEXT.best_answer(["a", "b", "b"]) == "b"
 
 
 def test_gold_labels_of_unrelated_parts() -> None:
     tasks = [Task(CLASSIFICATION, ("a",), LABELS, "no"), Task(SOFT, ("a",), LABELS, "no"), Task(SPAN, ("a",), (), "")]
-    assert [task.default_gold for task in tasks] == ["no", '{"no": 1.0}', "[]"]
+    tasks.append(Task(TEXT, ("a",), (), "nothing"))
+    assert [task.default_gold for task in tasks] == ["no", '{"no": 1.0}', "[]", "nothing"]
     assert Task(SOFT, ("a",), LABELS).default_gold is None
-    assert [task.distribution for task in tasks] == [LABELS, (), ()]
+    assert [task.distribution for task in tasks] == [LABELS, (), (), ()]
 
 
 def test_gold_labels_for_people() -> None:
@@ -78,7 +82,7 @@ def test_models_are_trained_towards_labels_or_their_worth() -> None:
     assert (worth.dtype, worth.tolist()) == (np.float32, [[1, np.float32(0.3), 0], [0, 0, 0], [0, 0, 0]])
     assert SPAN.targets(['["a"]', "[]"], {}).tolist() == [-1, -1]
     shapes = [torch.from_numpy(kind.targets([], index)).shape for kind in KINDS.values()]  # of a batch of no example
-    assert shapes == [(0,), (0, 3), (0,)]
+    assert shapes == [(0,), (0, 3), (0,), (0,)]
 
 
 def test_a_task_refuses_a_default_that_is_not_a_label() -> None:

@@ -1,0 +1,207 @@
+"""Numbers by their names: looked up by a few words, as a frame of pandas, and held against what is required of them."""
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from heedful.records import HeedfulError, MetricName, listing
+from heedful.records.errors import guess
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 4  # names in a message
+COLUMNS = ("value", "low", "high", "n", "std", "draws", "flags", "reason")
+REQUIREMENT = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%?)\s*")
+HOLDS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+Key = str | MetricName | tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of an evaluation.
+
+    Attributes:
+        value: A share from 0 to 1, or what the metric is otherwise; None where it is undefined.
+        low: The low bound of its 95 % interval; None where there is none.
+        high: The high bound.
+        n: How many examples it rests on.
+        std: Sample standard deviation over draws; None for fewer than two.
+        draws: How many draws it is the mean of; None where nothing is drawn.
+        flags: What a reader must know before quoting it.
+        reason: Why it is undefined.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    std: float | None
+    draws: int | None
+    flags: tuple[str, ...]
+    reason: str | None
+
+    @classmethod
+    def of(cls, m: Mapping[str, Any]) -> "Number":
+        """A measurement as results.json has it."""
+        low, high = m["ci95"] or (None, None)
+        return cls(m["value"], low, high, m["n"], m["std"], m["draws"], tuple(m["flags"]), m.get("reason"))
+
+
+class NoSuchNumber(HeedfulError, KeyError):
+    """A refusal that is a KeyError as well, so that ``in`` and other protocols of Python understand it."""
+
+
+class Numbers:
+    """What has numbers by their names: the results of a run, and the differences of two."""
+
+    @property
+    def numbers(self) -> dict[MetricName, dict[str, Any]]:
+        """Each measurement by its name: value, n, draws, std, ci95, per_draw, flags, as results.json has them."""
+        raise NotImplementedError
+
+    def _require_one(self) -> None:
+        """Refuse what has no numbers of its own, as the results of several prompts."""
+
+    def __getitem__(self, key: Key) -> Number:
+        """One number.
+
+        Args:
+            key: The family, and behind it the part, the statistic and the slice where there are any, as
+                ``"accuracy"`` or ``"attentiveness", "premise", "to_default"``. A part may be left out where there is
+                only one. A metric name, or its text in results.json, is taken as it is.
+
+        Raises:
+            HeedfulError: No number has this name, or several have it; this is a KeyError as well.
+        """
+        self._require_one()
+        numbers = self.numbers
+        try:
+            return Number.of(numbers[_find(key, numbers)])
+        except HeedfulError as error:
+            raise NoSuchNumber(*error.args) from None
+
+    def __contains__(self, key: Key) -> bool:
+        """Whether exactly one number has this name."""
+        try:
+            self[key]
+        except NoSuchNumber:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[MetricName]:
+        """The names of the numbers."""
+        self._require_one()
+        return iter(self.numbers)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """All numbers as a frame of pandas, a line each.
+
+        Returns:
+            The columns family, data, part, statistic, slice, value, low, high, n, std, draws, flags (one text, joined
+            by commas) and reason. What is missing is NaN or None.
+        """
+        import pandas as pd
+
+        self._require_one()
+        rows = [(*name, *vars(Number.of(m)).values()) for name, m in self.numbers.items()]
+        order = [*MetricName._fields, *vars(Number.of(EMPTY))]
+        frame = pd.DataFrame(rows, columns=order)[[*MetricName._fields, *COLUMNS]]
+        frame["flags"] = [", ".join(flags) for flags in frame["flags"]]
+        types = dict.fromkeys(("value", "low", "high", "std"), "float64") | {"n": "int64", "draws": "Int64"}
+        return frame.astype(types)
+
+    def require(self, text: str) -> Self:
+        """Hold a number against what it must be: the bound of its 95 % interval decides, not its value.
+
+        ``>=`` and ``>`` hold where the low bound does, ``<=`` and ``<`` where the high bound does.
+
+        Args:
+            text: The words of a name, a comparison and a share: "attentiveness premise >= 0.7", "accuracy > 70 %".
+
+        Returns:
+            The same results, so that calls can be chained.
+
+        Raises:
+            HeedfulError: It does not hold; the number has no interval, so that nothing is decided; no number, or more
+                than one, has this name; or the text is not a requirement.
+        """
+        self._require_one()
+        parsed = REQUIREMENT.fullmatch(text)
+        if parsed is None:
+            do = 'Write one such as "attentiveness premise >= 0.7".'
+            raise HeedfulError("bad-setting", f"{text!r} is not a requirement.", do)
+        name, sign, digits, percent = parsed.groups()
+        number = self[name]
+        if number.low is None or number.high is None:
+            why = f": {number.reason}" if number.reason else ""
+            raise HeedfulError("undecided", f"{name} has no interval{why}.")
+        wanted = float(digits) / 100 if percent else float(digits)
+        bound = number.low if sign.startswith(">") else number.high
+        if not HOLDS[sign](bound, wanted):
+            scale, unit = (100, " %") if percent else (1, "")
+            value, low, high = (f"{scale * x:.4g}{unit}" for x in (number.value or 0.0, number.low, number.high))
+            measured = f"{value}, 95 % interval [{low}, {high}], n={number.n:,}"
+            raise HeedfulError("requirement-missed", f"{name} {sign} {digits}{unit} does not hold: {measured}.")
+        return self
+
+
+EMPTY = {"value": None, "ci95": None, "n": 0, "std": None, "draws": None, "flags": (), "reason": None}
+
+
+def words_of_name(name: MetricName) -> str:
+    """What a name is called in messages: without the data set, which need not be named."""
+    return " ".join(word for word in (name.family, name.part, name.statistic, name.slice) if word)
+
+
+def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
+    """The one name that a key stands for.
+
+    Raises:
+        HeedfulError: There is none, or there are several.
+    """
+    if isinstance(key, MetricName) and key in names:
+        return key
+    texts = {str(name): name for name in names}
+    if isinstance(key, str) and key in texts:
+        return texts[key]
+    words = [str(word) for word in (re.split(r"[\s/]+", key) if isinstance(key, str) else key) if word]
+    fitting = {name: left for name in names if (left := _left_out(words, name)) is not None}
+    best = [name for name, left in fitting.items() if left == min(fitting.values())]
+    if len(best) == 1:
+        return best[0]
+    asked = " ".join(words)
+    if best:
+        raise HeedfulError("several-numbers", f"{asked!r} may be {_some([*map(str, best)])}.")
+    known = sorted(dict.fromkeys(map(words_of_name, names)), key=lambda name: name.count(" "))
+    same = [name for name in known if words and name.split()[0] == words[0]]
+    families = list(dict.fromkeys(name.family for name in names))
+    do = f"There are {_some(same)}." if same else guess(asked.split(" ")[0], families) if names else "Evaluate again."
+    raise HeedfulError("not-measured", f"There is no number {asked!r} among these results.", do)
+
+
+def _some(names: list[str]) -> str:
+    return listing(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
+
+
+def _left_out(words: list[str], name: MetricName) -> int | None:
+    """0 where words name all but the data set, 1 where they leave the part out; None where they are not of this name.
+
+    A statistic and a slice are always named: the majority share is no answer to "accuracy".
+    """
+    if not words or words[0] != name.family:
+        return None
+    fields = {"part": name.part, "statistic": name.statistic, "slice": name.slice, "data": name.data}
+    for word in words[1:]:
+        of = next((field for field, value in fields.items() if value == word), None)
+        if of is None:
+            return None
+        del fields[of]
+    return None if fields.get("statistic") or fields.get("slice") else int(bool(fields.get("part")))

@@ -1,0 +1,49 @@
+"""A table and a figure as HTML, for a notebook."""
+
+import base64
+import io
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from heedful.records import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
+    """A table; all texts are escaped.
+
+    Args:
+        header: Above each column.
+        rows: The cells of each row, as many as the header has.
+        caption: Below the table.
+
+    Example:
+        >>> table(["part", "n"], [["<b>", "3"]])[-58:]
+        '<td style="text-align:left">&lt;b&gt;</td><td>3</td></tr>\\n</table>'
+    """
+    left = ' style="text-align:left"'
+    lines = []
+    for tag, cells in [("th", header), *(("td", row) for row in rows)]:
+        inner = (f"<{tag}{'' if k else left}>{_text(cell)}</{tag}>" for k, cell in enumerate(cells))
+        lines.append(f"<tr>{''.join(inner)}</tr>")
+    said = f'<caption style="caption-side:bottom;text-align:left">{_text(caption)}</caption>\n' if caption else ""
+    return "<table>\n" + said + "\n".join(lines) + "\n</table>"
+
+
+def image(drawn: "Figure", told: str) -> str:
+    """A figure as an image that needs no file beside it.
+
+    Args:
+        drawn: The figure.
+        told: What it shows, for who cannot see it.
+    """
+    file = io.BytesIO()
+    drawn.savefig(file, dpi=100, format="png")
+    return f'<img alt="{_text(told)}" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))

@@ -1,0 +1,115 @@
+"""A function as a model: what it is asked, and how inputs are known again."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.lightning_modules.function import TOGETHER, Answered, Function, FunctionProcessor, quoted
+from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, Table, Task
+
+from refusals import refused
+
+TABLE = Table("Dog", (("legs", ("4",)), ("eats", ("meat", "bread"))))
+WORDS = st.text(alphabet="ab é", min_size=1, max_size=5).filter(str.strip)
+PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=2, max_size=8)
+
+
+def pool_of(pairs: list[tuple[str, str]]) -> Examples:
+    return Examples.of([Example(f"d/v/{i}", {"left": a, "right": b}, "no") for i, (a, b) in enumerate(pairs)])
+
+
+@given(PAIRS, st.data())
+def test_inputs_are_the_composed_examples(pairs: list[tuple[str, str]], data: st.DataObject) -> None:
+    """Against examples that are made one by one: contents, lengths and equal keys for equal contents."""
+    pool = pool_of(pairs)
+    positions = np.array(data.draw(st.lists(st.integers(0, len(pairs)), min_size=1, max_size=9)))
+    lenders = [data.draw(st.integers(EMPTIED, len(pairs) - 1)) for _ in positions]
+    other = Example("d/v/new", {"left": "new", "right": pairs[0][1]}, "no")
+    composed = Composed(pool, positions, {"left": np.array(lenders)}, [other], again=True)
+    processor = FunctionProcessor(["left", "right"])
+    expected = [dict(example.parts) for example in composed]
+    inputs = processor(composed)["function"].inputs
+    assert inputs.rows == expected
+    assert inputs.again.tolist() == composed.repeated.tolist()
+    assert processor.lengths(composed).tolist() == [
+        sum(len(text.encode()) for text in row.values()) for row in expected
+    ]
+    same = {(i, j) for i in range(len(expected)) for j in range(len(expected)) if expected[i] == expected[j]}
+    assert same == {
+        (i, j) for i in range(len(expected)) for j in range(len(expected)) if inputs.keys[i] == inputs.keys[j]
+    }
+    batches = [np.arange(len(positions))[::2], np.arange(len(positions))[1::2], np.arange(0)]
+    found = [one["function"].inputs for one in processor.batches(composed, batches)]
+    assert [one.rows for one in found] == [[expected[i] for i in batch] for batch in batches]
+    assert [one.keys.tolist() for one in found] == [inputs.keys[batch].tolist() for batch in batches]
+
+
+def test_many_batches_are_fetched_in_several_pieces() -> None:
+    pool = pool_of([(f"l {i}", f"r {i}") for i in range(TOGETHER + 100)])
+    batches = np.array_split(np.random.default_rng(0).permutation(len(pool)), 300)
+    found = [one["function"].inputs.rows for one in FunctionProcessor(["right"]).batches(Composed.whole(pool), batches)]
+    assert found == [[{"right": f"r {i}"} for i in batch.tolist()] for batch in batches]
+
+
+def test_tables_are_dictionaries() -> None:
+    pool = Examples.of([Example("d/v/0", {"table": TABLE, "text": "It runs."}, "no")])
+    (row,) = FunctionProcessor(["table", "text"])(Composed.whole(pool))["function"].inputs.rows
+    assert row == {"table": {"title": "Dog", "legs": ("4",), "eats": ("meat", "bread")}, "text": "It runs."}
+
+
+def test_answers_are_found_once_they_are_indexed() -> None:
+    answered = Answered(())
+    answered.add(np.array([7, 3], np.uint64), ["yes", "no"], np.array([[0.9, 0.1], [0.2, 0.8]], np.float32))
+    assert answered.find(np.array([3, 9], np.uint64)).tolist() == [-1, -1]
+    answered.index()
+    answered.add(np.array([9], np.uint64), ["yes"], np.array([[1.0, 0.0]], np.float32))
+    places = answered.find(np.array([3, 7, 9, 1], np.uint64))
+    assert (places >= 0).tolist() == [True, True, False, False]
+    texts, probs = answered.at(places[:2])
+    assert texts == ["no", "yes"]
+    assert np.allclose(probs, [[0.2, 0.8], [0.9, 0.1]])
+    assert len(answered) == 3
+
+
+def asked(predict: Any, n: int = 3) -> list[Any]:
+    """What a function's answers to a few examples become."""
+    pool = pool_of([(f"l {i}", f"r {i}") for i in range(n)])
+    model = Function(predict, {"yes": [1, True], "no": [0]})
+    model.prepare(Task(CLASSIFICATION, ("left", "right"), ("yes", "no")))
+    outputs = model.answer(model.processor(Composed.whole(pool)))
+    if outputs.probs is not None:
+        return outputs.probs.tolist()
+    return outputs.answers.tolist()
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [["yes", "no", None], [" YES ", "No", None], [1, 0, None], np.array(["yes", "no", None], object), ["1", "0", None]],
+)
+def test_labels_in_any_spelling(answers: Any) -> None:
+    assert asked(lambda rows: answers) == [0, 1, -1]
+
+
+def test_probabilities_in_any_form() -> None:
+    expected = [[0.75, 0.25], [0.0, 1.0], [0.5, 0.5]]
+    named = [{"no": 0.25, "YES": 0.75}, {"no": 1.0}, {0: 0.5, 1: 0.5}]
+    for form in (expected, np.array(expected), np.array(expected, np.float16), named):
+        assert np.allclose(asked(lambda rows, form=form: form), expected, atol=1e-3)
+
+
+def test_a_function_cannot_change_what_a_message_quotes() -> None:
+    def spoils(rows: list[dict[str, Any]]) -> list[str]:
+        for row in rows:
+            row.clear()
+        return ["maybe"] * len(rows)
+
+    with refused("unknown-label", "{'left': 'l 0', 'right': 'r 0'}", "spoils"):
+        asked(spoils)
+
+
+def test_long_inputs_are_quoted_in_brief() -> None:
+    assert quoted({"a": "x" * 99, "b": "y", "c": "z"}) == "{'a': 'xxxxxxxxxxxxxxxxxxx..., 'b': 'y', ...}"
+    assert quoted({"a": "\x1b[2J"}) == "{'a': '\\x1b[2J'}"

@@ -1,0 +1,62 @@
+"""When two free texts are one answer."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.records.answers import normalised
+from heedful.records.same import Same
+
+from refusals import refused
+
+TEXTS = st.lists(st.text(alphabet="aAbB .!the", max_size=6), max_size=12)
+
+
+@given(TEXTS)
+def test_each_text_is_the_first_of_its_form(texts: list[str]) -> None:
+    same = Same()
+    found = [same(text) for text in texts]
+    assert found == [next(other for other in texts if normalised(other) == normalised(text)) for text in texts]
+    assert [same(text) for text in texts] == found  # once more
+
+
+@given(TEXTS)
+def test_a_form_and_a_comparison_by_it_are_the_same(texts: list[str]) -> None:
+    by_form, by_pair = Same(str.lower), Same(lambda a, b: a.lower() == b.lower())
+    assert [by_form(text) for text in texts] == [by_pair(text) for text in texts]
+    assert [Same("exact")(text) for text in texts] == texts
+
+
+def test_a_form_is_asked_for_once_a_text() -> None:
+    asked: list[str] = []
+
+    def form(text: str) -> str:
+        asked.append(text)
+        return text.strip(string.punctuation)
+
+    same = Same(form)
+    assert [same(text) for text in ("a!", "a", "a!", "b", "a")] == ["a!", "a!", "a!", "b", "a!"]
+    assert asked == ["a!", "a", "b"]
+
+
+def test_two_arguments_or_one() -> None:
+    """Defaults do not count, and neither do functions of C that say nothing of themselves."""
+    assert Same(lambda text, strip=True: text.lower())("A") == "A"
+    assert Same(len)("abc") == "abc"
+    same = Same(len)
+    assert [same(text) for text in ("abc", "xyz", "q")] == ["abc", "abc", "q"]
+
+
+@pytest.mark.parametrize("same", ["alike", 3, None])
+def test_what_says_nothing_is_refused(same: object) -> None:
+    with refused("bad-setting", "same"):
+        Same(same)  # type: ignore[arg-type]
+
+
+def test_a_function_that_raises_is_quoted() -> None:
+    with refused("failed-function", "same", "IndexError", "'ab'"):
+        Same(lambda text: text[5])("ab")
+    with refused("failed-function", "same", "TypeError", "'ab'"):
+        Same(lambda text: [text])("ab")  # a list is no form: it cannot be looked up
