@@ -79,7 +79,7 @@ class Results(Numbers):
         """Each measurement by its name: value, n, draws, std, ci95, per_draw, flags, as results.json has them."""
         return named(self.content) if self.content else {}
 
-    def _require_one(self) -> None:
+    def require_one(self) -> None:
         if self.each:
             wrong = f"{self.folder} holds the results of {len(self.each)} prompts."
             raise HeedfulError("several-numbers", wrong, "Ask one of .each, such as .each[0].")
@@ -93,7 +93,7 @@ class Results(Numbers):
         Raises:
             HeedfulError: The files in the folder are not those that were written, or are of several prompts.
         """
-        self._require_one()
+        self.require_one()
         tables = []
         for evaluation in read_results(self.folder)["rows"]:
             rows = self.rows_of(evaluation)
@@ -111,7 +111,7 @@ class Results(Numbers):
             HeedfulError: The files in the folder are not those that were written; or there is no such evaluation
                 among the results, which is a KeyError as well.
         """
-        self._require_one()
+        self.require_one()
         read = read_evaluation(self.folder, evaluation)
         if read is None:
             known = listing([*read_results(self.folder)["rows"]])
@@ -161,7 +161,7 @@ class Results(Numbers):
         Raises:
             HeedfulError: The folder holds something, or cannot be written; the files are not those that were written.
         """
-        self._require_one()
+        self.require_one()
         read_results(self.folder)
         to = Path(folder)
         if to.resolve().is_relative_to(self.folder.resolve()) and to.resolve() != self.folder.resolve():
@@ -192,7 +192,7 @@ class Results(Numbers):
         if not isinstance(other, Results):
             return NotImplemented
         for one in (self, other):
-            one._require_one()
+            one.require_one()
         changes = paired_differences(other.folder, self.folder)
         numbers, others = self.numbers, other.numbers
         found = {}
