@@ -243,10 +243,10 @@ class Differences(Numbers):
     def _cells(self) -> Cells:
         """The differences as texts."""
         rows = [
-            [words_of_name(name), number(m, "+", ci95=True), str(m["n"]), ", ".join(m["flags"])]
+            [words_of_name(name), number(m, "+", ci95=True) + "".join(f" ({flag})" for flag in m["flags"]), str(m["n"])]
             for name, m in self.found.items()
         ]
-        return Cells(self.told, ["difference", "points [paired 95 %]", "n", "flags"], rows)
+        return Cells(self.told, ["difference", "points [paired 95 %]", "n"], rows)
 
 
 @dataclass(frozen=True, repr=False)

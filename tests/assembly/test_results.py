@@ -1,16 +1,38 @@
 """Results in Python: the numbers and the rows that stand in the folder."""
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from live_runs import MEASURED, ONCE, pairs, small
 
 import heedful
-from heedful.assembly.results import Results, Run
+from heedful.assembly.results import Differences, Results, Run
+from heedful.records import Context, Measurement, MetricName
+from heedful.reports import compare, rescore
+from heedful.reports.results import score
 
+import written_results
 from refusals import refused
+
+PREMISE, HYPOTHESIS = MetricName("attentiveness", "d", "premise"), MetricName("attentiveness", "d", "hypothesis")
+ACCURACY = MetricName("accuracy", "d")
+NUMBERS = {
+    ACCURACY: Measurement(0.8, 50, ci95=(0.66, 0.9)),
+    ACCURACY._replace(statistic="majority"): Measurement(0.5, 50),
+    PREMISE: Measurement(0.75, 40, 5, 0.01, (0.65, 0.85), (0.75,) * 5, ("not_above_majority",)),
+    PREMISE._replace(statistic="to_default"): Measurement(0.1, 40, 5, 0.01, (0.05, 0.15), (0.1,) * 5),
+    PREMISE._replace(slice="from_neutral"): Measurement(None, 0, reason="no prediction is neutral"),
+    HYPOTHESIS: Measurement(0.5, 40, 5, 0.01, (0.4, 0.6), (0.5,) * 5),
+    MetricName("null", "d", statistic="flips"): Measurement(0.0, 50, ci95=(0.0, 0.07)),
+    MetricName("challenge", "hans", slice="lexical"): Measurement(0.6, 9),
+    MetricName("challenge", "med", slice="lexical"): Measurement(0.4, 9),
+}
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +82,311 @@ def test_a_trial_of_a_few_batches_measures_nothing(tiny_bert: Path, tmp_path: Pa
         output=tmp_path / "a",
     )
     assert (run.numbers, run.checkpoint, run.each) == ({}, None, ())
+
+
+@pytest.fixture
+def made() -> Results:
+    """Results with numbers of all kinds, and without a folder."""
+    return Results(Path("made"), written_results.results(NUMBERS))
+
+
+def saved_rows(folder: Path, rows: pa.Table) -> Results:
+    """Results of rows with accuracy alone, with the numbers that they have, as an evaluation writes them."""
+    about = written_results.about(rows, Context("d", labels=("yes", "no", "maybe")))
+    written = {"accuracy": (rows, about)}
+    written_results.write_results(folder, score(about["run"], written).results, written)
+    return heedful.load(folder)
+
+
+@pytest.fixture
+def two(rows_of: Callable[..., pa.Table], tmp_path: Path) -> tuple[Results, Results]:
+    """Results of 60 examples, of which 40 and 55 are answered rightly."""
+    found = [
+        saved_rows(tmp_path / name, rows_of({f"u{i:02}": ("yes", "yes" if i < right else "no") for i in range(60)}))
+        for name, right in (("a", 40), ("b", 55))
+    ]
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("accuracy", ACCURACY),
+        (("accuracy",), ACCURACY),
+        (("accuracy", "d"), ACCURACY),
+        ("accuracy/d/majority", ACCURACY._replace(statistic="majority")),
+        (("accuracy", "majority"), ACCURACY._replace(statistic="majority")),
+        (("attentiveness", "premise"), PREMISE),
+        (("attentiveness", "premise", "", ""), PREMISE),
+        (("attentiveness", "premise", None, "from_neutral"), PREMISE._replace(slice="from_neutral")),
+        ("attentiveness premise to_default", PREMISE._replace(statistic="to_default")),
+        (("attentiveness", "to_default"), PREMISE._replace(statistic="to_default")),
+        (HYPOTHESIS, HYPOTHESIS),
+        (tuple(HYPOTHESIS), HYPOTHESIS),
+        (("null", "flips"), MetricName("null", "d", statistic="flips")),
+        (("challenge", "med", "lexical"), MetricName("challenge", "med", slice="lexical")),
+    ],
+)
+def test_a_few_words_name_a_number(made: Results, key: object, name: MetricName) -> None:
+    of, number = NUMBERS[name], made[key]
+    assert (number.value, number.n, number.std, number.draws) == (of.value, of.n, of.std, of.draws)
+    assert (number.low, number.high) == (of.ci95 or (None, None))
+    assert (number.flags, number.reason) == (of.flags, of.reason)
+    assert key in made
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "facts"),
+    [
+        ("attentiveness", "several-numbers", (PREMISE, HYPOTHESIS)),
+        (("challenge", "lexical"), "several-numbers", ("challenge/hans/lexical", "challenge/med/lexical")),
+        (("attentiveness", "title"), "not-measured", ("title", "attentiveness premise", "attentiveness hypothesis")),
+        ("acuracy", "not-measured", ("accuracy?",)),
+        ("accuracy accuracy", "not-measured", ("accuracy majority",)),
+        (MetricName("accuracy", "other"), "not-measured", ("other",)),
+        ("null", "not-measured", ("null flips",)),  # and no other statistic in its place
+        ("", "not-measured", ()),
+    ],
+)
+def test_other_words_are_refused_and_are_a_key_error(made: Results, key: object, code: str, facts: tuple) -> None:
+    with refused(code, *facts):
+        made[key]
+    with pytest.raises(KeyError):
+        made[key]
+    assert key not in made
+
+
+def test_names_are_iterated(made: Results) -> None:
+    assert list(made) == list(NUMBERS)
+    nothing = Results(Path("made"), {})
+    assert (list(nothing), len(nothing.to_frame())) == ([], 0)
+    with refused("not-measured"):
+        nothing["accuracy"]
+
+
+def test_a_frame_has_a_line_for_each_number(made: Results) -> None:
+    frame = made.to_frame()
+    columns = "family data part statistic slice value low high n std draws flags reason"
+    assert list(frame.columns) == columns.split()
+    assert [MetricName(*line[:5]) for line in frame.itertuples(index=False)] == list(NUMBERS)
+    line = frame.iloc[2]
+    assert (line.value, line.low, line.high, line.n, line.draws) == (0.75, 0.65, 0.85, 40, 5)
+    assert line["flags"] == "not_above_majority"
+    assert frame.iloc[4].reason == "no prediction is neutral"
+    assert frame["value"].isna().sum() == 1
+    assert str(frame.dtypes["low"]) == "float64"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "attentiveness premise >= 0.65",
+        "attentiveness premise > .64",
+        "accuracy >= 66 %",
+        "attentiveness premise to_default <= 0.15",
+        "attentiveness/d/premise/to_default < 15.1%",
+        " null flips <= 7e-2 ",
+    ],
+)
+def test_a_requirement_that_the_bound_meets_holds(made: Results, text: str) -> None:
+    assert made.require(text) is made
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "facts"),
+    [
+        ("attentiveness premise >= 0.7", "requirement-missed", ("0.75", "[0.65, 0.85]", "n=40")),  # the value is above
+        ("attentiveness premise > 0.65", "requirement-missed", ()),
+        ("accuracy <= 85 %", "requirement-missed", ("80 %", "90 %", "n=50")),
+        ("null flips < 0.07", "requirement-missed", ()),
+        ("accuracy majority >= 0.1", "undecided", ("accuracy majority",)),
+        ("attentiveness premise from_neutral >= 0", "undecided", ("no prediction is neutral",)),
+        ("attentiveness >= 0.1", "several-numbers", ()),
+        ("acuracy >= 0.1", "not-measured", ()),
+        ("accuracy", "bad-setting", ("accuracy",)),
+        ("accuracy >= much", "bad-setting", ()),
+        ("accuracy == 0.8", "bad-setting", ()),
+    ],
+)
+def test_a_requirement_is_decided_on_the_bound(made: Results, text: str, code: str, facts: tuple) -> None:
+    with refused(code, *facts):
+        made.require(text)
+
+
+def test_rows_of_all_evaluations_stand_below_each_other(run: Run) -> None:
+    rows = run.rows
+    assert rows.column_names[0] == "evaluation"
+    for name in MEASURED:
+        of = rows.filter(pa.compute.equal(rows["evaluation"], name)).drop_columns(["evaluation"])
+        assert of.to_pylist() == run.rows_of(name).to_pylist()
+    assert rows.num_rows == sum(run.rows_of(name).num_rows for name in MEASURED)
+
+
+def test_rows_of_other_labels_fit_below_each_other(rows_of: Callable[..., pa.Table], tmp_path: Path) -> None:
+    labels = ("yes", "no", "maybe")
+    rows = {
+        name: (of, written_results.about(of, Context("d", labels=labels[:n])))
+        for name, n in (("accuracy", 3), ("two_class", 2))
+        for of in [rows_of({"u": ("yes", "yes")}, labels=n, likely=labels[:n])]
+    }
+    written_results.write_results(tmp_path, written_results.results(), rows)
+    found = heedful.load(tmp_path).rows
+    assert [len(p) for p in found["p"].to_pylist()] == [3, 2]
+    assert found["evaluation"].to_pylist() == ["accuracy", "two_class"]
+
+
+def test_a_difference_is_that_of_the_report(two: tuple[Results, Results]) -> None:
+    worse, better = two
+    changes = compare.paired_differences(worse.folder, better.folder)
+    less = better - worse
+    assert {str(name) for name in less} == changes.keys() & {str(name) for name in better}
+    number, change = less["accuracy"], changes["accuracy/d"]
+    assert (number.value, (number.low, number.high), number.n) == (change.value, change.ci95, change.n)
+    assert number.value == pytest.approx(0.25)
+    assert (worse - better)["accuracy"].value == -number.value
+    assert less.require("accuracy > 10 %") is less
+    with refused("requirement-missed"):
+        less.require("accuracy >= 0.25")
+    assert less.to_frame()["value"].iloc[0] == number.value
+    assert len(repr(less)) < 300
+
+
+def test_differences_are_shown(two: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
+    (two[1] - two[0]).show()
+    assert "+25.0 [" in capsys.readouterr().out
+
+
+def test_other_examples_have_no_difference(
+    two: tuple[Results, Results], rows_of: Callable[..., pa.Table], tmp_path: Path
+) -> None:
+    other = saved_rows(tmp_path / "other", rows_of({"x": ("yes", "yes")}))
+    with refused("other-examples"):
+        two[0] - other
+    with pytest.raises(TypeError):
+        two[0] - 1
+
+
+def test_what_is_saved_is_the_same_to_the_byte(two: tuple[Results, Results], tmp_path: Path) -> None:
+    result = two[0]
+    (result.folder / ".lock").touch()
+    result.folder.chmod(0o700)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for to in (tmp_path / "new" / "saved", empty):
+        saved = result.save(to)
+        assert (saved.folder, saved.content) == (to, result.content)
+        files = [path.relative_to(to) for path in sorted(to.rglob("*")) if path.is_file()]
+        assert [str(path) for path in files] == ["results.json", "rows/accuracy.parquet"]
+        assert all((to / path).read_bytes() == (result.folder / path).read_bytes() for path in files)
+        assert [path.name for path in to.parent.iterdir() if path.name.startswith(".")] == []
+        assert (saved - result)["accuracy"].value == 0
+        assert rescore.rescored(to) == (to / "results.json").read_text()
+        compare.main([str(to)])
+    assert (tmp_path / "new" / "saved").stat().st_mode == (tmp_path / "new").stat().st_mode
+
+
+def test_a_folder_that_holds_something_stays(two: tuple[Results, Results], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for to in (two[1].folder, two[0].folder, tmp_path / "file", two[0].folder / "inside"):
+        with refused("folder-taken", to):
+            two[0].save(str(to))
+    assert (tmp_path / "file").read_text() == "mine"
+    assert heedful.load(two[1].folder).content == two[1].content
+
+
+def test_results_that_were_changed_are_not_saved(two: tuple[Results, Results], tmp_path: Path) -> None:
+    (two[0].folder / "rows" / "accuracy.parquet").write_bytes(b"")
+    with refused("other-rows"):
+        two[0].save(tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
+
+
+def test_a_folder_is_loaded_as_what_it_is(run: Run, two: tuple[Results, Results], tmp_path: Path) -> None:
+    loaded = heedful.load(run.folder)
+    assert isinstance(loaded, Run)
+    assert loaded.numbers == run.numbers
+    assert type(heedful.load(str(two[0].folder))) is Results
+    saved = run.save(tmp_path / "saved")
+    assert isinstance(saved, Run)
+    for folder, code in ((tmp_path, "not-a-run"), (tmp_path / "missing", "missing-file")):
+        with refused(code, folder):
+            heedful.load(folder)
+
+
+def test_results_are_shown_in_a_terminal(run: Run, made: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    run.show()
+    text = capsys.readouterr().out
+    compare.main([str(run.folder)])
+    assert text == capsys.readouterr().out
+    Results(Path("made"), {}).show()
+    assert capsys.readouterr().out == "Nothing was measured.\n"
+    assert "accuracy" in repr(run)
+    assert "made" in repr(made)
+
+
+@pytest.fixture
+def displayed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a notebook displays, of which there is none here."""
+    found: list[str] = []
+    ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=object())
+    display.HTML, display.display = str, found.append
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    return found
+
+
+def test_results_are_shown_in_a_notebook(
+    displayed: list[str], capsys: pytest.CaptureFixture[str], two: tuple[Results, Results]
+) -> None:
+    evil = "<script>alert(1)</script>"
+    numbers = {MetricName("attentiveness", evil, evil): Measurement(0.5, 9, ci95=(0.3, 0.6), flags=(evil,))}
+    text = str(next(iter(numbers)))
+    shown = heedful.records.Shown([heedful.records.Line(text, evil, beside=True)])
+    result = Results(Path(evil), written_results.results(numbers, shown, data=evil, split=evil))
+    result.show()
+    (two[1] - two[0]).show()
+    of_result, of_difference = displayed
+    assert of_result.startswith(result._repr_html_())
+    assert '<img alt="attentiveness by part" src="data:image/png;base64,' in of_result
+    assert "50.00 [30.0, 60.0] n=9" in of_result
+    assert "&lt;script&gt;" in of_result
+    assert "+25.0" in of_difference
+    told = Differences({next(iter(numbers)): numbers[MetricName(*next(iter(numbers)))].as_dict()}, evil)._repr_html_()
+    empty = Results(Path(evil), {})._repr_html_()
+    assert "<script" not in of_result + of_difference + told + empty
+    assert capsys.readouterr().out == ""
+
+
+def test_ipython_in_a_terminal_is_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], two: tuple[Results, Results]
+) -> None:
+    ipython = ModuleType("IPython")
+    ipython.get_ipython = lambda: SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    two[0].show()
+    assert "accuracy" in capsys.readouterr().out
+
+
+def test_of_several_prompts_one_is_asked(two: tuple[Results, Results], monkeypatch: pytest.MonkeyPatch) -> None:
+    several = Results(two[0].folder.parent, {}, each=two)
+    calls: list[Callable[[], object]] = [
+        lambda: several["accuracy"],
+        several.to_frame,
+        lambda: several.rows,
+        lambda: several.rows_of("accuracy"),
+        lambda: several.save("x"),
+        lambda: several - two[0],
+        lambda: two[0] - several,
+        lambda: several.require("accuracy > 0"),
+        lambda: list(several),
+    ]
+    for call in calls:
+        with refused("several-numbers", "2 prompts", ".each[0]"):
+            call()
+    assert "2 prompts" in repr(several)
+    several._repr_html_()
+    summarised: list[list[str]] = []
+    monkeypatch.setattr("heedful.assembly.results.print_summary", summarised.append)
+    several.show()
+    assert summarised == [[str(one.folder) for one in two]]
