@@ -21,7 +21,7 @@ from heedful.reports.compare import paired_differences
 from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, table
 from heedful.reports.in_context.summary import print_summary
-from heedful.reports.runs import settings
+from heedful.reports.runs import UNKNOWN_WORTH, settings
 from heedful.reports.tables import Cells, number, print_cells
 from heedful.reports.terminal.table import lines_of, print_table, table_cells
 
@@ -137,7 +137,8 @@ class Results(Numbers):
         if not self.content:
             return table([repr(self)], [])
         header, rows = table_cells({str(self.folder): self.content})
-        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, f"in {self.folder}")
+        worth = f"No gold labels: {UNKNOWN_WORTH}. " if self.content["counts"].get("unlabelled") else ""
+        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, f"{worth}in {self.folder}")
 
     def _figure(self) -> str:
         """Attentiveness by part as HTML; "" where there is none."""
