@@ -106,7 +106,7 @@ def test_rows_are_the_same_but_for_gold_and_what_rests_on_it(both: tuple[Results
 
 
 def test_attentiveness_by_hand(both: tuple[Results, Results]) -> None:
-    rows = both[1].rows("attentiveness").to_pylist()
+    rows = both[1].rows_of("attentiveness").to_pylist()
     swaps = [row for row in rows if row["intervention"] == "swap" and row["y"] != "neutral"]
     shares = []
     for draw in sorted({row["draw"] for row in swaps}):

@@ -22,8 +22,8 @@ from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, table
 from heedful.reports.in_context.summary import print_summary
 from heedful.reports.runs import settings
-from heedful.reports.tables import Cells, number, print_cells
-from heedful.reports.terminal.table import lines_of, print_table, table_cells
+from heedful.reports.tables import Cells, number, print_cells, too_few
+from heedful.reports.terminal.table import footnotes, lines_of, print_table, table_cells
 
 NOTHING = "Nothing was measured."
 
@@ -77,9 +77,11 @@ class Results(Numbers):
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
         """Each measurement by its name: value, n, draws, std, ci95, per_draw, flags, as results.json has them."""
+        self._require_one()
         return named(self.content) if self.content else {}
 
     def _require_one(self) -> None:
+        """Refuse what is asked of the results of several prompts."""
         if self.each:
             wrong = f"{self.folder} holds the results of {len(self.each)} prompts."
             raise HeedfulError("several-numbers", wrong, "Ask one of .each, such as .each[0].")
@@ -137,7 +139,8 @@ class Results(Numbers):
         if not self.content:
             return table([repr(self)], [])
         header, rows = table_cells({str(self.folder): self.content})
-        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, f"in {self.folder}")
+        captions = [*footnotes(self.content), f"in {self.folder}"]
+        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, captions)
 
     def _figure(self) -> str:
         """Attentiveness by part as HTML; "" where there is none."""
@@ -145,7 +148,10 @@ class Results(Numbers):
         parts = {
             name.part: m
             for name, m in self.numbers.items()
-            if name == MetricName("attentiveness", data, name.part) and name.part and m["value"] is not None
+            if name == MetricName("attentiveness", data, name.part)
+            and name.part
+            and m["value"] is not None
+            and not too_few(m["n"], m["flags"])
         }
         return f"<br>{image(figure(parts), 'attentiveness by part')}" if parts else ""
 
@@ -191,10 +197,8 @@ class Results(Numbers):
         """
         if not isinstance(other, Results):
             return NotImplemented
-        for one in (self, other):
-            one._require_one()
-        changes = paired_differences(other.folder, self.folder)
         numbers, others = self.numbers, other.numbers
+        changes = paired_differences(other.folder, self.folder)
         found = {}
         for name in numbers.keys() & others.keys():
             if str(name) in changes:
@@ -237,7 +241,7 @@ class Differences(Numbers):
     def _repr_html_(self) -> str:
         """The table in a notebook."""
         cells = self._cells()
-        return table(cells.header, cells.rows, cells.heading)
+        return table(cells.header, cells.rows, [cells.heading])
 
     def _cells(self) -> Cells:
         """The differences as texts."""
