@@ -6,13 +6,14 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
-from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError
+from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, listing
 from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
 PLAIN = "plain"  # the wording of data that bring none
 TEMPLATE = "template"  # that of a model that has words of its own
+GIVEN = "prompt"  # that of a model that somebody gave words to
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Prompting:
             another example and the default label; "extra_tuple" and "matched_labels" are its controls: real examples of
             the default label are added until half have it, or one in the place of each copy.
         wordings: The names of the wordings of the data, each measured apart; by default the first. "template" is the
-            data's template, in which models of the T5 family read an example: their default.
+            data's template, in which models of the T5 family read an example: their default. "prompt" is the one that
+            a model behind a server was given, and its default.
 
     Demonstrations show their answers: an example that is evaluated is never one of them.
     """
@@ -49,15 +51,18 @@ class Prompting:
                 "Add §prompt.tuples 1 or more.",
             )
 
-    def prompts(self, data: PairedData, own: Wording | None = None) -> list[Prompt]:
+    def prompts(self, data: PairedData, own: Wording | None = None, given: Wording | None = None) -> list[Prompt]:
         """The prompts to measure: each wording with each draw of demonstrations; one draw where there are none.
 
         Args:
             data: The data, set up; its training set is read where there are demonstrations.
             own: The words of the model for the parts that it reads, if it has some: the default, called "template".
+            given: The words that somebody gave to the model, if any, for all parts of the data: the default, called
+                "prompt".
 
         Raises:
-            HeedfulError: A wording is unknown or does not fit the data, or there are too few training examples.
+            HeedfulError: A wording is unknown, does not fit the data or is not measured, or there are too few training
+                examples.
         """
         if data.task.kind not in (CLASSIFICATION, SPAN):
             raise HeedfulError(
@@ -71,18 +76,25 @@ class Prompting:
         shown = self._shown(data) if self.tuples else [()]
         return [
             Prompt(wording, data.task, shown[draw], name, draw, self.tuples, kind, VERSIONS[kind])
-            for name, wording in self._wordings(data, own).items()
+            for name, wording in self._wordings(data, own, given).items()
             for draw in draws
         ]
 
-    def _wordings(self, data: PairedData, own: Wording | None) -> dict[str, Wording]:
+    def _wordings(self, data: PairedData, own: Wording | None, given: Wording | None) -> dict[str, Wording]:
         full = data.full_task
         of_model = {} if own is None else {TEMPLATE: own}
-        given = data.prompts.items()
-        of_data = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in given}
+        of_user = {} if given is None else {GIVEN: given}
+        listed = data.prompts.items()
+        of_data = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in listed}
         of_data = of_data or {PLAIN: Wording.plain(full.parts, full.labels)}
-        known = of_data | of_model
-        names = self.wordings or [next(iter(of_model | of_data))]
+        known = of_data | of_model | of_user
+        names = self.wordings or [next(iter(of_user | of_model | of_data))]
+        if of_user and GIVEN not in names:
+            raise HeedfulError(
+                "idle-setting",
+                f"§model.prompt changes nothing: §prompt.wordings names {listing([*names])} alone.",
+                f"Add {GIVEN} to them, or leave one of the two out.",
+            )
         if unknown := [name for name in names if name not in known]:
             raise HeedfulError(
                 "unknown-name",
@@ -91,7 +103,7 @@ class Prompting:
             )
         for name in names:
             if name not in of_model:
-                known[name].require(name, full.parts, full.labels)
+                known[name].require(name, full.parts, full.labels, "§model.prompt" if name in of_user else "")
                 known[name] = known[name].keep_parts(data.task.parts)
         return {name: known[name] for name in names}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from heedful import rooms, torchvision_fix  # noqa: F401
 
 if TYPE_CHECKING:
+    from heedful.assembly.endpoint import Endpoint
     from heedful.assembly.evaluation import evaluate
     from heedful.assembly.measuring import measure
     from heedful.assembly.names import load_data, load_model
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METRICS",
     "Context",
+    "Endpoint",
     "Example",
     "HeedfulError",
     "MetricName",
@@ -39,6 +41,7 @@ __all__ = [
 HOMES = {  # public name to the module that has it
     "METRICS": "heedful.metrics",
     "Context": "heedful.records",
+    "Endpoint": "heedful.assembly.endpoint",
     "Example": "heedful.records",
     "HeedfulError": "heedful.records",
     "MetricName": "heedful.records",

@@ -71,6 +71,7 @@ class Classifier(Made, pl.LightningModule):
         needs_prompt: Whether it cannot be asked otherwise.
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
             the data.
+        given_wording: The words that somebody gave it, which win over those of the data; None for none.
         repeated: Of how many base inputs the null control asks again, where a server is asked; None for all others.
         has_probabilities: Whether it gives the probabilities of the labels.
         prompt: By which it is asked; None for a model that is not.
@@ -90,6 +91,7 @@ class Classifier(Made, pl.LightningModule):
     reads_prompts = False
     needs_prompt = False
     own_wording: Wording | None = None
+    given_wording: Wording | None = None
     writes = False
     from_memory = False
     prompt: Prompt | None = None

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,16 @@ import train
 from heedful.assembly.results import Results
 from heedful.records import MetricName
 from heedful.records.rows import BASE, read_rows, select, where
+from heedful.records.storage.sound_rows import require_sound
+from heedful.reports import comparable, compare, inoculation, matrix, partial_figure
+from heedful.reports.in_context import __main__ as in_context
+from heedful.reports.rankings.suite import read_suite
 from heedful.reports.rescore import rescored
+from heedful.reports.sheet import write_sheet
+from heedful.reports.terminal.table import print_table
 
 from commands import results_of, run
+from fake_server import FakeServer, question_of, share_of
 from refusals import refused
 
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
@@ -29,13 +37,16 @@ OF_GOLD = {"accuracy", "loss"}  # families
 ON_OWN = ["--data.name", "own", "--data.uid", "id", "--data.groups", "[premise]", "--data.slices", "[kind]"]
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run")
-    argv = ["--model.backbone", tiny_bert, "--model.max_length", "64", "--model.learning_rate", "0.003"]
-    argv += ["--data.n_train", "256", "--data.n_validation", "9", "--trainer.max_epochs", "2", "--output", folder]
+def trained(backbone: Path, folder: Path, epochs: int) -> Path:
+    argv = ["--model.backbone", backbone, "--model.max_length", "64", "--model.learning_rate", "0.003"]
+    argv += ["--data.n_train", "256", "--data.n_validation", "9", "--trainer.max_epochs", epochs, "--output", folder]
     run(train.main, *argv)
     return folder
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tiny_bert, tmp_path_factory.mktemp("run"), 2)
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +128,6 @@ def test_attentiveness_by_hand(both: tuple[Results, Results]) -> None:
 
 
 def test_results_say_that_there_is_no_gold(both: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
-    from heedful.reports.terminal.table import print_table
-
     gold, bare = (results.content for results in both)
     assert (gold["counts"].get("unlabelled"), bare["counts"]["unlabelled"]) == (None, 42)
     assert "default_label/premise/with_sibling" in gold["counts"]
@@ -137,8 +146,6 @@ def test_rows_score_again_to_the_byte(both: tuple[Results, Results]) -> None:
 
 @pytest.mark.parametrize("fault", ["a label in one row", "no count", "no word of it"])
 def test_rows_that_contradict_themselves_are_refused(both: tuple[Results, Results], fault: str) -> None:
-    from heedful.records.storage.sound_rows import require_sound
-
     rows, about = read_rows(both[1].folder / "rows" / "attentiveness.parquet")
     about = json.loads(json.dumps(about))
     require_sound(rows, about, "f")
@@ -233,15 +240,15 @@ def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
     splits["validation"] = without_label(labelled)
     once: dict[str, Any] = {"trainer": QUIET | {"max_epochs": 1}, "output": tmp_path / "out"}
 
-    def trained(**more: Any) -> Any:
+    def run_of(**more: Any) -> Any:
         model = heedful.load_model(tiny_bert, max_length=64)
         return heedful.train(model, heedful.load_data(splits, **OWN, **IDS), **{**once, **more})
 
     for monitor in (None, "accuracy/own", "loss/own", "accuracy/own/macro_f1"):
         more = {} if monitor is None else {"checkpoint": {"monitor": monitor}}
         with refused("bad-monitor", monitor or "accuracy/own", "needs gold labels", "attentiveness/own/premise"):
-            trained(**more)
-    done = trained(checkpoint={"monitor": "attentiveness/own/premise"})
+            run_of(**more)
+    done = run_of(checkpoint={"monitor": "attentiveness/own/premise"})
     assert "unlabelled" in done.content["counts"]
     assert not any(name.family in OF_GOLD for name in done.numbers)
 
@@ -260,3 +267,76 @@ def test_training_needs_gold(tiny_bert: Path, labelled: list[dict[str, str]], tm
                 model = heedful.load_model(tiny_bert, max_length=64)
                 data = heedful.load_data(splits, **OWN, **IDS, **settings, **more)
                 heedful.train(model, data, trainer=QUIET, output=tmp_path / "out")
+
+
+def printed(main: Callable[[list[str]], None], argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    main(argv)
+    return " ".join(" ".join(capsys.readouterr()).split())
+
+
+def test_reports_read_such_runs_or_say_why_not(
+    both: tuple[Results, Results],
+    tiny_bert: Path,
+    labelled: list[dict[str, str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gold, bare = (str(results.folder) for results in both)
+    again = str(measured(trained(tiny_bert, tmp_path / "run", 1), without_label(labelled), tmp_path / "again").folder)
+    unknown = "whether the model is better than a single answer is not known"
+    for form in ([], ["--format", "csv"]):
+        for main, argv in ((compare.main, [bare, gold]), (matrix.main, [bare, gold]), (matrix.main, [bare])):
+            assert printed(main, [*argv, *form], capsys).count(unknown) == 1
+        assert unknown not in printed(matrix.main, [gold, *form], capsys)
+    assert printed(compare.main, [bare], capsys).count(unknown) == 1
+    assert printed(comparable.main, [bare, again], capsys).count(unknown) == 2
+    with refused("other-examples"):
+        comparable.main([again, gold])
+    with refused("nothing-to-show", unknown):
+        partial_figure.main([bare, "--output", str(tmp_path / "x.png")])
+    with refused("not-measured", "without gold labels"):
+        inoculation.main([bare, again])
+    with refused("not-measured", "without gold labels"):
+        read_suite("own", [bare, again], {}, [])
+
+
+def test_a_sheet_is_made_of_logs(checkpoint: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
+    logs = write(tmp_path / "logs.csv", without_label(labelled))
+    found = measured(checkpoint, "PairedText", tmp_path / "out", ["attentiveness"], path=str(logs))
+    tsv, page = write_sheet(str(found.folder), 5, str(tmp_path / "sheet"))
+    assert len(tsv.read_text().splitlines()) == 6
+    assert page.exists()
+
+
+def test_prompts_are_measured_on_logs_and_demonstrations_need_gold(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
+    monkeypatch.chdir(tmp_path)
+    pairs_of = {
+        kind: [f"The {kind} number {i} runs.,An animal {i % 7} sleeps." for i in range(12)] for kind in ("dog", "cat")
+    }
+    for folder in ("bare", "both"):
+        Path(folder).mkdir()
+        Path(folder, "validation_matched.csv").write_text("\n".join(["premise,hypothesis", *pairs_of["dog"]]))
+    shown = [f"{pair},{label}" for pair, label in zip(pairs_of["cat"], 4 * list(LABELS), strict=True)]
+    Path("both", "train.csv").write_text("\n".join(["premise,hypothesis,label", *shown]))
+    Path("bare", "train.csv").write_text("\n".join(["premise,hypothesis", *pairs_of["cat"]]))
+
+    def answer(body: dict[str, Any], n: int = 0) -> str:
+        return "neutral" if share_of(question_of(body)) < 0.3 else "Entailment"
+
+    asked = ["--data", "mnli", "--endpoint", "org/tiny", "--attentiveness.draws", "1", "--prompt.tuples", "1"]
+    with FakeServer(answer) as fake:
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+        with refused("missing-column", "'label'", "train.csv"):
+            run(evaluate.main, *asked, "--data.path", "bare", "--output", "first")
+        run(evaluate.main, *asked, "--data.path", "both", "--prompt.seeds", "2", "--output", "second")
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count("whether the model is better than a single answer is not known") == 2
+    (first, *_) = folders = sorted(path.parent for path in Path("second").rglob("results.json"))
+    assert len(folders) == 2
+    assert not any(name.startswith("accuracy") for name in results_of(first)["metrics"])
+    with refused("not-measured", "without gold labels"):
+        in_context.main([str(folder) for folder in folders])

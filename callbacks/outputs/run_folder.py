@@ -51,6 +51,11 @@ def is_finished(run: Path) -> bool:
     return FINISHED in read_run(run)
 
 
+def command() -> list[str]:
+    """The words of the command that this process is, as run.json has them."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]]
+
+
 def export(module: LightningModule, run: Path, weights: bool) -> None:
     """Write the network of a run, with its tokenizer, to ``checkpoints/backbone``, file by file.
 
@@ -198,7 +203,7 @@ class RunFolder(Callback):
         """The facts that results.json leaves out, since they may differ where the numbers do not."""
         return {
             "schema": SCHEMA,
-            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+            "command": command(),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "host": platform.node(),
             "python": platform.python_version(),

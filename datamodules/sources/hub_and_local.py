@@ -106,9 +106,14 @@ class Columns:
 
 
 def require_columns(
-    wanted: Sequence[str], values: Mapping[str, Any], where: str, row: int | str, slices: Sequence[str] = ()
+    wanted: Sequence[str],
+    values: Mapping[str, Any],
+    where: str,
+    row: int | str,
+    slices: Sequence[str] = (),
+    label: str | None = None,
 ) -> None:
-    """Check that a row has all columns that are named, some of them by ``slices``.
+    """Check that a row has all columns that are named, some of them by ``slices``, and one by ``label``, if any is.
 
     Raises:
         HeedfulError: One is missing.
@@ -131,6 +136,8 @@ def require_columns(
     named = "Set §data.parts '{PART: COLUMN}' and §data.label"
     if len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED):
         named += "; without a header, §data.columns '[NAME, ...]'"
+    elif missing == [label]:
+        named = "Set §data.label COLUMN; null, to evaluate without gold labels"
     raise HeedfulError(
         "missing-column",
         f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}.",
@@ -165,11 +172,14 @@ class LabelColumn:
             require_columns(self.others, values, where, row, self.columns.slices)
             self._lacking = self._lacking or (row, values)
         else:
-            require_columns(self.wanted, values, where, row, self.columns.slices)
+            self._require(values, where, row)
             self._is_there = True
         if self._is_there and self._lacking:
-            require_columns(self.wanted, self._lacking[1], where, self._lacking[0], self.columns.slices)
+            self._require(self._lacking[1], where, self._lacking[0])
         return self._is_there
+
+    def _require(self, values: Mapping[str, Any], where: str, row: int) -> None:
+        require_columns(self.wanted, values, where, row, self.columns.slices, self.columns.label)
 
     def _is_unlabelled(self, values: Mapping[str, Any]) -> bool:
         """Whether nothing but the label is missing, and no further column may be meant by it."""

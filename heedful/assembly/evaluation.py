@@ -23,6 +23,7 @@ from heedful.assembly.settings import EvaluationSettings
 from heedful.assembly.starts import is_first, settled_seed
 from heedful.assembly.trainers import make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, RunFolder, WordSheet
+from heedful.callbacks.outputs.run_folder import command
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.records import HeedfulError
@@ -170,6 +171,7 @@ def output_folder(job: Job) -> Path:
     """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
     if isinstance(job.model, Endpoint):
         job.about["server"] = job.model.server
+        job.about["command"] = [job.model.hidden(word) for word in command()]  # a script may have taken the key there
     if job.checkpoint and not job.settings.output:
         return evaluation_folder(job)
     if job.checkpoint:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from heedful.callbacks import EVALUATIONS, Nothing
-from heedful.datamodules.prompting import TEMPLATE
+from heedful.datamodules.prompting import GIVEN, TEMPLATE
 from heedful.datamodules.sources.hub_and_local import DELIMITED
 from heedful.lightning_modules.pretrained.backbones import PACKAGE
 from heedful.metrics.attributions.methods import METHODS
@@ -132,6 +132,11 @@ IDLE = (
         r"data\.prompts(\..*)?",
         lambda job: all(prompt.name == TEMPLATE for prompt in job.prompts),
         "the model reads the template of the data; in evaluate.py, §prompt.wordings names another wording",
+    ),
+    Idle(
+        r"data\.prompts(\..*)?",
+        lambda job: bool(job.prompts) and all(prompt.name == GIVEN for prompt in job.prompts),
+        "the model is asked in the words of §model.prompt; §prompt.wordings names others",
     ),
     Idle(r"model\.longest_answer", lambda job: job.data.task.kind is not SPAN, "answers are labels here"),
     Idle(r"model\.(score|calibrated)", lambda job: job.data.task.kind is SPAN, "answers are texts here, not labels"),

@@ -39,7 +39,8 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
             f"§prompt.{given} changes nothing: {model.description} is not asked in context.",
             "Leave it out, or take §model smollm2, a T5, or §endpoint NAME.",
         )
-    prompts = prompting.prompts(data, model.own_wording) if model.needs_prompt or prompting != Prompting() else []
+    is_asked = model.needs_prompt or prompting != Prompting()
+    prompts = prompting.prompts(data, model.own_wording, model.given_wording) if is_asked else []
     for prompt in prompts:
         model.prompt_with(prompt)  # those that it cannot read are refused before anything is measured
     return prompts

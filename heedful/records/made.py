@@ -5,7 +5,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from datetime import timedelta
 from enum import Enum
 from functools import cache
@@ -114,12 +114,23 @@ def settings_of(kind: Any) -> Mapping[str, Setting]:
             continue
         parameters = list(inspect.signature(init).parameters.values())[1:]
         hints = _hints(init)
-        own = {p.name: Setting(p.default, hints.get(p.name, Any)) for p in parameters if p.kind not in VARIABLE}
+        factories = _factories(owner)
+        own = {
+            p.name: Setting(factories.get(p.name, p.default), hints.get(p.name, Any))
+            for p in parameters
+            if p.kind not in VARIABLE
+        }
         found |= {name: setting for name, setting in own.items() if name not in hidden | found.keys()}
         if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
             break
         hidden |= _handed_on(init, owner, kind)
     return found
+
+
+def _factories(kind: Any) -> dict[str, Any]:
+    """What a data class makes anew where nobody names it, such as an empty mapping; its signature does not say."""
+    of_class = fields(kind) if is_dataclass(kind) else ()
+    return {one.name: one.default_factory() for one in of_class if one.default_factory is not MISSING}
 
 
 def _hints(init: Any) -> dict[str, Any]:

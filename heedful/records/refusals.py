@@ -392,7 +392,7 @@ SERVERS = {
         "a key that is missing, that the server refuses, or that holds a line break, a space or quotes (nothing is "
         "sent then)",
         "a message of the server repeats it",
-        "Set the environment variable to the key alone.",
+        "Set the environment variable, or key= in Python, to the key alone.",
     ),
     "no-server": Refusal(
         "a server that cannot be reached, fails, says nothing, or too much",

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from heedful.lightning_modules.prompted.requests.answers import Answers
 from heedful.lightning_modules.prompted.requests.asker import Asker
 from heedful.lightning_modules.prompted.requests.meter import Meter
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
-from heedful.lightning_modules.prompted.requests.server import Server
+from heedful.lightning_modules.prompted.requests.server import Address, Server
 from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
 from heedful.records import (
     NO_LABEL,
@@ -35,6 +35,7 @@ from heedful.records import (
 )
 from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 FIRST = 50  # questions that are asked before all others
 MOST_INVALID = 0.9  # share of their answers that is too much of none
@@ -79,9 +80,9 @@ class QuestionProcessor(Processor):
 class Endpoint(Classifier):
     """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
-    The server is the one that OPENAI_BASE_URL names, and the key stands in OPENAI_API_KEY; neither is a setting, so
-    that no file keeps them. Equal requests are sent once, but for the null control, and answers are kept in a file: a
-    run that was stopped goes on, and a second one sends nothing.
+    The server is the one that OPENAI_BASE_URL names, and the key stands in OPENAI_API_KEY, unless :meth:`at` names
+    others; neither is a setting, so that no file keeps them. Equal requests are sent once, but for the null control,
+    and answers are kept in a file: a run that was stopped goes on, and a second one sends nothing.
 
     Args:
         name: Name of the model at the server.
@@ -103,6 +104,10 @@ class Endpoint(Classifier):
         allow_invalid: Go on though nearly all of the first answers are none, many requests are refused, or the server
             answers otherwise than in an earlier run.
         allow_redirects: Let the server send requests on to another one.
+        prompt: The question, with each part as its name in braces: "{premise} Does it follow that {hypothesis}?". It
+            takes the place of the prompts of the data. Where a text does not name all labels, "Answer with one of: ..."
+            stands before it; a mapping, as in prompts of the data, is taken as it is. A brace that is meant is written
+            twice.
     """
 
     reads_prompts = True
@@ -125,6 +130,7 @@ class Endpoint(Classifier):
         extra: dict[str, Any] | None = None,
         allow_invalid: bool = False,
         allow_redirects: bool = False,
+        prompt: str | Wording | None = None,
     ) -> None:
         super().__init__()
         _require_at_least(1, concurrency=concurrency, max_tokens=max_tokens)
@@ -141,7 +147,7 @@ class Endpoint(Classifier):
             raise HeedfulError(
                 "clashing-settings",
                 f"§model.extra holds {replaced[0]!r}, and what is asked, and of whom, is said by other settings.",
-                "Leave it out; see §model.name and §data.prompts.",
+                "Leave it out; see §model.name and §model.prompt.",
             )
         if read not in WAYS:
             raise HeedfulError("unknown-name", f"§model.read {read} is not a way to ask.", guess(read, WAYS))
@@ -160,6 +166,8 @@ class Endpoint(Classifier):
         self.extra = dict(extra or {})
         self.allow_invalid = allow_invalid
         self.allow_redirects = allow_redirects
+        self.wording = prompt
+        self.address = Address()
         self.run = secrets.token_hex(8)
         self.counts: Counter[str] = Counter()
         self._server: Server | None = None
@@ -168,6 +176,20 @@ class Endpoint(Classifier):
         self._has_begun = False
         self._first: Sequence[str] = ()
         self._models: set[str] = set()
+
+    def at(self, address: Address) -> Self:
+        """Ask the server there from now on."""
+        self.address = address
+        self._server = self._asker = None
+        return self
+
+    def with_settings(self, **changed: Any) -> Self:
+        return super().with_settings(**changed).at(self.address)
+
+    @property
+    def given_wording(self) -> Wording | None:
+        """The words of ``prompt``, once the labels are known."""
+        return Wording.asking(self.wording, self.task.labels) if isinstance(self.wording, str) else self.wording
 
     def prepare(self, task: Task) -> None:
         if not self.name:
@@ -192,7 +214,7 @@ class Endpoint(Classifier):
 
     def require_weights(self) -> None:
         """The server must be known, and a key for it."""
-        self._server = self._server or Server.of_environment(self.timeout, self.allow_redirects)
+        self._server = self._server or self.address.server(self.timeout, self.allow_redirects)
 
     @property
     def description(self) -> str:
@@ -202,6 +224,10 @@ class Endpoint(Classifier):
     def server(self) -> str:
         """A hash of the server's address, which tells two servers apart and gives neither away."""
         return sha256(self._server.known_as.encode()).hexdigest()[:12]
+
+    def hidden(self, text: str) -> str:
+        """A text without the key and the other secrets of the server's address."""
+        return self._server.secrets.hide(text)
 
     @property
     def way(self) -> Any:
@@ -332,11 +358,11 @@ class Endpoint(Classifier):
         if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
             return
         quoted = ", ".join(list(dict.fromkeys(map(_quoted, without)))[:COMMONEST])
+        words = "§data.prompts" if self.wording is None else "§model.prompt"
         raise HeedfulError(
             "server-answers",
             f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}.",
-            "Look at its log, change §data.prompts, §model.max_tokens or §model.read, or add "
-            "§model.allow_invalid true.",
+            f"Look at its log, change {words}, §model.max_tokens or §model.read, or add §model.allow_invalid true.",
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:

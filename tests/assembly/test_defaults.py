@@ -6,6 +6,7 @@ import inspect
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,14 @@ from heedful.datamodules.prompting import Prompting
 from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.records.made import plain
+from heedful.records.prompts.wording import Wording
 from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml
 
 from commands import job_of
 
 ROOT = Path(__file__).parents[2]
 NEEDED = "needed"
-DATA_CLASSES = {"hub": Hub, "inoculation": Inoculation}  # settings that have settings of their own
+DATA_CLASSES = {"hub": Hub, "inoculation": Inoculation, "prompt": Wording}  # settings that have settings of their own
 NAMES = {"data": "planted", "model": "minilm"}  # by default, which are files of settings
 CLASSES = [
     kind
@@ -132,6 +134,9 @@ def in_signature(kind: Any, name: str) -> Any:
         return in_signature(DATA_CLASSES[outer], inner)
     signatures = (inspect.signature(vars(owner)["__init__"]) for owner in kind.__mro__ if "__init__" in vars(owner))
     default = next(found.parameters[name].default for found in signatures if name in found.parameters)
+    made_anew = {one.name: one.default_factory for one in fields(kind)} if is_dataclass(kind) else {}
+    if made_anew.get(name, MISSING) is not MISSING:
+        return made_anew[name]()
     return NEEDED if default is inspect.Parameter.empty else plain(default)
 
 
@@ -207,7 +212,7 @@ def test_of_a_class(printed: Callable[..., str], kind: type) -> None:
     on_page = of_class(page(), kind.__name__)
     of_help, _ = in_help(printed(f"--{group}.help", kind.__name__))
     shown = {name.removeprefix(f"{group}."): default for name, default in of_help.items()}
-    assert {name: of for name, of in on_page.items() if not name.startswith("hub.")} == shown
+    assert {name: of for name, of in on_page.items() if not name.startswith(("hub.", "prompt."))} == shown
     assert on_page == {name: in_signature(kind, name) for name in on_page}
     assert issubclass(kind, Endpoint) == any(name.startswith("endpoint.") for name in page()[kind.__name__].defaults)
 

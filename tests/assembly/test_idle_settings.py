@@ -449,6 +449,7 @@ ENDPOINT: dict[str, tuple[Any, str]] = {
             "max_requests": 3,
             "prices": "[1, 2]",
             "cache": "{files}/others.sqlite",
+            "prompt": "'{premise} {hypothesis}?'",
         }.items()
     },
     **{name: (value, PROCESS) for name, value in {"concurrency": 2, "timeout": 9}.items()},

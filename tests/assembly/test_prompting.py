@@ -210,7 +210,7 @@ def test_a_mistake_is_a_sentence_that_names_the_flag(
 @pytest.mark.parametrize(
     ("words", "facts"),
     [
-        ("{p: {question: '{premise}:'}}", ("--data.prompts p", "{premise}:")),
+        ("{p: {question: '{premise}:'}}", ("--data.prompts p", "{hypothesis}")),
         ("{p: {question: '{premise} {text}:'}}", ("--data.prompts p", "premise, hypothesis")),
         (
             "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}",

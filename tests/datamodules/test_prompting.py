@@ -228,7 +228,7 @@ def test_an_unknown_wording_and_one_that_does_not_fit(folder: Path) -> None:
     with refused("unknown-name", "wordings long", "own", "paper, short"):
         Prompting(wordings=["long"]).prompts(own(folder))
     wrong = {"wrong": Wording("{premise}:"), "short": SHORT}
-    with refused("bad-prompt", "wrong", "'{premise}:'", "premise, hypothesis"):
+    with refused("bad-prompt", "wrong", "{hypothesis}", "premise, hypothesis"):
         Prompting().prompts(own(folder, prompts=wrong))
     assert len(Prompting(wordings="short").prompts(own(folder, prompts=wrong))) == 1
 

@@ -1,14 +1,15 @@
 """Templates: the words around the parts of an input, for models that read one text.
 
 A part stands in a template as its name in braces, between spaces, mostly after its key, which is one word that ends
-with a colon: ``mnli hypothesis: {hypothesis} premise: {premise}``.
+with a colon: ``mnli hypothesis: {hypothesis} premise: {premise}``. A brace that stands beside another is none of these.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 
-PART = re.compile(r"\{([^{}]*)\}")
-KEYED = re.compile(r"(?:(?<!\S)\S*:\s+)?\{([^{}]*)\}\s*")
+PART = re.compile(r"(?<!\{)\{([^{}]*)\}(?!\})")
+KEYED = re.compile(rf"(?:(?<!\S)\S*:\s+)?{PART.pattern}\s*")
+FILLED = re.compile(rf"{PART.pattern}|\{{\{{|\}}\}}")
 
 
 def plain_template(parts: Iterable[str], name: str = "") -> str:
@@ -29,6 +30,16 @@ def parts_of(template: str) -> list[str]:
         ['sentence1', 'sentence2']
     """
     return PART.findall(template)
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """The template with each part in its place, and one brace for each two that stand together.
+
+    Example:
+        >>> filled('{text} Answer as in {{"label": "yes"}}:', {"text": "It rains."})
+        'It rains. Answer as in {"label": "yes"}:'
+    """
+    return FILLED.sub(lambda found: found[0][0] if found[1] is None else values[found[1]], template)
 
 
 def keep_parts(template: str, parts: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from heedful.records.answers import NO_ANSWER, abstains, declines, normalised
 from heedful.records.errors import HeedfulError
 from heedful.records.example import Example, Part, as_table
-from heedful.records.parts.template import PART
+from heedful.records.parts.template import filled
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare, without_thoughts
 from heedful.records.task import NO_LABEL, SPAN, Task
 
@@ -57,7 +57,7 @@ class Prompt:
             name: part if isinstance(part, str) else self.task.form.text(as_table(part), texts)
             for name, part in zip(self.task.parts, parts, strict=True)
         }
-        return PART.sub(lambda found: named[found[1]], self.wording.question)
+        return filled(self.wording.question, named)
 
     def answer(self, example: Example) -> str:
         """The text of an example's gold answer."""

@@ -1,17 +1,19 @@
 """The words of a prompt, which belong to the data."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.errors import HeedfulError
-from heedful.records.parts.template import keep_parts, parts_of
+from heedful.records.parts.template import PART, keep_parts, parts_of
 from heedful.records.storage.folder_names import FIT, is_folder_name
 
 NO_ANSWER_TEXT = "I don't know"
 STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
 AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # around an answer, and not part of it
 READ = "first", "last"
+ENDING = 20  # characters of the end of a question that a message shows
 THOUGHTS = "<think>", "</think>"  # the first is often written by the server's template, and not by the model
 
 
@@ -41,7 +43,8 @@ class Wording:
     """The words around an example, for a model that is asked in context.
 
     Attributes:
-        question: The template of an example up to where its answer begins, with each part as its name in braces.
+        question: The template of an example up to where its answer begins, with each part as its name in braces; a
+            brace that is meant is written twice.
         instruction: The words before everything else; "" for none.
         answers: Label name to the text that a model writes for it, where that is not the name; "" is the label of a
             question without an answer.
@@ -68,6 +71,24 @@ class Wording:
         lines = [*(f"{part}: {{{part}}}" for part in parts), "answer:"]
         return cls("\n".join(lines), f"Answer with {asked}.")
 
+    @classmethod
+    def asking(cls, question: str, labels: Sequence[str]) -> "Wording":
+        """The words of somebody's own question, which need not say what may be answered: that stands before it then.
+
+        Args:
+            question: The question, as that of a wording.
+            labels: Names of the labels; none where answers are texts.
+
+        Example:
+            >>> Wording.asking("{review} Is it good?", ["yes", "no"]).instruction
+            'Answer with one of: yes, no.'
+            >>> Wording.asking("{review} Is it good, yes or no?", ["yes", "no"]).instruction
+            ''
+        """
+        words = PART.sub("", question)
+        says = all(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", words, re.I) for text in labels or [NO_ANSWER_TEXT])
+        return cls(question) if says else replace(cls.plain((), labels), question=question)
+
     def keep_parts(self, parts: Sequence[str]) -> "Wording":
         """The words of inputs that lack some parts: lines that name none of those that are left go.
 
@@ -82,13 +103,14 @@ class Wording:
                 lines.append(keep_parts(line, parts) if set(named) - set(parts) else line)
         return replace(self, question="\n".join(lines))
 
-    def require(self, name: str, parts: Sequence[str], labels: Sequence[str]) -> None:
+    def require(self, name: str, parts: Sequence[str], labels: Sequence[str], setting: str = "") -> None:
         """Check the words against the data.
 
         Args:
             name: The name of the wording, for messages.
             parts: Names of the parts.
             labels: Names of the labels; none where answers are texts.
+            setting: What messages call the words; by default, prompts of the data and the name.
 
         Raises:
             HeedfulError: The name is not fit for a folder; the question does not name each part once, or ends with a
@@ -100,42 +122,53 @@ class Wording:
                 f"§data.prompts: a wording names folders, and {name!r} cannot.",
                 f"Use {FIT}; put numbers, yes and no in quotes.",
             )
-        if sorted(parts_of(self.question)) != sorted(parts):
+        at = setting or f"§data.prompts {name}"
+        if odd := _odd_part(parts_of(self.question), parts):
             raise HeedfulError(
                 "bad-prompt",
-                f"§data.prompts {name}: {self.question!r} does not name each of the parts {', '.join(parts)} once.",
-                "Write each once in the question, in braces.",
+                f"{at}: the question {odd}. It should name each of the parts {', '.join(parts)} once.",
+                "Write each once, in braces, and other braces twice.",
             )
         if self.question != self.question.rstrip():
             raise HeedfulError(
                 "bad-prompt",
-                f"§data.prompts {name}: the question {self.question!r} ends with a space or a new line.",
+                f"{at}: the question ends with a space or a new line, as {self.question[-ENDING:]!r}.",
                 "Leave it out: a space stands before the answer anyway.",
             )
         if self.read and not labels:
-            wrong = f"§data.prompts {name}: read {self.read} changes nothing where answers are texts."
+            wrong = f"{at}: read {self.read} changes nothing where answers are texts."
             raise HeedfulError("idle-setting", wrong)
         if self.read not in ("", *READ):
             raise HeedfulError(
                 "bad-setting",
-                f"§data.prompts {name}: read {self.read!r} does not say which of several labels an answer means.",
+                f"{at}: read {self.read!r} does not say which of several labels an answer means.",
                 f"Take {' or '.join(READ)}.",
             )
-        self._require_answers(name, labels)
+        self._require_answers(at, labels)
 
-    def _require_answers(self, name: str, labels: Sequence[str]) -> None:
+    def _require_answers(self, at: str, labels: Sequence[str]) -> None:
         if unknown := [label for label in self.answers if label not in (labels or (NO_ANSWER,))]:
             there = f"The labels are {', '.join(labels)}." if labels else "The one label is '', for no answer."
-            wrong = f"§data.prompts {name} has an answer for {unknown[0]!r}, which is not a label."
+            wrong = f"{at} has an answer for {unknown[0]!r}, which is not a label."
             raise HeedfulError("unknown-name", wrong, there)
         if not labels and not normalised(none := self.answers.get(NO_ANSWER, NO_ANSWER_TEXT)):
-            wrong = f"§data.prompts {name}: the text for no answer, {none!r}, has no word beside articles."
+            wrong = f"{at}: the text for no answer, {none!r}, has no word beside articles."
             raise HeedfulError("bad-prompt", wrong, "Give '' another text under answers.")
         texts = [self.answers.get(label, label) for label in labels]
         read = [bare(text) for text in texts]
         if alike := [repr(text) for text, bared in zip(texts, read, strict=True) if not bared or read.count(bared) > 1]:
             raise HeedfulError(
                 "ambiguous-answers",
-                f"§data.prompts {name}: without case and marks, {', '.join(alike)} are one answer, or none.",
+                f"{at}: without case and marks, {', '.join(alike)} are one answer, or none.",
                 "Give each label another under answers.",
             )
+
+
+def _odd_part(named: Sequence[str], parts: Sequence[str]) -> str:
+    """How a question does not name each part once, in words that follow "the question"; "" where it does."""
+    if unknown := [name for name in named if name not in parts]:
+        return f"has {{{unknown[0]}}}, which is not a part"
+    if missing := [part for part in parts if part not in named]:
+        return f"lacks {{{missing[0]}}}"
+    twice = [part for part in parts if named.count(part) > 1]
+    return f"has {{{twice[0]}}} more than once" if twice else ""

@@ -42,6 +42,7 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
             raise
         wrong = f"{path} was edited, or is of another version: its settings are not those of {class_path}."
         raise HeedfulError("changed-run-file", wrong) from None
+    data.given = frozenset()  # nobody names a setting here, such as the label that the data may lack
     data.setup("validate")
     return data
 

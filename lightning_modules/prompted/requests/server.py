@@ -4,8 +4,9 @@ import ipaddress
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from heedful.lightning_modules.prompted.requests.answers import KEPT
@@ -30,6 +31,42 @@ class Refused(Exception):
     """The server does not answer this one request, such as one that is too long or that a filter holds back."""
 
 
+class Named(NamedTuple):
+    """What messages call the address and the key: what the user would change."""
+
+    url: str = URL
+    key: str = KEY
+
+
+IN_ENVIRONMENT = Named()
+IN_PYTHON = Named("url=", "key=")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is, and the key for it. They are no settings, and are never shown: not in a ``repr`` either.
+
+    Attributes:
+        url: Its base URL; None for the one in OPENAI_BASE_URL, or else that of OpenAI.
+        key: The key; None for the one in OPENAI_API_KEY, if there is one, and "" for none.
+    """
+
+    url: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+
+    @property
+    def named(self) -> Named:
+        """What messages call them: arguments of Python where they were given there, or else the environment's names."""
+        is_own = self.key is not None or (self.url is not None and not os.environ.get(KEY))
+        return Named(URL if self.url is None else IN_PYTHON.url, IN_PYTHON.key if is_own else KEY)
+
+    def server(self, timeout: float, allow_redirects: bool = False) -> "Server":
+        """The server there; see :class:`Server`."""
+        url = (os.environ.get(URL) or USUAL) if self.url is None else self.url
+        key = os.environ.get(KEY) if self.key is None else self.key
+        return Server(url, key or None, timeout, RETRIES, allow_redirects, self.named)
+
+
 class Server:
     """A server that speaks the OpenAI protocol; its methods may be called in several threads.
 
@@ -39,6 +76,7 @@ class Server:
         timeout: Seconds for which the server may be silent.
         retries: How often the client itself repeats a request.
         allow_redirects: Whether the server may redirect to another host.
+        named: What messages call the address and the key.
 
     Attributes:
         url: Without user info and query.
@@ -50,35 +88,39 @@ class Server:
     """
 
     def __init__(
-        self, url: str, key: str | None, timeout: float, retries: int = RETRIES, allow_redirects: bool = False
+        self,
+        url: str,
+        key: str | None,
+        timeout: float,
+        retries: int = RETRIES,
+        allow_redirects: bool = False,
+        named: Named = IN_ENVIRONMENT,
     ) -> None:
         given = urlsplit(url)
         host = _host(given)
         if given.scheme not in ("http", "https") or not host:
             raise HeedfulError(
-                "bad-address", f"{URL} is not the address of a server.", "Set one, such as http://localhost:8000/v1."
+                "bad-address",
+                f"{named.url} is not the address of a server.",
+                "Set one, such as http://localhost:8000/v1.",
             )
         at = given.netloc.rpartition("@")
         self.url = urlunsplit((given.scheme, at[2], given.path, "", "")).rstrip("/")
         if not key and not at[0] and not _is_loopback(host):
             raise HeedfulError(
                 "bad-key",
-                f"{KEY} is not set, and {self.url} is not on this machine.",
-                f"Set it, or {URL} for another server.",
+                f"{named.key} is not set, and {self.url} is not on this machine.",
+                f"Set it, or {named.url} for another server.",
             )
         if wrong := _unfit(key or ""):
-            raise HeedfulError("bad-key", f"{KEY} {wrong}; nothing was sent.", "Set it to the key alone.")
+            raise HeedfulError("bad-key", f"{named.key} {wrong}; nothing was sent.", "Set it to the key alone.")
         query = dict(parse_qsl(given.query))
         self.known_as = f"{self.url}?{sha256(given.query.encode()).hexdigest()[:8]}" if query else self.url
         self.secrets = Secrets([*filter(None, (key, at[0], *query.values()))])
         self.timeout = timeout
+        self.named = named
         self._is_reached = False
         self._openai, self._client = self._connect(key, at[0], query, retries, allow_redirects)
-
-    @classmethod
-    def of_environment(cls, timeout: float, allow_redirects: bool = False) -> "Server":
-        """The server that OPENAI_BASE_URL names, with the key in OPENAI_API_KEY."""
-        return cls(os.environ.get(URL) or USUAL, os.environ.get(KEY) or None, timeout, RETRIES, allow_redirects)
 
     def _connect(
         self, key: str | None, user: str, query: Mapping[str, str], retries: int, allow_redirects: bool
@@ -188,18 +230,22 @@ class Server:
         look = f"Look at the log of the server; {KEPT}."
         if status == -1:
             return HeedfulError(
-                "no-server", f"{self.url} cannot be reached{said}.", f"Start the server, or set {URL}; {KEPT}."
+                "no-server",
+                f"{self.url} cannot be reached{said}.",
+                f"Start the server, or set {self.named.url}; {KEPT}.",
             )
         if status == 0:
             wrong = f"{where} gave no answer in time{times}{said}."
             return HeedfulError("no-server", wrong, f"Raise §model.timeout; {KEPT}.")
         if status in (401, 403):
             return HeedfulError(
-                "bad-key", f"{where} refuses the key in {KEY}: HTTP {status}{said}.", f"Set another key; {KEPT}."
+                "bad-key",
+                f"{where} refuses the key in {self.named.key}: HTTP {status}{said}.",
+                f"Set another key; {KEPT}.",
             )
         if status == 404:
             wrong = f"{where} has no model {model}, or there is no such address: HTTP 404{said}."
-            return HeedfulError("server-refuses", wrong, f"See §model.name and {URL}; {KEPT}.")
+            return HeedfulError("server-refuses", wrong, f"See §model.name and {self.named.url}; {KEPT}.")
         if status == 429:
             wrong = f"{where} had too many requests{times}{said}."
             return HeedfulError("server-refuses", wrong, f"Lower §model.concurrency, or wait; {KEPT}.")

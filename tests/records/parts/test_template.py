@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.records import CLASSIFICATION, Task, parts_of, plain_template, rename_parts
-from heedful.records.parts.template import keep_parts
+from heedful.records.parts.template import filled, keep_parts
 
 MNLI = "mnli hypothesis: {hypothesis} premise: {premise}"
 NAMES = st.lists(st.text("abcdefgh_-0123", min_size=1, max_size=6), min_size=1, max_size=5, unique=True)
@@ -36,6 +36,13 @@ def test_a_missing_part_leaves_what_a_template_without_it_would_have(names: list
 def test_the_key_of_a_missing_part_goes_with_it(template: str, kept: list[str], expected: str) -> None:
     assert keep_parts(template, kept) == expected
     assert keep_parts(template, parts_of(template)) == template
+
+
+def test_braces_that_are_meant_are_no_parts() -> None:
+    template = 'JSON: {{"a": "{premise}"}} text: {hypothesis} {{x}}'
+    assert parts_of(template) == ["premise", "hypothesis"]
+    assert filled(template, {"premise": "{{p}}", "hypothesis": "h"}) == 'JSON: {"a": "{{p}}"} text: h {x}'
+    assert keep_parts('{{"a": 1}} text: {hypothesis} {{x}}', []) == '{{"a": 1}} {{x}}'
 
 
 def test_parts_are_renamed_all_at_once_and_keys_stay() -> None:

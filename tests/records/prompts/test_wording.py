@@ -106,16 +106,16 @@ def test_lines_of_missing_parts_go(question: str, kept: str, left: str) -> None:
 @pytest.mark.parametrize(
     ("question", "fact"),
     [
-        ("Text: {sentence1}\nAnswer:", "sentence1, sentence2"),
-        ("{sentence1} {sentence2} {sentence2}:", "sentence1, sentence2"),
-        ("{sentence1} {sentence2} {premise}:", "sentence1, sentence2"),
-        ("{sentence1} {sentence2} {}:", "sentence1, sentence2"),
+        ("Text: {sentence1}\nAnswer:", "{sentence2}"),
+        ("{sentence1} {sentence2} {sentence2}:", "{sentence2} more than once"),
+        ("{sentence1} {sentence2} {premise}:", "{premise}"),
+        ("{sentence1} {sentence2} {}:", "{}"),
         ("{sentence1} {sentence2}: ", "space"),
         ("{sentence1} {sentence2}:\n", "space"),
     ],
 )
 def test_a_question_names_each_part_once_and_ends_with_a_word(question: str, fact: str) -> None:
-    with refused("bad-prompt", repr(question), fact) as caught:
+    with refused("bad-prompt", fact) as caught:
         Wording(question).require("own", ["sentence1", "sentence2"], ["yes", "no"])
     assert caught.value.wrong.startswith("§data.prompts own: ")
 

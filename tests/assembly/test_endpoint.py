@@ -1,0 +1,294 @@
+"""An endpoint that is made in Python: its server and its key stand in no setting, and its prompt in run.json."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evaluate
+import heedful
+from heedful.assembly.results import Results
+from heedful.datamodules import PairedData
+from heedful.records import MetricName
+from heedful.records.prompts.wording import Wording
+
+from commands import run
+from fake_server import FakeServer, Fault, question_of, share_of
+from refusals import refused
+
+pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
+KEY, OTHER = "sk-planted-0123456789", "sk-another-9876543210"
+LABELS = ("entailment", "neutral", "contradiction")
+PROMPT = "Premise: {premise} Hypothesis: {hypothesis} Does the premise entail the hypothesis? Answer:"
+QUIET = {"accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1}
+
+
+def answer(body: dict[str, Any], n: int = 0) -> str:
+    return "neutral" if share_of(question_of(body)) < 0.3 else "Entailment"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty working directory, and an environment that knows no server."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def pairs(**settings: Any) -> PairedData:
+    """Rows in memory, whose data bring no prompts."""
+    rows = [
+        {"premise": f"{n} men walk", "hypothesis": f"{n % 5} people move", "label": LABELS[n % 3]} for n in range(12)
+    ]
+    named = {"name": "mine", "parts": {part: part for part in ("premise", "hypothesis")}, "default_label": "neutral"}
+    return heedful.load_data(rows, labels={label: [label] for label in LABELS}, **named | settings)
+
+
+def planted() -> PairedData:
+    return heedful.load_data("planted", n_validation=12)
+
+
+def measured(endpoint: Any, data: PairedData | None = None, **more: Any) -> Results:
+    return heedful.evaluate(endpoint, pairs() if data is None else data, trainer=QUIET, **more)  # type: ignore
+
+
+def asked(results: Results) -> dict[str, Any]:
+    """What run.json says of the prompt, and the text of the first question."""
+    prompt = json.loads((results.folder / "run.json").read_text())["prompt"]
+    return prompt | {"text": prompt["sent"]["body"]["messages"][0]["content"]}
+
+
+def bytes_of(folder: Path) -> bytes:
+    return (folder / "results.json").read_bytes()
+
+
+# prompts
+
+
+def test_rows_in_memory_are_asked_about_in_the_words_of_the_user() -> None:
+    with FakeServer(answer) as fake:
+        results = measured(heedful.Endpoint(fake.url, "qwen", prompt=PROMPT))
+        assert all(question_of(body).endswith("entail the hypothesis? Answer:") for body in fake.requests)
+        assert {body["model"] for body in fake.requests} == {"qwen"}
+    prompt = asked(results)
+    assert prompt["wording"] == "prompt"
+    head, _, question = prompt["text"].partition("\n\n")
+    assert head == "Answer with one of: entailment, neutral, contradiction."
+    assert question.startswith("Premise: ")
+    assert results.folder.parts[:4] == ("runs", "mine", "qwen", "pretrained")
+    assert MetricName("attentiveness", "mine", "premise") in results.numbers
+
+
+def test_without_a_prompt_the_usual_one_is_taken() -> None:
+    with FakeServer(answer) as fake:
+        assert asked(measured(heedful.Endpoint(fake.url, "m")))["wording"] == "plain"
+        own = pairs(prompts={"paper": Wording("{premise} / {hypothesis}:")})
+        assert asked(measured(heedful.Endpoint(fake.url, "m"), own))["wording"] == "paper"
+        several = {"wordings": ["prompt", "paper"]}
+        both = measured(heedful.Endpoint(fake.url, "m", PROMPT), own, prompt=several)
+        assert [asked(one)["wording"] for one in both.each] == ["prompt", "paper"]
+
+
+def test_a_text_that_names_the_labels_is_all_that_is_sent() -> None:
+    text = 'Answer as in {{"label": "yes"}}, with entailment, neutral or contradiction. {premise} - {hypothesis}:'
+    with FakeServer(answer) as fake:
+        sent = asked(measured(heedful.Endpoint(fake.url, "m", text)))["text"]
+    assert sent.startswith('Answer as in {"label": "yes"}, with entailment, neutral or contradiction. ')
+
+
+def test_a_wording_says_which_texts_stand_for_the_labels() -> None:
+    answers = {"entailment": "yes", "neutral": "maybe", "contradiction": "no"}
+    wording = Wording("{premise} {hypothesis}:", "Yes, maybe or no?", answers)
+    with FakeServer(lambda body, n: "maybe" if share_of(question_of(body)) < 0.3 else "Yes.") as fake:
+        results = measured(heedful.Endpoint(fake.url, "m", wording))
+    assert asked(results)["text"].startswith("Yes, maybe or no?\n\n")
+    assert {row["y"] for row in results.rows_of("accuracy").to_pylist()} == {"entailment", "neutral"}
+
+
+def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
+    with FakeServer(answer) as fake:
+        text = asked(measured(heedful.Endpoint(fake.url, "m", PROMPT), partial="hypothesis"))["text"]
+    assert "Premise:" not in text
+    assert "Hypothesis: " in text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "code", "facts"),
+    [
+        ("{premise} and {hypotesis}:", "bad-prompt", ["{hypotesis}", "premise, hypothesis"]),
+        ("{premise}:", "bad-prompt", ["{hypothesis}", "premise, hypothesis"]),
+        ("{{premise}} {hypothesis}:", "bad-prompt", ["lacks {premise}"]),
+        (f"{PROMPT} ", "bad-prompt", ["ends with a space"]),
+        (Wording("{premise} {hypothesis}:", answers={"maybe": "x"}), "unknown-name", ["maybe", "entailment"]),
+    ],
+)
+def test_a_prompt_that_does_not_fit_the_data(prompt: str | Wording, code: str, facts: list[str]) -> None:
+    with FakeServer(answer) as fake:
+        with refused(code, "prompt", *facts) as caught:
+            measured(heedful.Endpoint(fake.url, "m", prompt))
+        assert not fake.requests
+    assert "prompts" not in str(caught.value)
+
+
+def test_a_prompt_that_is_not_measured() -> None:
+    own = pairs(prompts={"paper": Wording("{premise} / {hypothesis}:")})
+    with refused("idle-setting", "prompt", "paper"):
+        measured(heedful.Endpoint("http://localhost:1/v1", "m", PROMPT), own, prompt={"wordings": ["paper"]})
+
+
+def test_prompts_of_the_data_that_the_command_names_beside_another_one() -> None:
+    words = ["--data=planted", "--data.prompts={p: {question: '{premise} {hypothesis}:'}}", "--endpoint=m"]
+    with refused("idle-setting", "data.prompts"):
+        run(evaluate.main, *words, "--endpoint.prompt", PROMPT, "--dry_run")
+
+
+def test_rows_without_labels_are_measured() -> None:
+    rows = [{"premise": f"{n} men walk", "hypothesis": f"{n % 5} people move"} for n in range(12)]
+    with FakeServer(answer) as fake:
+        endpoint = heedful.Endpoint(fake.url, "qwen", PROMPT)
+        labels = {"labels": LABELS, "default_label": "neutral", "trainer": QUIET}
+        results = heedful.measure(endpoint, rows, ["premise", "hypothesis"], **labels)
+        assert MetricName("attentiveness", "rows", "premise") in results.numbers
+        with refused("bad-prompt", "{hypothesis}", "premise, claim"):
+            heedful.measure(endpoint, rows, {"premise": "premise", "claim": "hypothesis"}, **labels)
+
+
+# as on the command line
+
+
+@pytest.mark.parametrize("prompt", [None, PROMPT])
+def test_the_numbers_are_those_of_the_command(prompt: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = [] if prompt is None else ["--endpoint.prompt", prompt]
+    with FakeServer(answer) as fake:
+        results = measured(heedful.Endpoint(fake.url, "org/tiny", prompt, key=KEY, cache="one.sqlite"), planted())
+        in_python = len(fake.requests)
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+        words = [
+            "--data=planted",
+            "--data.n_validation=12",
+            "--endpoint=org/tiny",
+            "--endpoint.cache=two.sqlite",
+            "--output=shell",
+        ]
+        run(evaluate.main, *words, *more)
+        assert len(fake.requests) == 2 * in_python
+        again = measured(None, planted(), config="shell/config.yaml", output="again")
+    assert bytes_of(results.folder) == bytes_of(Path("shell"))
+    assert asked(again)["sent"] == asked(results)["sent"]
+
+
+def test_a_dry_run_needs_no_key_and_sends_nothing(here: Path) -> None:
+    requests = measured(heedful.Endpoint("https://models.example/v1", "m", PROMPT), dry_run=True)
+    assert "Nothing was sent" in str(requests)
+    assert not list(here.iterdir())
+
+
+def test_further_settings_are_those_of_the_class() -> None:
+    endpoint = heedful.Endpoint("http://localhost:1/v1", "m", max_requests=3, prices=[1, 2], extra={"a": 1})
+    assert (endpoint.max_requests, endpoint.prices, endpoint.extra) == (3, [1, 2], {"a": 1})
+    with FakeServer(answer) as fake, refused("request-limit", "max_requests 3"):
+        measured(heedful.Endpoint(fake.url, "m", max_requests=3))
+
+
+# servers and keys
+
+
+def test_two_servers_share_nothing() -> None:
+    """Neither answers, though the models have one name and one cache, nor keys."""
+    with FakeServer(answer) as one, FakeServer(lambda body, n: "Contradiction") as two:
+        first, second = heedful.Endpoint(one.url, "m", key=KEY), heedful.Endpoint(two.url, "m", key=OTHER)
+        results = [measured(endpoint) for endpoint in (first, second)]
+        for fake, key in ((one, KEY), (two, OTHER)):
+            assert {headers["authorization"] for headers in fake.headers} == {f"Bearer {key}"}
+        assert len(one.requests) > 24
+        sent = len(two.requests)
+        assert sent > 24
+        again = measured(second.with_settings(concurrency=2))  # the same once more has the same server
+        assert len(two.requests) > sent
+    rows = [[row["y"] for row in one.rows_of("accuracy").to_pylist()] for one in (*results, again)]
+    assert set(rows[1]) == {"contradiction"}
+    assert rows[1] == rows[2] != rows[0]
+    servers = [json.loads((one.folder / "run.json").read_text())["server"] for one in (*results, again)]
+    assert servers[1] == servers[2] != servers[0]
+
+
+def test_the_environment_names_what_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", OTHER)
+    with FakeServer(answer) as fake:
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+        measured(heedful.Endpoint(model="m"))
+        assert {headers["authorization"] for headers in fake.headers} == {f"Bearer {OTHER}"}
+        fake.headers.clear()
+        measured(heedful.Endpoint(model="m", key=""))
+        assert OTHER not in str(fake.headers)
+
+
+def test_secrets_reach_no_file(
+    monkeypatch: pytest.MonkeyPatch, here: Path, capsys: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not even where a script took them as arguments, whose words run.json holds."""
+    with FakeServer(lambda body, n: f"neutral {KEY}") as fake:
+        url = fake.url.replace("http://", f"http://me:{OTHER}@")
+        monkeypatch.setattr(sys, "argv", ["mine.py", f"--key={KEY}", url])
+        endpoint = heedful.Endpoint(url, "m", PROMPT, KEY)
+        results = measured(endpoint)
+    assert json.loads((results.folder / "run.json").read_text())["command"][1] == "--key=***"
+    shown = f"{endpoint!r} {vars(endpoint)} {endpoint.made_of} {capsys.readouterr()} {caplog.text}"
+    files = [path for path in here.rglob("*") if path.is_file()]
+    assert len(files) > 5
+    for secret in (KEY, OTHER):
+        assert secret not in shown
+        assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "code", "facts"),
+    [
+        ({"url": "localhost:8000"}, {}, "bad-address", ["url="]),
+        ({"url": ""}, {}, "bad-address", ["url="]),
+        ({}, {"OPENAI_BASE_URL": "localhost:8000"}, "bad-address", ["OPENAI_BASE_URL"]),
+        ({"url": "https://models.example/v1"}, {}, "bad-key", ["key= is not set", "or url="]),
+        ({}, {}, "bad-key", ["OPENAI_API_KEY is not set", "OPENAI_BASE_URL"]),
+        ({"url": "https://models.example/v1", "key": f"'{KEY}'"}, {}, "bad-key", ["key= stands in quotes"]),
+        ({"url": "https://models.example/v1"}, {"OPENAI_API_KEY": f"{KEY}\n"}, "bad-key", ["OPENAI_API_KEY holds"]),
+        ({"url": "http://localhost:1/v1"}, {}, "no-server", ["http://localhost:1/v1", "set url="]),
+    ],
+)
+def test_messages_name_what_the_user_wrote(
+    given: dict[str, str], environment: dict[str, str], code: str, facts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with refused(code, *facts) as caught:
+        measured(heedful.Endpoint(model="m", **given))  # type: ignore[arg-type]
+    assert KEY not in str(caught.value)
+
+
+def test_a_key_that_the_server_refuses() -> None:
+    with FakeServer(lambda body, n: Fault(401, f"no {KEY}")) as fake, refused("bad-key", "key=", "401", "***"):
+        measured(heedful.Endpoint(fake.url, "m", key=KEY))
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "facts"),
+    [
+        ({}, "missing-setting", ["model"]),
+        ({"model": ""}, "missing-setting", ["model"]),
+        ({"model": 5}, "bad-setting", ["model", "int"]),
+        ({"model": "m", "key": KEY.encode()}, "bad-setting", ["key", "bytes"]),
+        ({"model": "m", "url": 8000}, "bad-setting", ["url", "int"]),
+        ({"model": "m", "name": "n"}, "unknown-setting", ["name", "model"]),
+        ({"model": "m", "concurency": 2}, "unknown-setting", ["concurency", "concurrency"]),
+        ({"model": "m", "concurrency": "many"}, "bad-setting", ["concurrency", "many"]),
+        ({"model": "m", "prompt": 5}, "bad-setting", ["prompt 5"]),
+        ({"model": "m", "prompt": {"qestion": "x"}}, "unknown-setting", ["qestion"]),
+        ({"model": "m", "extra": {"messages": []}}, "clashing-settings", ["messages"]),
+    ],
+)
+def test_what_is_refused_where_it_is_written(given: dict[str, Any], code: str, facts: list[str]) -> None:
+    with refused(code, *facts) as caught:
+        heedful.Endpoint(**given)
+    assert not [mark for mark in ("--", "§", KEY) if mark in str(caught.value)]
