@@ -21,7 +21,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], captions: Sequen
         captions: Below the table, a line each.
 
     Example:
-        >>> table(["part", "n"], [["<b>", "3"]])[-58:]
+        >>> table(["part", "n"], [["<b>", "3"]])[-66:]
         '<td style="text-align:left">&lt;b&gt;</td><td>3</td></tr>\\n</table>'
     """
     left = ' style="text-align:left"'
