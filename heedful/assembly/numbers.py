@@ -67,9 +67,6 @@ class Numbers:
         """Each measurement by its name: value, n, draws, std, ci95, per_draw, flags, as results.json has them."""
         raise NotImplementedError
 
-    def require_one(self) -> None:
-        """Refuse what has no numbers of its own, as the results of several prompts."""
-
     def __getitem__(self, key: Key) -> Number:
         """One number.
 
@@ -81,7 +78,6 @@ class Numbers:
         Raises:
             HeedfulError: No number has this name, or several have it; this is a KeyError as well.
         """
-        self.require_one()
         numbers = self.numbers
         try:
             return Number.of(numbers[_find(key, numbers)])
@@ -98,7 +94,6 @@ class Numbers:
 
     def __iter__(self) -> Iterator[MetricName]:
         """The names of the numbers."""
-        self.require_one()
         return iter(self.numbers)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -110,7 +105,6 @@ class Numbers:
         """
         import pandas as pd
 
-        self.require_one()
         rows = [(*name, *vars(Number.of(m)).values()) for name, m in self.numbers.items()]
         order = [*MetricName._fields, *vars(Number.of(EMPTY))]
         frame = pd.DataFrame(rows, columns=order)[[*MetricName._fields, *COLUMNS]]
@@ -133,7 +127,6 @@ class Numbers:
             HeedfulError: It does not hold; the number has no interval, so that nothing is decided; no number, or more
                 than one, has this name; or the text is not a requirement.
         """
-        self.require_one()
         parsed = REQUIREMENT.fullmatch(text)
         if parsed is None:
             do = 'Write one such as "attentiveness premise >= 0.7".'

@@ -21,9 +21,9 @@ from heedful.reports.compare import paired_differences
 from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, table
 from heedful.reports.in_context.summary import print_summary
-from heedful.reports.runs import UNKNOWN_WORTH, settings
-from heedful.reports.tables import Cells, number, print_cells
-from heedful.reports.terminal.table import lines_of, print_table, table_cells
+from heedful.reports.runs import settings
+from heedful.reports.tables import Cells, number, print_cells, too_few
+from heedful.reports.terminal.table import footnotes, lines_of, print_table, table_cells
 
 NOTHING = "Nothing was measured."
 
@@ -77,9 +77,11 @@ class Results(Numbers):
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
         """Each measurement by its name: value, n, draws, std, ci95, per_draw, flags, as results.json has them."""
+        self._require_one()
         return named(self.content) if self.content else {}
 
-    def require_one(self) -> None:
+    def _require_one(self) -> None:
+        """Refuse what is asked of the results of several prompts."""
         if self.each:
             wrong = f"{self.folder} holds the results of {len(self.each)} prompts."
             raise HeedfulError("several-numbers", wrong, "Ask one of .each, such as .each[0].")
@@ -93,7 +95,7 @@ class Results(Numbers):
         Raises:
             HeedfulError: The files in the folder are not those that were written, or are of several prompts.
         """
-        self.require_one()
+        self._require_one()
         tables = []
         for evaluation in read_results(self.folder)["rows"]:
             rows = self.rows_of(evaluation)
@@ -111,7 +113,7 @@ class Results(Numbers):
             HeedfulError: The files in the folder are not those that were written; or there is no such evaluation
                 among the results, which is a KeyError as well.
         """
-        self.require_one()
+        self._require_one()
         read = read_evaluation(self.folder, evaluation)
         if read is None:
             known = listing([*read_results(self.folder)["rows"]])
@@ -137,8 +139,8 @@ class Results(Numbers):
         if not self.content:
             return table([repr(self)], [])
         header, rows = table_cells({str(self.folder): self.content})
-        worth = f"No gold labels: {UNKNOWN_WORTH}. " if self.content["counts"].get("unlabelled") else ""
-        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, f"{worth}in {self.folder}")
+        captions = [*footnotes(self.content), f"in {self.folder}"]
+        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, captions)
 
     def _figure(self) -> str:
         """Attentiveness by part as HTML; "" where there is none."""
@@ -146,7 +148,10 @@ class Results(Numbers):
         parts = {
             name.part: m
             for name, m in self.numbers.items()
-            if name == MetricName("attentiveness", data, name.part) and name.part and m["value"] is not None
+            if name == MetricName("attentiveness", data, name.part)
+            and name.part
+            and m["value"] is not None
+            and not too_few(m["n"], m["flags"])
         }
         return f"<br>{image(figure(parts), 'attentiveness by part')}" if parts else ""
 
@@ -162,7 +167,7 @@ class Results(Numbers):
         Raises:
             HeedfulError: The folder holds something, or cannot be written; the files are not those that were written.
         """
-        self.require_one()
+        self._require_one()
         read_results(self.folder)
         to = Path(folder)
         if to.resolve().is_relative_to(self.folder.resolve()) and to.resolve() != self.folder.resolve():
@@ -192,10 +197,8 @@ class Results(Numbers):
         """
         if not isinstance(other, Results):
             return NotImplemented
-        for one in (self, other):
-            one.require_one()
-        changes = paired_differences(other.folder, self.folder)
         numbers, others = self.numbers, other.numbers
+        changes = paired_differences(other.folder, self.folder)
         found = {}
         for name in numbers.keys() & others.keys():
             if str(name) in changes:
@@ -238,7 +241,7 @@ class Differences(Numbers):
     def _repr_html_(self) -> str:
         """The table in a notebook."""
         cells = self._cells()
-        return table(cells.header, cells.rows, cells.heading)
+        return table(cells.header, cells.rows, [cells.heading])
 
     def _cells(self) -> Cells:
         """The differences as texts."""

@@ -344,12 +344,15 @@ def test_results_are_shown_in_a_notebook(
     text = str(next(iter(numbers)))
     shown = heedful.records.Shown([heedful.records.Line(text, evil, beside=True)])
     result = Results(Path(evil), written_results.results(numbers, shown, data=evil, split=evil))
+    shown = heedful.records.Shown([heedful.records.Line(str(PREMISE), "premise")])
+    flagged = written_results.results(NUMBERS, shown)
     result.show()
     (two[1] - two[0]).show()
     of_result, of_difference = displayed
     assert of_result.startswith(result._repr_html_())
     assert '<img alt="attentiveness by part" src="data:image/png;base64,' in of_result
     assert "50.00 [30.0, 60.0] n=9" in of_result
+    assert "not_above_majority: accuracy not above" in Results(Path("made"), flagged)._repr_html_()
     assert "&lt;script&gt;" in of_result
     assert "+25.0" in of_difference
     told = Differences({next(iter(numbers)): numbers[MetricName(*next(iter(numbers)))].as_dict()}, evil)._repr_html_()

@@ -165,6 +165,19 @@ def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
     return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0])
 
 
+def _explained(runs: Sequence[Results], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """Each known flag of what is shown, and what it means."""
+    for flag in _raised(runs, lines):
+        warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
+        yield flag, f"{FLAGS[flag][1]}.{warning}"
+
+
+def footnotes(run: Results) -> list[str]:
+    """What stands below the table of one run whose flags have their names: what these mean, and its notes."""
+    told = [f"{flag}: {text}" for flag, text in _explained([run], lines_of(run))]
+    return told + [f"Note: {note}" for note in [run.get("note"), *_about_model([run])] if note]
+
+
 def _is_attentiveness(lines: Sequence[Line]) -> bool:
     """Whether one of these lines shows attentiveness."""
     return any(line.metric.startswith("attentiveness/") for line in lines)
@@ -284,9 +297,8 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
     console.print(_table(runs, lines, title))
     if terms := _terms(lines):
         console.print(terms, highlight=False, markup=False)
-    for flag in _raised(runs, lines):
-        warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
-        console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.{warning}")
+    for flag, told in _explained(runs, lines):
+        console.print(f"({FLAGS[flag][0]}) {told}")
     for text in () if several else (*_examples(runs[0], lines), *_answers(runs[0])):
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
