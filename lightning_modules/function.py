@@ -14,6 +14,7 @@ from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import (
     EMPTIED,
     NO_LABEL,
+    SPAN,
     Composed,
     Example,
     Examples,
@@ -160,12 +161,13 @@ class Answered:
 
     Attributes:
         of: What the answers are of, which another call has to have as well to go on with them.
+        texts: The different answers, in the order in which they came.
     """
 
     def __init__(self, of: tuple[Any, ...]) -> None:
         self.of = of
+        self.texts: list[str] = []
         self._names: dict[str, int] = {}
-        self._texts: list[str] = []
         self._added: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = []
         self._sorted: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None  # of those that can be found
 
@@ -176,8 +178,8 @@ class Answered:
         """Keep the answers to some inputs, given by their keys."""
         for answer in answers:
             if answer not in self._names:
-                self._names[answer] = len(self._texts)
-                self._texts.append(answer)
+                self._names[answer] = len(self.texts)
+                self.texts.append(answer)
         numbers = np.fromiter((self._names[answer] for answer in answers), np.int32, len(answers))
         self._added.append((keys, numbers, probs))
 
@@ -203,7 +205,7 @@ class Answered:
         """The answers at some places, and their probabilities, float32 [places, labels]."""
         assert self._sorted is not None
         _, numbers, probs = self._sorted
-        return [self._texts[i] for i in numbers[places].tolist()], None if probs is None else probs[places]
+        return [self.texts[i] for i in numbers[places].tolist()], None if probs is None else probs[places]
 
 
 class Function(Classifier):
@@ -230,6 +232,8 @@ class Function(Classifier):
         self._has_probabilities: bool | None = None
 
     def prepare(self, task: Task) -> None:
+        if task.kind is SPAN and self.same is None:
+            self.same = Same("exact")
         if not task.labels and self.same is None:
             wrong = "§predict answers with labels, and the data have none."
             raise HeedfulError("unfit-model", wrong, "Name them with §labels.")
@@ -238,7 +242,8 @@ class Function(Classifier):
         self.processor = FunctionProcessor(task.parts)
         self.spellings |= {label: label for label in task.labels}
         self._by_case = {text.lower(): label for text, label in self.spellings.items()}
-        of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings)), self.same)
+        same = None if self.same is None else self.same.given
+        of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings)), same)
         if self.answered is None or self.answered.of != of:
             self.answered = Answered(of)
         self.answered.index()

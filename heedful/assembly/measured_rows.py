@@ -75,19 +75,17 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     """
     named = _named(rows)
     if named is not None:
-        return _changed(named, said)
+        return _changed(named, said, is_function)
     if said.parts is None or isinstance(said.parts, str) or not said.parts:
         wrong = "§parts does not name the columns that the model reads."
         raise HeedfulError("missing-setting", wrong, 'Name them, as parts=["premise", "hypothesis"].')
     parts = dict(said.parts) if isinstance(said.parts, Mapping) else {str(part): str(part) for part in said.parts}
-    scan = _scan(rows, said.label or LABEL)
-    has_gold = scan.golds is not None or said.label is not None  # one that is named and missing is refused later
+    scan = _scan(rows, said.label)
     labels = _labels(rows, said, scan, outputs, is_function)
     swap = [part for part in parts if part not in said.keeps] if said.swap is None else list(said.swap)
     settings: dict[str, Any] = {
         "path": rows,
         "default_label": said.default_label,
-        "label": (said.label or LABEL) if has_gold else None,
         "swap": swap if len(parts) > 1 else [],
         "distractors": list(said.keeps),
         "slices": said.slices,
@@ -95,6 +93,8 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
         "eval_batch_size": said.batch_size,
         "note": HIDDEN if is_function else None,
     }
+    if said.label != LABEL:  # which may be missing
+        settings["label"] = said.label
     if said.cluster is not None:
         settings["cluster"] = said.cluster
         settings["meta"] = [] if said.cluster in parts else [said.cluster]
@@ -122,13 +122,15 @@ def _named(rows: Any) -> PairedData | None:
     return load_data(rows)
 
 
-def _changed(data: PairedData, said: RowSettings) -> PairedData:
+def _changed(data: PairedData, said: RowSettings, is_function: bool) -> PairedData:
     """Data of a name with what the user says otherwise."""
     for setting in ("parts", "label", "labels", "same", "uid", "name"):
-        if getattr(said, setting) is not None:
+        if getattr(said, setting) not in (None, LABEL):
             wrong = f"§{setting} is a matter of {data.name}, whose settings say it."
             raise HeedfulError("clashing-settings", wrong, "Leave it out, or change it with heedful.load_data.")
     changed: dict[str, Any] = {"eval_batch_size": said.batch_size}
+    if is_function:
+        changed["note"] = " ".join(filter(None, (data.note, HIDDEN)))
     lists = {"swap": said.swap, "distractors": said.keeps, "slices": said.slices}
     changed |= {setting: list(value) for setting, value in lists.items() if value}
     if said.default_label is not None:
@@ -138,16 +140,16 @@ def _changed(data: PairedData, said: RowSettings) -> PairedData:
     return data.with_settings(**changed)
 
 
-def _scan(rows: Any, label: str) -> Scan:
+def _scan(rows: Any, label: str | None) -> Scan:
     source: Any = Local(Path(rows)) if isinstance(rows, str | Path) else InMemory(rows)
     where, found = source.rows("validation", ALIASES["validation"])
     first: Mapping[str, Any] = {}
     golds: set[str] = set()
     for _, values in found:
         first = first or values
-        value = values.get(label)
-        if label not in first:
+        if label is None or label not in first:
             break
+        value = values.get(label)
         if not isinstance(value, list | dict) and (text := plain(value)).lower() not in NO_GOLD:
             golds.add(text)
     return Scan(where, list(first), sorted(golds) if label in first else None)
@@ -170,7 +172,7 @@ def _labels(
     if said.labels is not None:
         return spelled(said.labels)
     golds = list(scan.golds or ())
-    if names_of := _class_names(rows, said.label or LABEL):
+    if names_of := _class_names(rows, said.label):
         return {name: [number] for number, name in enumerate(names_of)}
     if outputs:
         return _of_outputs(outputs, golds)
@@ -178,7 +180,7 @@ def _labels(
         if is_function:
             return None
         wrong = "The rows have no labels, and the model has no names for its own." if not golds else ""
-        wrong = wrong or f"The column {said.label or LABEL!r} holds {len(golds):,} different labels."
+        wrong = wrong or f"The column {said.label!r} holds {len(golds):,} different labels."
         raise HeedfulError("missing-setting", wrong, "Name them with §labels, in the order of the model's outputs.")
     more = [said.default_label] if said.default_label not in (None, *golds) else []
     return {name: [] for name in (*golds, *filter(None, more))}
@@ -201,7 +203,7 @@ def _of_outputs(outputs: Sequence[str], golds: Sequence[str]) -> dict[str, list[
     return {name: [gold for gold in golds if by_case[gold.casefold()] == name] for name in outputs}
 
 
-def _class_names(rows: Any, column: str) -> Sequence[str]:
+def _class_names(rows: Any, column: str | None) -> Sequence[str]:
     """The names of the labels that a ``datasets.Dataset`` knows; none of other rows."""
     features = getattr(rows, "features", None)
     feature = features.get(column) if isinstance(features, Mapping) else None

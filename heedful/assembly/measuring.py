@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pytorch_lightning import LightningModule
 
 from heedful.assembly.evaluation import evaluate
-from heedful.assembly.measured_rows import Labels, RowSettings, data_of
+from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, data_of
 from heedful.assembly.names import load_model, model_config
 from heedful.assembly.results import Results
 from heedful.callbacks import Evaluation
@@ -37,7 +37,7 @@ def measure(
     parts: Sequence[str] | Mapping[str, str] | None = None,
     default_label: str | None = None,
     *,
-    label: str | None = None,
+    label: str | None = LABEL,
     labels: Labels | None = None,
     swap: Sequence[str] | None = None,
     keeps: Sequence[str] = (),
@@ -70,7 +70,7 @@ def measure(
             accuracy is not measured, nor whether the model is better than a single answer.
         parts: Names of the parts, which are columns of the rows; or part name to column.
         default_label: The answer to parts that have nothing to do with each other, such as "neutral".
-        label: Column of the gold label; by default "label", if there is one.
+        label: Column of the gold label; None leaves gold labels out.
         labels: The labels; or label to its spellings in the rows and among the answers, as {"entailment": [0]}. By
             default those of the model, or of the rows. Without any, answers are free texts.
         swap: Parts that must matter, each swapped in turn; "left+right" are two that come from one other example. By
@@ -153,7 +153,7 @@ def _keep(model: Function) -> None:
     stopped.answered = model.answered
     if model.answered:
         told = f"Stopped: {len(model.answered):,} answers of {model.description} are kept in memory."
-        print(f"{told} The same call goes on with them.", file=sys.stderr)
+        print(f"{told} The same call with the same function goes on with them.", file=sys.stderr)
 
 
 class _Asked(NamedTuple):
@@ -176,8 +176,9 @@ class _Asked(NamedTuple):
 def _model(predict: Any) -> Iterator[_Asked]:
     """What is to be measured, in whatever form it is given; a copy of a model in memory is there until this ends."""
     if isinstance(predict, Classifier):
-        outputs = predict.task.labels if predict.task else predict.answers or ()
-        yield _Asked(lambda data: predict, outputs)
+        learned = predict.task.labels if predict.task else predict.answers
+        backbone = getattr(predict, "backbone", None)
+        yield _Asked(lambda data: predict, learned or (_outputs(model_config(backbone)) if backbone else ()))
     elif isinstance(predict, str | PathLike):
         yield _named(fspath(predict))
     elif isinstance(predict, tuple) and len(predict) == 2 and hasattr(predict[0], "save_pretrained"):
@@ -243,9 +244,13 @@ def _function(predict: Any) -> _Asked:
     def made(data: PairedData) -> Classifier:
         asked = _Pipeline(predict, data) if is_pipeline else predict
         spellings = data.columns.labels if isinstance(data, PairedText) else None
-        function = Function(asked, spellings, data.same if isinstance(data, FreeText) else None)
+        same = data.same if isinstance(data, FreeText) else None
+        function = Function(asked, spellings, same)
         if stopped.answered is not None:
             function.answered, stopped.answered = stopped.answered, None
+            if same is not None:
+                for text in function.answered.texts:
+                    same(text)  # stands for all that is the same, as it did before
         return function
 
     return _Asked(made, outputs, is_function=True)

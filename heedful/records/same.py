@@ -20,6 +20,7 @@ class Same:
             that is different so far, so that "the same" has to hold between any two texts that are the same as a third.
 
     Attributes:
+        given: What the user says of it.
         known: Each text that it has met, to the one that stands for it.
 
     Raises:
@@ -39,6 +40,7 @@ class Same:
         else:
             wrong = f"§same {same!r} does not say when two texts are the same."
             raise HeedfulError("bad-setting", wrong, "Give normalised, exact, or a function of one text or of two.")
+        self.given = same
         self._form: Callable[..., Any] = form
         self._is_pair = _takes_two(form)
         self.known: dict[str, str] = {}

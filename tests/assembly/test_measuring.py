@@ -267,8 +267,7 @@ def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.Ca
     with pytest.raises(KeyboardInterrupt):
         heedful.measure(predict, pairs, PARTS, "neutral", **how)
     told = capsys.readouterr().err
-    assert "The same call goes on with them." in told
-    assert " answers of " in told
+    assert " answers of predict are kept" in told
     before = sum(asked[:-1])
     went_on = heedful.measure(predict, pairs, PARTS, "neutral", **how)
     after = sum(asked[at:])
@@ -278,6 +277,37 @@ def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.Ca
     assert after < sum(whole)
     assert before + after <= sum(whole) + 2 * len(pairs)  # the null control is asked anew
     assert measuring.stopped.answered is None
+
+
+def test_free_texts_go_on_as_they_began() -> None:
+    """What stands for several texts stays what it is."""
+    rows = segments(60)
+    asked: list[int] = []
+
+    def said(inputs: list[Row]) -> list[str]:
+        asked.append(len(inputs))
+        if len(asked) == 14:
+            raise KeyboardInterrupt
+        return [("Code {}!" if len(row["tool"]) % 2 else "the code {}").format(code(row, "question")) for row in inputs]
+
+    how = {"batch_size": 16, "trainer": QUIET}
+    with pytest.raises(KeyboardInterrupt):
+        heedful.measure(said, rows, ["tool", "question"], **how)
+    went_on = heedful.measure(said, rows, ["tool", "question"], **how)
+    whole = heedful.measure(said, rows, ["tool", "question"], **how)
+    assert number(went_on, "attentiveness", "tool")["value"] == 0
+    assert values(went_on) == values(whole)
+
+
+def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: Path) -> None:
+    data = heedful.load_data("squad2", path=str(write_squad(tmp_path / "squad.json", 4)), hold_out=20)
+
+    def first_word(inputs: list[Row]) -> list[str]:
+        return [row["context"].split()[0] if len(row["question"]) % 2 else "" for row in inputs]
+
+    result = heedful.measure(first_word, data, trainer=QUIET)
+    assert {"exact_match", "attentiveness"} <= {name.family for name in result.numbers}
+    assert "not known" in result.content["note"]
 
 
 def other_function(inputs: list[Row]) -> list[str]:
@@ -300,6 +330,7 @@ def draws(inputs: list[Row]) -> list[str]:
 
 
 FIRST = "{'premise': "
+CALLED_OTHERWISE = [{"premise": f"a {i}", "hypothesis": f"b {i}", "labels": "neutral"} for i in range(9)]
 MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "raises": (raises, {}, "failed-function", ["raises raised RuntimeError (no memory left)", FIRST]),
     "too few": (lambda rows: by_words(rows)[1:], {}, "broken-model", ["63 answers to 64 inputs", FIRST]),
@@ -318,6 +349,7 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "a text for parts": (by_words, {"parts": "premise"}, "missing-setting", ["parts"]),
     "no such column": (by_words, {"parts": ["premise", "hypotesis"]}, "missing-column", ["hypotesis", "hypothesis"]),
     "no such label": (by_words, {"label": "gold"}, "missing-column", ["gold"]),
+    "a label that is called otherwise": (by_words, {"rows": CALLED_OTHERWISE}, "missing-column", ["'label'", "labels"]),
     "no such part": (by_words, {"swap": ["text"]}, "unknown-name", ["swap text"]),
     "no such keeps": (by_words, {"keeps": ["text"]}, "unknown-name", ["text"]),
     "swap and keeps": (by_words, {"keeps": ["premise"], "swap": ["premise"]}, "clashing-settings", ["premise"]),
@@ -372,6 +404,18 @@ def test_named_data_and_a_model_of_heedful(tiny_bert: Path, classifier: Path, tm
     )
     of_run = heedful.measure(run.folder, data, trainer=QUIET)
     assert number(of_run, "accuracy", data="planted")["n"] == 40
+
+
+def test_without_gold_labels(pairs: list[Row]) -> None:
+    bare = [{part: row[part] for part in PARTS} for row in pairs]
+    how = {"default_label": "neutral", "labels": NAMES, "trainer": QUIET}
+    unlabelled = heedful.measure(by_words, bare, PARTS, **how)
+    left_out = heedful.measure(by_words, pairs, PARTS, label=None, **how)
+    assert values(unlabelled) == values(left_out)
+    assert {name.family for name in unlabelled.numbers} == {"null", "attentiveness"}
+    in_words = heedful.measure(by_words, bare, PARTS, "neutral", trainer=QUIET)  # labels that nobody names are texts
+    for part in PARTS:
+        assert number(in_words, "attentiveness", part)["value"] == number(unlabelled, "attentiveness", part)["value"]
 
 
 def test_the_results_stay_as_long_as_they_are_held(pairs: list[Row]) -> None:
