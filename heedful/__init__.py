@@ -1,6 +1,32 @@
 """Heedful tells you whether a classifier heeds all of its input.
 
-Importing this package loads no torch, no Lightning and no figures: each public name is found when it is first used.
+    import heedful
+
+    result = heedful.measure(
+        predict, rows, parts=["premise", "hypothesis"], default_label="neutral"
+    )
+    result.show()
+
+measure             any model: a function, (model, tokenizer), a pipeline of
+                    transformers, a folder, a hub id, a run
+Endpoint            a model behind a server that speaks the OpenAI protocol
+train, evaluate     what train.py and evaluate.py do, with the same settings
+load_model          a model by its name, with settings of your own
+load_data           data by their name, or rows, with settings of your own
+load                the results in the folder of a run
+Results             what these return: result["attentiveness", "premise"]
+                    has .value, .low, .high and .n; result.show(),
+                    .to_frame(), .rows, .save(folder), result - other,
+                    result.require("attentiveness premise >= 0.7")
+Run                 the results of a training run, with its checkpoint
+HeedfulError        what is raised for a mistake; .code names it
+read_rows, METRICS, Context, MetricName
+                    rows that were saved, and how numbers are made of them
+Task, Example       what is asked, and one of the inputs
+
+help(heedful.measure) and help of the other names say the rest. Importing
+this package loads no torch and no Lightning: a name is found when it is
+first used.
 """
 
 from importlib import import_module

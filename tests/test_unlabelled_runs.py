@@ -3,16 +3,18 @@
 import csv
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from live_runs import QUIET, pairs
+from transformers import BertConfig, BertForSequenceClassification
 
 import evaluate
 import heedful
-import train
 from heedful.assembly.results import Results
 from heedful.records import MetricName
 from heedful.records.rows import BASE, read_rows, select, where
@@ -37,16 +39,20 @@ OF_GOLD = {"accuracy", "loss"}  # families
 ON_OWN = ["--data.name", "own", "--data.uid", "id", "--data.groups", "[premise]", "--data.slices", "[kind]"]
 
 
-def trained(backbone: Path, folder: Path, epochs: int) -> Path:
-    argv = ["--model.backbone", backbone, "--model.max_length", "64", "--model.learning_rate", "0.003"]
-    argv += ["--data.n_train", "256", "--data.n_validation", "9", "--trainer.max_epochs", epochs, "--output", folder]
-    run(train.main, *argv)
+def with_head(tiny_bert: Path, folder: Path, seed: int) -> Path:
+    """A model of random weights, large ones, so that its predictions differ and go by both parts."""
+    shutil.copytree(tiny_bert, folder)
+    torch.manual_seed(seed)
+    names = dict(enumerate(LABELS))
+    config = BertConfig.from_pretrained(tiny_bert, id2label=names, label2id={v: k for k, v in names.items()})
+    config.initializer_range = 0.4
+    BertForSequenceClassification(config).save_pretrained(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tiny_bert, tmp_path_factory.mktemp("run"), 2)
+def model(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_head(tiny_bert, tmp_path_factory.mktemp("models") / "first", 0)
 
 
 @pytest.fixture(scope="module")
@@ -71,22 +77,22 @@ def write(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
-def measured(checkpoint: Path, rows: Any, output: Path, evaluations: list[str] = MEASURED, **settings: Any) -> Results:
+def measured(model: Path, rows: Any, output: Path, evaluations: list[str] = MEASURED, **settings: Any) -> Results:
     data = heedful.load_data(rows, **{**OWN, **IDS, **settings})
     more = {"attributions": {"examples": 6, "samples": 4}} if "attributions" in evaluations else {}
     return heedful.evaluate(
-        data=data, checkpoint=checkpoint, evaluations=evaluations, trainer=QUIET, output=output, **more
+        heedful.load_model(model, max_length=64), data, evaluations=evaluations, trainer=QUIET, output=output, **more
     )
 
 
 @pytest.fixture(scope="module")
 def both(
-    checkpoint: Path, labelled: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory
+    model: Path, labelled: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Results, Results]:
     """The results of the same rows with the labels and without."""
     folder = tmp_path_factory.mktemp("both")
-    gold = measured(checkpoint, labelled, folder / "gold")
-    return gold, measured(checkpoint, without_label(labelled), folder / "bare")
+    gold = measured(model, labelled, folder / "gold")
+    return gold, measured(model, without_label(labelled), folder / "bare")
 
 
 def needs_gold(name: MetricName) -> bool:
@@ -103,7 +109,8 @@ def test_what_needs_no_gold_is_the_same_to_the_last_digit(both: tuple[Results, R
     for name, number in bare.items():
         flags = [flag for flag in gold[name]["flags"] if flag != "not_above_majority"]
         assert number == {**gold[name], "flags": flags}, name
-    assert any(number["value"] for name, number in bare.items() if name.family == "attentiveness")
+    for family in ("attentiveness", "default_label", "naive_partial"):  # the model heeds some and not all
+        assert any(0 < (number["value"] or 0) < 1 for name, number in bare.items() if name.family == family), family
 
 
 def test_rows_are_the_same_but_for_gold_and_what_rests_on_it(both: tuple[Results, Results]) -> None:
@@ -137,6 +144,8 @@ def test_results_say_that_there_is_no_gold(both: tuple[Results, Results], capsys
         printed = " ".join(capsys.readouterr().out.split())
         assert ("whether the model is better than a single answer is not known" in printed) == (bare in several)
     assert "No gold labels (2)" in printed
+    pages = [results._repr_html_() for results in both]
+    assert ["not known" in page for page in pages] == [False, True]
 
 
 def test_rows_score_again_to_the_byte(both: tuple[Results, Results]) -> None:
@@ -162,32 +171,28 @@ def test_rows_that_contradict_themselves_are_refused(both: tuple[Results, Result
         require_sound(rows, about, "f")
 
 
-def test_any_order_of_a_file_gives_the_same_bytes(
-    checkpoint: Path, labelled: list[dict[str, str]], tmp_path: Path
-) -> None:
+def test_any_order_of_a_file_gives_the_same_bytes(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
     rows = [{name: row[name] for name in ("premise", "hypothesis", "kind")} for row in labelled]
     rows += rows[:3]  # repeats
     shuffled = random.Random(1).sample(rows, len(rows))
     written = []
     for i, each in enumerate((rows, shuffled)):
         path = str(write(tmp_path / "logs.csv", each))
-        found = measured(
-            checkpoint, "PairedText", tmp_path / f"out{i}", ["accuracy", "attentiveness"], uid=None, path=path
-        )
+        found = measured(model, "PairedText", tmp_path / f"out{i}", ["accuracy", "attentiveness"], uid=None, path=path)
         files = ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]
         written.append([(found.folder / name).read_bytes() for name in files])
     assert written[0] == written[1]
 
 
 def test_the_command_measures_logs(
-    checkpoint: Path,
+    model: Path,
     both: tuple[Results, Results],
     labelled: list[dict[str, str]],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     logs = write(tmp_path / "logs.csv", without_label(labelled))
-    argv = ["--checkpoint", checkpoint, "--data", "mnli", "--data.path", logs, *ON_OWN]
+    argv = ["--model", model, "--model.max_length", 64, "--data", "mnli", "--data.path", logs, *ON_OWN]
     argv += ["--evaluations", "[accuracy, attentiveness]"]
     run(evaluate.main, *argv, "--output", tmp_path / "out")
     printed = capsys.readouterr()
@@ -206,19 +211,17 @@ def test_the_command_measures_logs(
         run(evaluate.main, *argv, "--output", tmp_path / "near")
 
 
-def test_python_refuses_what_the_command_refuses(
-    checkpoint: Path, labelled: list[dict[str, str]], tmp_path: Path
-) -> None:
+def test_python_refuses_what_the_command_refuses(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
     bare = without_label(labelled)
     with refused("missing-column", "'label'"):
-        measured(checkpoint, bare, tmp_path / "typed", label="label")
+        measured(model, bare, tmp_path / "typed", label="label")
     with refused("missing-column", "Do you mean labels?"):
-        measured(checkpoint, [{**row, "labels": "x"} for row in bare], tmp_path / "near")
+        measured(model, [{**row, "labels": "x"} for row in bare], tmp_path / "near")
     with refused("idle-setting", "attributions", "needs gold labels"):
         data = heedful.load_data(bare, **OWN, **IDS)
         heedful.evaluate(
-            data=data,
-            checkpoint=checkpoint,
+            heedful.load_model(model, max_length=64),
+            data,
             evaluations=["attributions"],
             attributions={"explain": "gold"},
             trainer=QUIET,
@@ -227,9 +230,9 @@ def test_python_refuses_what_the_command_refuses(
 
 
 def test_labels_are_not_read_where_label_is_null(
-    checkpoint: Path, both: tuple[Results, Results], labelled: list[dict[str, str]], tmp_path: Path
+    model: Path, both: tuple[Results, Results], labelled: list[dict[str, str]], tmp_path: Path
 ) -> None:
-    found = measured(checkpoint, labelled, tmp_path / "out", label=None)
+    found = measured(model, labelled, tmp_path / "out", label=None)
     assert found.content == both[1].content
 
 
@@ -283,7 +286,9 @@ def test_reports_read_such_runs_or_say_why_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     gold, bare = (str(results.folder) for results in both)
-    again = str(measured(trained(tiny_bert, tmp_path / "run", 1), without_label(labelled), tmp_path / "again").folder)
+    again = str(
+        measured(with_head(tiny_bert, tmp_path / "other", 1), without_label(labelled), tmp_path / "again").folder
+    )
     unknown = "whether the model is better than a single answer is not known"
     for form in ([], ["--format", "csv"]):
         for main, argv in ((compare.main, [bare, gold]), (matrix.main, [bare, gold]), (matrix.main, [bare])):
@@ -301,9 +306,9 @@ def test_reports_read_such_runs_or_say_why_not(
         read_suite("own", [bare, again], {}, [])
 
 
-def test_a_sheet_is_made_of_logs(checkpoint: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
+def test_a_sheet_is_made_of_logs(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
     logs = write(tmp_path / "logs.csv", without_label(labelled))
-    found = measured(checkpoint, "PairedText", tmp_path / "out", ["attentiveness"], path=str(logs))
+    found = measured(model, "PairedText", tmp_path / "out", ["attentiveness"], path=str(logs))
     tsv, page = write_sheet(str(found.folder), 5, str(tmp_path / "sheet"))
     assert len(tsv.read_text().splitlines()) == 6
     assert page.exists()
