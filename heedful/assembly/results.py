@@ -21,7 +21,7 @@ from heedful.reports.compare import paired_differences
 from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, table
 from heedful.reports.in_context.summary import print_summary
-from heedful.reports.runs import settings
+from heedful.reports.runs import UNKNOWN_WORTH, settings
 from heedful.reports.tables import Cells, number, print_cells, too_few
 from heedful.reports.terminal.table import footnotes, lines_of, print_table, table_cells
 
@@ -139,7 +139,8 @@ class Results(Numbers):
         if not self.content:
             return table([repr(self)], [])
         header, rows = table_cells({str(self.folder): self.content})
-        captions = [*footnotes(self.content), f"in {self.folder}"]
+        worth = [f"No gold labels: {UNKNOWN_WORTH}."] if self.content["counts"].get("unlabelled") else []
+        captions = [*worth, *footnotes(self.content), f"in {self.folder}"]
         return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, captions)
 
     def _figure(self) -> str:
