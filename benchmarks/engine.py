@@ -31,14 +31,19 @@ from benchmarks import harness, memory
 from benchmarks.harness import Spread, arguments, machine_line, parse, progress, quiet, save, table, verdict
 from heedful.assembly.trainers import measured
 from heedful.callbacks import Accuracy, Attentiveness
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.function import Function
 from heedful.records import read_json
 
+FUNCTION = "function"  # a file in the folder of the pairs: a function is asked, and no network
 Ranks = list[dict[str, Any]]  # what the processes of one run found
 STAGES = {  # stage: what belongs to it, as module:name
     "draw": ("heedful.callbacks.engine.experiment:blocks", "heedful.callbacks.engine.experiment:Experiment._chosen"),
     "assemble": (
         "heedful.lightning_modules.processors.texts:TextProcessor.lengths",
         "heedful.lightning_modules.processors.texts:TextProcessor.batches",
+        "heedful.lightning_modules.function:FunctionProcessor.lengths",
+        "heedful.lightning_modules.function:FunctionProcessor.batches",
         "heedful.datamodules.base.sampler:evaluation_batches",
         "heedful.datamodules.base.collate:EvaluationLoader.__iter__",
     ),
@@ -85,6 +90,22 @@ class Costless(torch.nn.Module):
         """Scores float32 [examples, 3] of token ids int64 [examples, tokens]; padding has the id 0."""
         self.predicted += len(input_ids)
         return SimpleNamespace(logits=self.scores[input_ids.sum(dim=1) % len(self.scores)])
+
+
+class CostlessFunction:
+    """Answers by the length of an input, as a function that ``heedful.measure`` asks.
+
+    Attributes:
+        predicted: How many inputs it has seen.
+    """
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self.labels = labels
+        self.predicted = 0
+
+    def __call__(self, rows: list[dict[str, str]]) -> list[str]:
+        self.predicted += len(rows)
+        return [self.labels[sum(map(len, row.values())) % 3] for row in rows]
 
 
 def passed() -> tuple[float, float]:
@@ -189,8 +210,15 @@ def evaluate(folder: str, draws: int, processes: int = 1) -> dict[str, Any]:
     start = time.perf_counter()
     data = harness.mnli(f"{folder}/pairs", splits={})
     data.setup("validate")
-    module = harness.ready(harness.encoder(f"{folder}/model", max_length=128), data)
-    module.network, module.has_learned = Costless(), True
+    module: Classifier
+    if Path(folder, FUNCTION).exists():
+        costless: Any = CostlessFunction(data.task.labels)
+        module = Function(costless)
+        module.prepare(data.task)
+    else:
+        module = harness.ready(harness.encoder(f"{folder}/model", max_length=128), data)
+        costless = Costless()
+        module.network, module.has_learned = costless, True
     read = time.perf_counter()
     module.processor.lengths(data.pool)
     found = {"pairs": len(data.pool), "reading": read - start, "tokenising": time.perf_counter() - read}
@@ -205,7 +233,7 @@ def evaluate(folder: str, draws: int, processes: int = 1) -> dict[str, Any]:
         if (run / "results.json").exists():
             found |= {"results": read_json(run / "results.json")}
             found |= {"sha256": hashlib.sha256((run / "results.json").read_bytes()).hexdigest()}
-    return found | {"predicted": module.network.predicted, "stages": stages.seconds}
+    return found | {"predicted": costless.predicted, "stages": stages.seconds}
 
 
 def meet(processes: int) -> None:
@@ -234,6 +262,8 @@ def measure(options: argparse.Namespace, launch: Callable[..., Ranks]) -> dict[C
     for pairs in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
             memory.write(folder, memory.backbone(options.model), rows, pairs)
+            if options.function:
+                Path(folder, FUNCTION).touch()
             for case in [Case(pairs, processes) for processes in options.processes] * options.repeats:
                 progress(f"{case.pairs:,} pairs, {case.processes} processes")
                 runs.setdefault(case, []).append(launch("engine", folder, options.draws, case.processes))
@@ -330,6 +360,7 @@ def main(argv: Sequence[str] | None = None, launch: Callable[..., Ranks] = harne
     parser.add_argument("--sizes", type=int, nargs="+", default=[20_000, 200_000], help="pairs")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="in a group")
     parser.add_argument("--draws", type=int, default=5, help="counterfactuals of an example (k)")
+    parser.add_argument("--function", action="store_true", help="ask a function, as heedful.measure does")
     parser.add_argument("--repeats", type=int, default=3, help="of each")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parse(parser, argv)

@@ -109,6 +109,7 @@ class FunctionProcessor(Processor):
 
     def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         hashed = self._hashed(examples)
+        again = examples.repeated
         ends = np.cumsum([0, *map(len, batches)])
         start = 0
         while start < len(batches):  # contents of thousands of examples are fetched together
@@ -116,8 +117,8 @@ class FunctionProcessor(Processor):
             several = np.concatenate(batches[start:stop])
             rows = self._rows(examples.take(several))
             for batch, end in zip(batches[start:stop], ends[start + 1 : stop + 1] - ends[start], strict=True):
-                again = examples.take(batch).repeated
-                yield {"function": Sealed(Inputs(rows[end - len(batch) : end], hashed[batch], again))}
+                inputs = Inputs(rows[end - len(batch) : end], hashed[batch], again[batch])
+                yield {"function": Sealed(inputs)}
             start = stop
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
@@ -176,11 +177,11 @@ class Answered:
 
     def add(self, keys: np.ndarray, answers: Sequence[str], probs: np.ndarray | None) -> None:
         """Keep the answers to some inputs, given by their keys."""
-        for answer in answers:
+        for answer in dict.fromkeys(answers):
             if answer not in self._names:
                 self._names[answer] = len(self.texts)
                 self.texts.append(answer)
-        numbers = np.fromiter((self._names[answer] for answer in answers), np.int32, len(answers))
+        numbers = np.array([self._names[answer] for answer in answers], dtype=np.int32)
         self._added.append((keys, numbers, probs))
 
     def index(self) -> None:
@@ -278,13 +279,14 @@ class Function(Classifier):
             self.answered.index()
             places = self.answered.find(hashed)
         asked = np.flatnonzero(again | (places < 0))
-        answers, probs = self._ask([rows[i] for i in asked.tolist()])
+        answers, probs = self._ask(rows if len(asked) == len(rows) else [rows[i] for i in asked.tolist()])
         if again.any():
             self._require_steady(rows, places, again, asked, answers, probs)
-        new = ~again[asked]
-        if new.any():
-            chosen = np.flatnonzero(new)
-            self.answered.add(hashed[asked[new]], [answers[i] for i in chosen.tolist()], _taken(probs, chosen))
+        new = np.flatnonzero(~again[asked])
+        if len(new) == len(answers):
+            self.answered.add(hashed[asked], answers, probs)
+        elif len(new):
+            self.answered.add(hashed[asked[new]], [answers[i] for i in new.tolist()], _taken(probs, new))
         if len(asked) < len(rows):
             answers, probs = self._joined(places, asked, answers, probs)
         tensor = None if probs is None else torch.from_numpy(probs)
