@@ -2,22 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
-import pyarrow.compute as pc
 import torch
 
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.outputs import Outputs, label_numbers
-from heedful.lightning_modules.processors.processor import Processor
+from heedful.lightning_modules.processors.processor import NumberProcessor
 from heedful.records import (
     EMPTIED,
     NO_LABEL,
     SPAN,
     Composed,
     Example,
-    Examples,
     HeedfulError,
     Table,
     Task,
@@ -58,7 +55,7 @@ class Sealed:
         self.inputs = inputs
 
 
-class FunctionProcessor(Processor):
+class FunctionProcessor(NumberProcessor):
     """Makes the dictionaries that a function gets. What the function reads of them is not known.
 
     Args:
@@ -66,45 +63,31 @@ class FunctionProcessor(Processor):
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
+        super().__init__()
         self.parts = tuple(parts)
-        self._keys: WeakKeyDictionary[Examples, dict[str, np.ndarray]] = WeakKeyDictionary()
-        self._lengths: WeakKeyDictionary[Examples, dict[str, np.ndarray]] = WeakKeyDictionary()
+        self._hashes = np.zeros(0, dtype=np.uint64)  # of each content by its number
+        self._bytes = np.zeros(0, dtype=np.int64)
+
+    def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        numbers = np.empty((len(self.parts), len(examples)), dtype=np.int32)
+        for row, part in enumerate(self.parts):
+            texts = [value if isinstance(value, str) else value.encode() for value in column(examples, f"parts.{part}")]
+            numbers[row] = np.arange(len(texts)) + len(self._bytes)
+            self._hashes = np.concatenate([self._hashes, keys(texts)])
+            self._bytes = np.concatenate([self._bytes, [len(text.encode()) for text in texts]]).astype(np.int64)
+        return numbers
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         """Bytes of all parts: int32 [examples]."""
-        total = np.zeros(len(examples), dtype=np.int64)
-        for part in self.parts:
-            total += self._gathered(examples, part, self._lengths, _lengths_of)
-        return total.astype(np.int32)
-
-    def _gathered(
-        self,
-        examples: Sequence[Example],
-        part: str,
-        known: WeakKeyDictionary[Examples, dict[str, np.ndarray]],
-        numbers_of: Callable[[Sequence[Example], str], np.ndarray],
-    ) -> np.ndarray:
-        """A number for the content of a part of each example, which is found once for each example of a pool."""
-        if not isinstance(examples, Composed | Examples):
-            return numbers_of(examples, part)
-        composed = Composed.whole(examples) if isinstance(examples, Examples) else examples
-        of_pool = known.setdefault(composed.pool, {})
-        if part not in of_pool:
-            of_pool[part] = numbers_of(composed.pool, part)
-        positions = composed.positions
-        lenders = composed.lenders.get(part, positions)
-        is_other = positions >= len(composed.pool)
-        numbers = of_pool[part][np.where(is_other | (lenders == EMPTIED), 0, lenders)]
-        own = np.flatnonzero(is_other | (lenders == EMPTIED))
-        if len(own):
-            numbers[own] = numbers_of([composed[i] for i in own.tolist()], part)
-        return numbers
+        numbers = self.numbers(examples)  # which may add to what is looked up
+        return self._bytes[numbers].sum(axis=0).astype(np.int32)
 
     def _hashed(self, examples: Sequence[Example]) -> np.ndarray:
         """A 64-bit hash of the content of each example: uint64 [examples]."""
+        numbers = self.numbers(examples)
         whole = np.zeros(len(examples), dtype=np.uint64)
-        for part in self.parts:
-            whole = (whole ^ (whole >> np.uint64(29))) * MIX + self._gathered(examples, part, self._keys, _keys_of)
+        for of_part in self._hashes[numbers]:
+            whole = (whole ^ (whole >> np.uint64(29))) * MIX + of_part
         return whole
 
     def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
@@ -141,20 +124,6 @@ class FunctionProcessor(Processor):
 
 def _plain(part: Any) -> Any:
     return {"title": part.title, **part.values} if isinstance(part, Table) else part
-
-
-def _lengths_of(examples: Sequence[Example], part: str) -> np.ndarray:
-    if isinstance(examples, Examples):
-        return pc.binary_length(examples.table[f"parts.{part}"]).to_numpy().astype(np.int64)
-    return np.array([len(_encoded(value).encode()) for value in column(examples, f"parts.{part}")], dtype=np.int64)
-
-
-def _keys_of(examples: Sequence[Example], part: str) -> np.ndarray:
-    return keys(_encoded(value) for value in column(examples, f"parts.{part}"))
-
-
-def _encoded(part: Any) -> str:
-    return part if isinstance(part, str) else part.encode()
 
 
 class Answered:
@@ -220,16 +189,16 @@ class Function(Classifier):
         same: When two texts are one answer, where answers are free texts.
     """
 
-    def __init__(
-        self, predict: Predict, labels: Mapping[str, Sequence[Any]] | None = None, same: Same | None = None
-    ) -> None:
+    def __init__(self, predict: Any, labels: Any = None, same: Any = None) -> None:  # no file can name a function
         super().__init__()
-        self.predict_rows = predict
-        self.same = same
+        if not callable(predict):
+            wrong = f"§model.predict {predict!r} is not a function: it was in the memory of a Python program."
+            raise HeedfulError("bad-setting", wrong, "Measure it with heedful.measure.")
+        self.predict_rows: Predict = predict
+        self.same: Same | None = same
         spellings = {str(other): label for label, others in (labels or {}).items() for other in (label, *others)}
         self.spellings = spellings
         self.answered: Answered | None = None
-        self.reused = 0
         self._has_probabilities: bool | None = None
 
     def prepare(self, task: Task) -> None:
@@ -237,14 +206,14 @@ class Function(Classifier):
             self.same = Same("exact")
         if not task.labels and self.same is None:
             wrong = "§predict answers with labels, and the data have none."
-            raise HeedfulError("unfit-model", wrong, "Name them with §labels.")
+            raise HeedfulError("unfit-model", wrong, "Name them, as labels=[...].")
         self.task = task
         self.has_learned = True
         self.processor = FunctionProcessor(task.parts)
         self.spellings |= {label: label for label in task.labels}
         self._by_case = {text.lower(): label for text, label in self.spellings.items()}
         same = None if self.same is None else self.same.given
-        of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings)), same)
+        of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings.items())), same)
         if self.answered is None or self.answered.of != of:
             self.answered = Answered(of)
         self.answered.index()
@@ -292,7 +261,8 @@ class Function(Classifier):
         tensor = None if probs is None else torch.from_numpy(probs)
         if not self.task.kind.has_labels:
             return Outputs(answers=answers)
-        return Outputs(tensor, None if tensor is not None else label_numbers(answers, self.task.labels))
+        has_distribution = tensor is not None and bool(self.task.distribution)
+        return Outputs(tensor) if has_distribution else Outputs(answers=label_numbers(answers, self.task.labels))
 
     def _joined(
         self, places: np.ndarray, asked: np.ndarray, answers: list[str], probs: np.ndarray | None
@@ -300,8 +270,8 @@ class Function(Classifier):
         """The answers of a batch of which some are kept from before."""
         assert self.answered is not None
         kept = np.setdiff1d(np.arange(len(places)), asked)
-        self.reused += len(kept)
         known, of_known = self.answered.at(places[kept])
+        known = known if self.same is None else [text if text == NO_LABEL else self.same(text) for text in known]
         whole = dict(zip(kept.tolist(), known, strict=True)) | dict(zip(asked.tolist(), answers, strict=True))
         joined = None
         if of_known is not None:
@@ -328,14 +298,17 @@ class Function(Classifier):
     def _read(self, said: Any, rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray | None]:
         """What a function returned, as answers and probabilities."""
         said = said.detach().cpu().numpy() if isinstance(said, torch.Tensor) else said
-        if isinstance(said, str | bytes | Mapping) or not hasattr(said, "__len__"):
+        if isinstance(said, str | bytes | Mapping) or not hasattr(said, "__len__") or getattr(said, "ndim", 1) == 0:
             kind = "nothing" if said is None else f"a {type(said).__name__}"
             wrong = f"{self.description} returned {kind} for {len(rows)} inputs from {quoted(rows[0])} on."
             raise HeedfulError("broken-model", wrong, "Return a list of answers.")
         if len(said) != len(rows):
             wrong = f"{self.description} returned {len(said)} answers to {len(rows)} inputs from"
             raise HeedfulError("broken-model", f"{wrong} {quoted(rows[0])} on.")
-        values = list(said)
+        values = list(said.tolist() if hasattr(said, "tolist") and said.ndim == 1 else said)
+        if len(values) != len(rows):  # of a frame: its columns
+            wrong = f"{self.description} returned a {type(said).__name__} for inputs from {quoted(rows[0])} on."
+            raise HeedfulError("broken-model", wrong, "Return a list of answers.")
         first = next((value for value in values if value is not None), None)
         has_probabilities = isinstance(first, Mapping) or (
             not isinstance(first, str | bytes) and hasattr(first, "__len__") and len(first) > 0
@@ -361,7 +334,7 @@ class Function(Classifier):
             return NO_LABEL
         value = value.item() if isinstance(value, np.generic | torch.Tensor) else value
         if not isinstance(value, str | int | float) or value != value:
-            wrong = f"{self.description} answered {cut(repr(value))} to {quoted(row)}, which is no label or text."
+            wrong = f"{self.description} answered {cut(repr(value))} to {quoted(row)}, which is not a label or a text."
             raise HeedfulError("broken-model", wrong, "Return None where there is no answer.")
         text = str(value).strip()
         if self.same is not None:
@@ -373,7 +346,7 @@ class Function(Classifier):
 
     def _unknown(self, text: str, row: Mapping[str, Any]) -> HeedfulError:
         wrong = f"{self.description} answered {cut(repr(text))} to {quoted(row)}; the labels are"
-        do = "Name all with §labels, or return None."
+        do = "Name all in labels=[...], or return None."
         return HeedfulError("unknown-label", f"{wrong} {listing(self.task.labels)}.", do)
 
     def _probabilities(self, values: list[Any], rows: list[dict[str, Any]]) -> np.ndarray:
@@ -381,9 +354,12 @@ class Function(Classifier):
         labels = self.task.labels
         if not labels:
             wrong = f"{self.description} returned probabilities, and nobody says of which labels."
-            raise HeedfulError("missing-setting", wrong, "Name them in their order with §labels.")
-        if isinstance(values[0], Mapping):
-            values = [self._in_order(value, row) for value, row in zip(values, rows, strict=True)]
+            raise HeedfulError("missing-setting", wrong, "Name them in their order, as labels=[...].")
+        if any(isinstance(value, Mapping) for value in values):
+            values = [
+                self._in_order(value, row) if isinstance(value, Mapping) else value
+                for value, row in zip(values, rows, strict=True)
+            ]
         try:
             probs = np.array([np.asarray(value, dtype=np.float32) for value in values], dtype=np.float32)
         except (TypeError, ValueError):
@@ -397,8 +373,9 @@ class Function(Classifier):
         sound = np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED)
         if not sound.all():
             at = int((~sound).argmax())
-            wrong = f"{self.description} returned {cut(str(values[at]))} for {quoted(rows[at])}, which do not sum to 1."
-            raise HeedfulError("broken-model", wrong, "Return probabilities, as softmax makes them.")
+            wrong = f"{self.description} returned {cut(str(values[at]))} for {quoted(rows[at])}."
+            do = "Return probabilities from 0 to 1 with the sum 1, as softmax makes them."
+            raise HeedfulError("broken-model", wrong, do)
         return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
 
     def _in_order(self, value: Any, row: Mapping[str, Any]) -> list[Any]:

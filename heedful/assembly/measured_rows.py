@@ -1,10 +1,9 @@
 """The rows of ``heedful.measure`` as data: which columns are what, and which labels there are."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from heedful.assembly.names import load_data
 from heedful.datamodules import PairedData, PairedText
@@ -15,6 +14,7 @@ from heedful.datamodules.sources.hub_and_local import Local
 from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.values import plain
 from heedful.records import HeedfulError, listing
+from heedful.records.made import settings_of
 from heedful.records.same import Same
 from heedful.records.storage.folder_names import folder_name
 
@@ -25,7 +25,7 @@ Labels = Mapping[str, Any] | Sequence[str]
 
 
 class RowSettings(NamedTuple):
-    """What a user says of the rows; see :func:`heedful.measure`."""
+    """The arguments of :func:`heedful.measure` that are about the rows."""
 
     parts: Sequence[str] | Mapping[str, str] | None
     default_label: str | None
@@ -35,30 +35,21 @@ class RowSettings(NamedTuple):
     keeps: Sequence[str]
     same: str | Callable[..., Any] | None
     cluster: str | None
-    by: Sequence[str] | str
     uid: str | None
     name: str | None
     batch_size: int
 
-    @property
-    def slices(self) -> list[str]:
-        """The columns by whose values the numbers are broken down."""
-        several = re.split(r"[\s,]+", self.by) if isinstance(self.by, str) else self.by
-        return [column for column in several if column]
-
 
 class Scan(NamedTuple):
-    """What a look at all rows shows.
+    """The gold labels of all rows.
 
     Attributes:
-        where: What errors call the rows.
-        columns: The columns of the first row.
-        golds: The different gold labels as text, in the order of their names; None without a column of them.
+        labels: The different ones, as labels are told apart, in the order of their names.
+        texts: The same as free texts.
     """
 
-    where: str
-    columns: Sequence[str]
-    golds: Sequence[str] | None
+    labels: Sequence[str]
+    texts: Sequence[str]
 
 
 def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool) -> PairedData:
@@ -73,6 +64,7 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     Raises:
         HeedfulError: The rows cannot be read, lack a column, or it is not clear what their labels mean.
     """
+    rows = fspath(rows) if isinstance(rows, PathLike) else rows
     named = _named(rows)
     if named is not None:
         return _changed(named, said, is_function)
@@ -82,13 +74,12 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     parts = dict(said.parts) if isinstance(said.parts, Mapping) else {str(part): str(part) for part in said.parts}
     scan = _scan(rows, said.label)
     labels = _labels(rows, said, scan, outputs, is_function)
-    swap = [part for part in parts if part not in said.keeps] if said.swap is None else list(said.swap)
+    swap = [part for part in parts if part not in said.keeps] if len(parts) > 1 else []
     settings: dict[str, Any] = {
         "path": rows,
         "default_label": said.default_label,
-        "swap": swap if len(parts) > 1 else [],
+        "swap": swap if said.swap is None else list(said.swap),
         "distractors": list(said.keeps),
-        "slices": said.slices,
         "uid": said.uid,
         "eval_batch_size": said.batch_size,
         "note": HIDDEN if is_function else None,
@@ -98,16 +89,17 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     if said.cluster is not None:
         settings["cluster"] = said.cluster
         settings["meta"] = [] if said.cluster in parts else [said.cluster]
-    name = said.name or (folder_name(Path(rows).name.split(".")[0]) if isinstance(rows, str | Path) else "") or "rows"
+    name = said.name or (folder_name(Path(rows).name.split(".")[0]) if isinstance(rows, str) else "") or "rows"
     if labels is None:
-        return FreeText(name, parts, _same(said), **settings)
+        return FreeText(name, parts, _same(said, scan.texts), **settings)
     return PairedText(name, parts, labels, **settings)
 
 
-def _same(said: RowSettings) -> Same:
+def _same(said: RowSettings, golds: Sequence[str]) -> Same:
+    """When two answers are one: all that are the same as the default label, or a gold answer, are written like it."""
     same = Same("normalised" if said.same is None else said.same)
-    if said.default_label is not None:
-        same(said.default_label)  # all that is the same is written so
+    for text in (*filter(None, [said.default_label]), *golds):  # whatever the order of the rows
+        same(text)
     return same
 
 
@@ -115,44 +107,51 @@ def _named(rows: Any) -> PairedData | None:
     """The data that have a name; None of rows and of files of them."""
     if isinstance(rows, PairedData):
         return rows
-    if not isinstance(rows, str | PathLike) or Path(rows).exists() and not str(rows).endswith((".yaml", ".yml")):
+    is_config = str(rows).endswith((".yaml", ".yml"))
+    if not isinstance(rows, str) or Path(rows).exists() and not is_config:
         return None
-    if Path(rows).suffix and not str(rows).endswith((".yaml", ".yml")):
+    if Path(rows).suffix and not is_config:
         raise HeedfulError("missing-file", f"§rows {rows} does not exist.")
     return load_data(rows)
 
 
+OF_ROWS = {"parts": None, "label": LABEL, "labels": None, "same": None, "uid": None, "name": None}  # and their defaults
+
+
 def _changed(data: PairedData, said: RowSettings, is_function: bool) -> PairedData:
     """Data of a name with what the user says otherwise."""
-    for setting in ("parts", "label", "labels", "same", "uid", "name"):
-        if getattr(said, setting) not in (None, LABEL):
+    for setting, default in OF_ROWS.items():
+        if getattr(said, setting) != default:
             wrong = f"§{setting} is a matter of {data.name}, whose settings say it."
             raise HeedfulError("clashing-settings", wrong, "Leave it out, or change it with heedful.load_data.")
     changed: dict[str, Any] = {"eval_batch_size": said.batch_size}
     if is_function:
         changed["note"] = " ".join(filter(None, (data.note, HIDDEN)))
-    lists = {"swap": said.swap, "distractors": said.keeps, "slices": said.slices}
-    changed |= {setting: list(value) for setting, value in lists.items() if value}
-    if said.default_label is not None:
-        changed["default_label"] = said.default_label
-    if said.cluster is not None:
-        changed["cluster"] = said.cluster
+    if said.keeps:
+        changed["distractors"] = list(said.keeps)
+    if said.swap is not None:
+        changed["swap"] = list(said.swap)
+    elif said.keeps:
+        changed["swap"] = [part for part in data.swap if part not in said.keeps]
+    changed |= {name: value for name in ("default_label", "cluster") if (value := getattr(said, name)) is not None}
+    if unknown := sorted(changed.keys() - settings_of(cast(Any, type(data))).keys()):
+        wrong = f"§{'keeps' if unknown[0] == 'distractors' else unknown[0]} is not for {data.name}."
+        raise HeedfulError("unfit-data", wrong, "Leave it out.")
     return data.with_settings(**changed)
 
 
 def _scan(rows: Any, label: str | None) -> Scan:
-    source: Any = Local(Path(rows)) if isinstance(rows, str | Path) else InMemory(rows)
-    where, found = source.rows("validation", ALIASES["validation"])
-    first: Mapping[str, Any] = {}
-    golds: set[str] = set()
-    for _, values in found:
-        first = first or values
-        if label is None or label not in first:
+    source: Any = Local(Path(rows)) if isinstance(rows, str) else InMemory(rows)
+    labels: set[str] = set()
+    texts: set[str] = set()
+    for _, values in source.rows("validation", ALIASES["validation"])[1]:
+        if label not in values:
             break
-        value = values.get(label)
-        if not isinstance(value, list | dict) and (text := plain(value)).lower() not in NO_GOLD:
-            golds.add(text)
-    return Scan(where, list(first), sorted(golds) if label in first else None)
+        gold = values[label]
+        if not isinstance(gold, list | dict) and plain(gold).lower() not in NO_GOLD:
+            labels.add(plain(gold))
+            texts.add(str(gold).strip())
+    return Scan(sorted(labels), sorted(texts))
 
 
 def _labels(
@@ -171,7 +170,7 @@ def _labels(
         return None
     if said.labels is not None:
         return spelled(said.labels)
-    golds = list(scan.golds or ())
+    golds = scan.labels
     if names_of := _class_names(rows, said.label):
         return {name: [number] for number, name in enumerate(names_of)}
     if outputs:
@@ -181,7 +180,7 @@ def _labels(
             return None
         wrong = "The rows have no labels, and the model has no names for its own." if not golds else ""
         wrong = wrong or f"The column {said.label!r} holds {len(golds):,} different labels."
-        raise HeedfulError("missing-setting", wrong, "Name them with §labels, in the order of the model's outputs.")
+        raise HeedfulError("missing-setting", wrong, 'Name those of the model, as labels=["yes", "no"].')
     more = [said.default_label] if said.default_label not in (None, *golds) else []
     return {name: [] for name in (*golds, *filter(None, more))}
 
@@ -197,7 +196,7 @@ def _of_outputs(outputs: Sequence[str], golds: Sequence[str]) -> dict[str, list[
     """The labels of a model with the spellings in the rows."""
     by_case = {name.casefold(): name for name in outputs}
     if unknown := [gold for gold in golds if gold.casefold() not in by_case]:
-        do = f"Say it with §labels, as {{{outputs[0]!r}: [{unknown[0]!r}], ...}}."
+        do = f"Say which is which, as labels={{{outputs[0]!r}: [{unknown[0]!r}], ...}}."
         wrong = f"The rows have the label {unknown[0]!r}, and the model answers with {listing(outputs)}."
         raise HeedfulError("other-labels", wrong, do)
     return {name: [gold for gold in golds if by_case[gold.casefold()] == name] for name in outputs}

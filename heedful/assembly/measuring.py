@@ -16,11 +16,10 @@ from pytorch_lightning import LightningModule
 from heedful.assembly.evaluation import evaluate
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, data_of
 from heedful.assembly.names import load_model, model_config
-from heedful.assembly.results import Results
+from heedful.assembly.results import Results, require_free
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
 from heedful.datamodules.free_text import FreeText
-from heedful.interventions import Swap
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.function import Answered, Function
 from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
@@ -46,7 +45,7 @@ def measure(
     by: Sequence[str] | str = (),
     uid: str | None = None,
     name: str | None = None,
-    draws: int = Swap.draws,
+    draws: int | None = None,
     batch_size: int = 64,
     evaluations: Sequence[str | Evaluation] | str | None = None,
     seed: int = 0,
@@ -66,8 +65,9 @@ def measure(
             probability for each); ``(model, tokenizer)`` of transformers; a ``pipeline("text-classification")``; the
             folder of a model or its id on the hub; a run folder; a model of Heedful, such as :class:`heedful.Endpoint`.
         rows: The examples: a list of dictionaries, a ``datasets.Dataset``, a frame of pandas or polars, a table of
-            Arrow, a file, or a name that ``--data`` knows. Without a column of labels they are unlabelled: then
-            accuracy is not measured, nor whether the model is better than a single answer.
+            Arrow, a file, or data as of :func:`heedful.load_data` or by a name that ``--data`` knows. Without a column
+            of labels they are unlabelled: then accuracy is not measured, nor whether the model is better than a single
+            answer.
         parts: Names of the parts, which are columns of the rows; or part name to column.
         default_label: The answer to parts that have nothing to do with each other, such as "neutral".
         label: Column of the gold label; None leaves gold labels out.
@@ -82,7 +82,7 @@ def measure(
         by: Columns by whose values the numbers are broken down.
         uid: Column of a unique id; by default examples are named by their content.
         name: What results call the data; by default "rows", or the name of the file.
-        draws: Counterfactuals for each example and part.
+        draws: Counterfactuals for each example and part, by default 5.
         batch_size: Most inputs that the model gets at once.
         evaluations: Only these, as for :func:`heedful.evaluate`.
         seed: All that is random follows from it.
@@ -91,7 +91,8 @@ def measure(
         **settings: Evaluation to its settings, as for :func:`heedful.evaluate`.
 
     Returns:
-        The results: ``result.show()``, ``result["attentiveness", "premise"].value``, ``result.rows``.
+        The results: ``result.show()``, ``result["attentiveness", "premise"].value``, ``result.rows``. With
+        ``dry_run=True``, the requests that an endpoint would get, as of :func:`heedful.evaluate`.
 
     Raises:
         HeedfulError: Something is wrong with the rows or the settings; or the model raises, returns something else than
@@ -108,49 +109,70 @@ def measure(
         0.0
     """
     with _model(predict) as asked:
-        named = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, by, uid, name, batch_size)
-        data = data_of(rows, named, asked.outputs, asked.is_function)
+        said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
+        data = data_of(rows, said, asked.outputs, asked.is_function)
         model = asked.model(data)
-        kept = TemporaryDirectory(prefix="heedful-") if output is None else None
-        folder = Path(kept.name) / "results" if kept else output
-        of_trainer = {"accelerator": "cpu", "devices": 1} if asked.is_function else {}
-        if data.swap or data.distractors:
-            settings = {"attentiveness": {"draws": draws}} | settings
-        try:
-            results: Any = evaluate(
-                model,
-                data,
-                checkpoint=asked.checkpoint,
-                evaluations=evaluations,
-                trainer=of_trainer | dict(trainer or {}),
-                seed=seed,
-                output=folder,
-                **settings,
-            )
-        except KeyboardInterrupt:
-            if isinstance(model, Function):
-                _keep(model)
-            raise
+        if draws is not None:
+            if settings.get("attentiveness") is not None:
+                wrong = "§draws and §attentiveness both set up the test of attentiveness."
+                raise HeedfulError("clashing-settings", wrong, "Leave one of the two out.")
+            settings["attentiveness"] = {"draws": draws}
+        kept = TemporaryDirectory(prefix="heedful-") if output is None or asked.is_function else None
+        if output is not None and asked.is_function:
+            require_free(Path(output))
+        results: Any = _evaluated(
+            model,
+            data,
+            checkpoint=asked.checkpoint,
+            slices=by or None,
+            evaluations=evaluations,
+            trainer=_of_function(trainer) if asked.is_function else trainer,
+            seed=seed,
+            output=output if kept is None else Path(kept.name) / "results",
+            **settings,
+        )
     if not isinstance(results, Results):  # of dry_run, by which a server is not asked
         return results
-    results = replace(results, kept=kept)
-    if data.kind is TEXT and default_label is not None:
-        _require_default(results, default_label)
-    return results
+    if asked.is_function and data.kind is TEXT and default_label is not None:
+        _require_default(results, default_label, model)
+    if output is not None:
+        return results.save(output) if asked.is_function else results
+    return replace(results, kept=kept, each=tuple(replace(one, kept=kept) for one in results.each))
 
 
-class Stopped:
-    """The answers of the call that Ctrl-C stopped last, until another call looks at them."""
+def _of_function(trainer: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The settings of the Trainer, where a function is asked: by one process, on the CPU.
+
+    Raises:
+        HeedfulError: They name several processes, or another device.
+    """
+    own = {"accelerator": "cpu", "devices": 1}
+    for name, value in own.items():
+        if trainer and trainer.get(name, value) not in (value, "auto"):
+            wrong = f"§trainer.{name} {trainer[name]} changes nothing: one process asks the function, on the CPU."
+            raise HeedfulError("idle-setting", wrong)
+    return {**(trainer or {}), **own}
+
+
+class Kept:
+    """The answers of the call that stopped last, until another call looks at them."""
 
     answered: Answered | None = None
 
 
-stopped = Stopped()
+def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
+    """:func:`~heedful.assembly.evaluation.evaluate`; where it stops in a function, the answers so far are kept."""
+    try:
+        return evaluate(model, data, **settings)
+    except (KeyboardInterrupt, HeedfulError) as stop:
+        if isinstance(model, Function) and getattr(stop, "code", "failed-function") == "failed-function":
+            _keep(model)
+        raise
 
 
 def _keep(model: Function) -> None:
     """Keep the answers so far for the next call, and say so."""
-    stopped.answered = model.answered
+    Kept.answered = model.answered
     if model.answered:
         told = f"Stopped: {len(model.answered):,} answers of {model.description} are kept in memory."
         print(f"{told} The same call with the same function goes on with them.", file=sys.stderr)
@@ -198,7 +220,8 @@ def _named(name: str) -> _Asked:
     """A run or one of its checkpoints, or a model by its short name, its folder or its id on the hub."""
     path = Path(name)
     if (path / CONFIG).is_file() or path.suffix == ".ckpt":
-        return _Asked(lambda data: None, checkpoint=name)
+        run = path.absolute().parent.parent if path.suffix == ".ckpt" else path
+        return _Asked(lambda data: None, _outputs(model_config(run / "checkpoints" / "backbone")), checkpoint=name)
     model = _within_positions(load_model(name))
     return _Asked(lambda data: model, _outputs(model_config(getattr(model, "backbone", name))))
 
@@ -246,11 +269,7 @@ def _function(predict: Any) -> _Asked:
         spellings = data.columns.labels if isinstance(data, PairedText) else None
         same = data.same if isinstance(data, FreeText) else None
         function = Function(asked, spellings, same)
-        if stopped.answered is not None:
-            function.answered, stopped.answered = stopped.answered, None
-            if same is not None:
-                for text in function.answered.texts:
-                    same(text)  # stands for all that is the same, as it did before
+        function.answered, Kept.answered = Kept.answered, None
         return function
 
     return _Asked(made, outputs, is_function=True)
@@ -279,7 +298,7 @@ class _Pipeline:
         return [{one["label"]: one["score"] for one in scores} for scores in said]
 
 
-def _require_default(results: Results, default_label: str) -> None:
+def _require_default(results: Results, default_label: str, model: Function) -> None:
     """Refuse a default label that no answer ever is, where nobody names the labels: it may be misspelt."""
     try:
         rows = results.rows_of("attentiveness")
@@ -289,6 +308,7 @@ def _require_default(results: Results, default_label: str) -> None:
     counted = sorted((-one["counts"], one["values"]) for one in answers if one["values"] is not None)
     if default_label in {text for _, text in counted}:
         return
-    commonest = ", ".join(f"{text[:40]!r}" for _, text in counted[:4])
-    wrong = f"§default_label {default_label!r} is never an answer; the commonest are {commonest}."
-    raise HeedfulError("unknown-label", wrong, "Write it as the model does, or name all labels with §labels.")
+    _keep(model)
+    commonest = ", ".join(f"{text[:20]!r}" for _, text in counted[:3])
+    wrong = f"§default_label {default_label!r} is never an answer, and the commonest are {commonest}."
+    raise HeedfulError("unknown-label", wrong, "Write it as the model does, or leave it out: then all examples count.")

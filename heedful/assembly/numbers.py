@@ -154,6 +154,11 @@ def words_of_name(name: MetricName) -> str:
     return " ".join(word for word in (name.family, name.part, name.statistic, name.slice) if word)
 
 
+def _as_words(name: MetricName) -> tuple[str, str]:
+    """The words of a name, which may hold spaces, with the data set and without."""
+    return words_of_name(name), " ".join(word for word in (name.family, name.data, *name[2:]) if word)
+
+
 def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
     """The one name that a key stands for.
 
@@ -165,6 +170,8 @@ def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
     texts = {str(name): name for name in names}
     if isinstance(key, str) and key in texts:
         return texts[key]
+    if isinstance(key, str) and len(named := [name for name in names if key.strip() in _as_words(name)]) == 1:
+        return named[0]
     words = [str(word) for word in (re.split(r"[\s/]+", key) if isinstance(key, str) else key) if word]
     fitting = {name: left for name in names if (left := _left_out(words, name)) is not None}
     best = [name for name, left in fitting.items() if left == min(fitting.values())]

@@ -100,7 +100,9 @@ class Results(Numbers):
         for evaluation in read_results(self.folder)["rows"]:
             rows = self.rows_of(evaluation)
             rows = rows.cast(pa.schema([_any_length(column) for column in rows.schema]))
-            tables.append(rows.add_column(0, "evaluation", pa.array([evaluation] * rows.num_rows, pa.string())))
+            tables.append(
+                rows.add_column(0, "evaluation", pa.repeat(pa.scalar(evaluation, pa.string()), rows.num_rows))
+            )
         return pa.concat_tables(tables, promote_options="default")
 
     def rows_of(self, evaluation: str) -> pa.Table:
@@ -173,9 +175,8 @@ class Results(Numbers):
         to = Path(folder)
         if to.resolve().is_relative_to(self.folder.resolve()) and to.resolve() != self.folder.resolve():
             raise HeedfulError("folder-taken", f"{to} lies in {self.folder}, which would be copied into itself.")
+        require_free(to)
         with writing(to):
-            if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
-                raise HeedfulError("folder-taken", f"{to} holds something already.")
             to.parent.mkdir(parents=True, exist_ok=True)
             beside = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}.", suffix=WRITING))
             try:
@@ -270,6 +271,13 @@ class Run(Results):
     def finished(cls, folder: Path) -> "Run":
         """A run that was finished before."""
         return cls(folder, read_results(folder), was_finished=True)
+
+
+def require_free(folder: Path) -> None:
+    """Refuse a folder for new results that holds something."""
+    with writing(folder):
+        if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
+            raise HeedfulError("folder-taken", f"{folder} holds something already.")
 
 
 def load(folder: str | PathLike[str]) -> Results:

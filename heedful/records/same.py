@@ -1,23 +1,42 @@
 """When two free texts are one answer."""
 
 import inspect
+import re
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from heedful.records.answers import normalised
 from heedful.records.errors import HeedfulError
 
-FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normalised, "exact": str}
+ARTICLES = {"a", "an", "the"}
+AROUND = re.compile(r"^[^\w<>=+$-]+|[^\w<>=+%$-]+$")  # a word; signs and units are not around it, but of it
+
+
+def normal_form(text: str) -> str:
+    """An answer in lower case, without punctuation around its words, superfluous spaces, and articles beside others.
+
+    What stands within a word, as in 3.5 or 1/2, and a sign before it stay: numbers remain what they are. Source: after
+    the form of SQuAD 2.0 (evaluate-v2.0.py), which leaves out all punctuation.
+
+    Example:
+        >>> [normal_form(text) for text in ("The  Eiffel Tower.", "A", "-3.5!", "...")]
+        ['eiffel tower', 'a', '-3.5', '...']
+    """
+    words = [word for word in (AROUND.sub("", word) for word in text.casefold().split()) if word]
+    words = [word for word in words if word not in ARTICLES] or words
+    return " ".join(words or text.casefold().split())
+
+
+FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact": str}
 
 
 class Same:
     """Writes texts that are one answer alike: as the first of them that it met.
 
     Args:
-        same: "normalised", which leaves out case, ASCII punctuation, articles and spaces (SQuAD 2.0, evaluate-v2.0.py);
-            "exact"; a function of a text that returns its form, which is called once for each text; or a function of
-            two texts that says whether they are the same. The latter is asked about each new text and every answer
-            that is different so far, so that "the same" has to hold between any two texts that are the same as a third.
+        same: "normalised", by :func:`normal_form`; "exact"; a function of a text that returns its form, which is called
+            once for each text; or a function of two texts that says whether they are the same. The latter is asked
+            about each new text and every answer that is different so far, so that "the same" has to hold between any
+            two texts that are the same as a third.
 
     Attributes:
         given: What the user says of it.

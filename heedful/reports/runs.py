@@ -9,6 +9,7 @@ from typing import Any
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Context, HeedfulError, MetricName
+from heedful.records.made import IN_PYTHON
 from heedful.records.storage.folder_names import folder_name, regime_name
 from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.results import ACCEPTED, distinct, named, read_results, read_run
@@ -262,7 +263,8 @@ def _identity(results: Mapping[str, Any], folder: str, own: Mapping[str, Any], r
     if weights is None and own["checkpoint"]:
         weights = [str(Path(own["checkpoint"]).resolve()), (run.get("evaluation") or {}).get("steps")]
     elif weights is None:
-        weights = str(Path(folder).resolve()) if own["trained"] else own["model"].get("backbone")
+        is_unknown = own["trained"] or IN_PYTHON in own["model"].values()  # as of a function
+        weights = str(Path(folder).resolve()) if is_unknown else own["model"].get("backbone")
     model = {key: value for key, value in own["model"].items() if key not in HOW | PATHS}
     reads = {key: own["data"].get(key) for key in READS}
     prompt = {key: value for key, value in (run.get(PROMPT) or {}).items() if key not in EXAMPLE}

@@ -18,6 +18,7 @@ import heedful
 from heedful.assembly import measuring
 from heedful.datamodules.planted import Planted
 from heedful.records import MetricName
+from heedful.reports.compare import main as run_command_of_compare
 
 from refusals import refused
 
@@ -276,7 +277,70 @@ def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.Ca
     assert written(went_on) == written(at_once)
     assert after < sum(whole)
     assert before + after <= sum(whole) + 2 * len(pairs)  # the null control is asked anew
-    assert measuring.stopped.answered is None
+    assert measuring.Kept.answered is None
+
+
+def test_answers_are_not_kept_for_other_meanings(pairs: list[Row]) -> None:
+    """Numbers that mean other labels now are asked for anew."""
+    spelled = {name: [i] for i, name in enumerate(NAMES)}
+    turned = {name: [2 - i] for i, name in enumerate(NAMES)}
+    asked: list[int] = []
+
+    def predict(inputs: list[Row]) -> list[int]:
+        asked.append(len(inputs))
+        if len(asked) == 9:
+            raise KeyboardInterrupt
+        return [*map(NAMES.index, by_words(inputs))]
+
+    how = {"trainer": QUIET, "batch_size": 16}
+    with pytest.raises(KeyboardInterrupt):
+        heedful.measure(predict, pairs, PARTS, "neutral", labels=spelled, **how)
+    other = heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, **how)
+    assert values(other) == values(heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, **how))
+
+
+def test_a_failure_and_a_default_that_never_is_cost_no_answers(tmp_path: Path) -> None:
+    rows = segments(40)
+    asked: list[int] = []
+
+    def said(inputs: list[Row]) -> list[str]:
+        asked.append(len(inputs))
+        if len(asked) == 5:
+            raise TimeoutError("too many requests")
+        return says_codes(inputs)
+
+    how = {"batch_size": 16, "trainer": QUIET, "output": tmp_path / "out"}
+    with refused("failed-function", "TimeoutError"):
+        heedful.measure(said, rows, list(SHARES), **how)
+    with refused("unknown-label", "'none'"):
+        heedful.measure(said, rows, list(SHARES), "none", **how)
+    assert not (tmp_path / "out").exists()
+    n = sum(asked)
+    result = heedful.measure(said, rows, list(SHARES), **how)
+    assert sum(asked) - n == len(rows)  # the null control
+    assert result.folder == tmp_path / "out"
+    with refused("folder-taken", "out"):
+        heedful.measure(said, rows, list(SHARES), **how)
+    assert sum(asked) - n == len(rows)
+
+
+def test_the_order_of_rows_decides_nothing() -> None:
+    rows = [row | {"label": ["Yes", "yes.", "No"][i % 3]} for i, row in enumerate(segments(60))]
+
+    def said(inputs: list[Row]) -> list[str]:
+        return ["yes" if code(row, "question") == "1" else "NO" for row in inputs]
+
+    how = {"parts": ["question", "tool"], "same": "normalised", "trainer": QUIET}
+    assert written(heedful.measure(said, rows, **how)) == written(heedful.measure(said, rows[::-1], **how))
+
+
+def test_two_functions_are_two_models(pairs: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+    first = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET)
+    second = heedful.measure(lambda inputs: ["entailment"] * len(inputs), pairs, PARTS, "neutral", trainer=QUIET)
+    capsys.readouterr()
+    run_command_of_compare([str(first.folder), str(second.folder)])
+    assert "same model" not in capsys.readouterr().out
+    assert (first - second)["accuracy"].n == len(pairs)
 
 
 def test_free_texts_go_on_as_they_began() -> None:
@@ -340,8 +404,8 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "a thing": (lambda rows: [object()] * len(rows), {}, "broken-model", [FIRST]),
     "not a number": (lambda rows: [float("nan")] * len(rows), {}, "broken-model", ["nan", FIRST]),
     "chance": (draws, {}, "unsteady-function", ["draws answered", "when asked again", FIRST]),
-    "logits": (lambda rows: np.full((len(rows), 3), 2.0), {}, "broken-model", [FIRST, "sum to 1"]),
-    "infinite": (lambda rows: np.full((len(rows), 3), np.nan), {}, "broken-model", [FIRST, "sum to 1"]),
+    "logits": (lambda rows: np.full((len(rows), 3), 2.0), {}, "broken-model", [FIRST, "sum 1"]),
+    "infinite": (lambda rows: np.full((len(rows), 3), np.nan), {}, "broken-model", [FIRST, "sum 1"]),
     "two probabilities": (lambda rows: [[0.5, 0.5]] * len(rows), {}, "broken-model", ["3 probabilities"]),
     "odd lengths": (lambda rows: [[1.0]] + [[0.5, 0.5]] * (len(rows) - 1), {}, "broken-model", ["3 probabilities"]),
     "an unknown label": (lambda rows: [{"maybe": 1.0}] * len(rows), {}, "unknown-label", ["'maybe'", FIRST]),
@@ -373,6 +437,27 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "no rows": (by_words, {"rows": []}, "no-gold", []),
     "something else": (by_words, {"rows": 3}, "bad-setting", []),
     "parts of named data": (by_words, {"rows": "planted"}, "clashing-settings", ["parts"]),
+    "negative": (lambda rows: [[-0.5, 1.5, 0]] * len(rows), {}, "broken-model", [FIRST, "from 0 to 1"]),
+    "one that is none": (lambda rows: [{"neutral": 1.0}] * (len(rows) - 1) + [None], {}, "broken-model", []),
+    "a frame": (lambda rows: pandas.DataFrame({"a": by_words(rows)}), {}, "broken-model", ["DataFrame"]),
+    "a number": (lambda rows: np.array(3), {}, "broken-model", ["ndarray"]),
+    "two processes": (by_words, {"trainer": {"devices": 2}}, "idle-setting", ["devices 2"]),
+    "a device": (by_words, {"trainer": {"accelerator": "gpu"}}, "idle-setting", ["accelerator gpu"]),
+    "draws twice": (by_words, {"draws": 2, "attentiveness": {"draws": 3}}, "clashing-settings", ["draws"]),
+    "draws of accuracy": (by_words, {"draws": 2, "evaluations": "accuracy"}, "idle-setting", ["draws"]),
+    "a swap of one part": (by_words, {"parts": ["premise"], "swap": ["premise"]}, "unfit-data", ["swap premise"]),
+    "a label of named data": (
+        by_words,
+        {"rows": "planted", "parts": None, "label": None},
+        "clashing-settings",
+        ["label"],
+    ),
+    "keeps of named data": (
+        by_words,
+        {"rows": "planted", "parts": None, "keeps": ["premise"]},
+        "unfit-data",
+        ["keeps"],
+    ),
     "an unknown setting": (
         by_words,
         {"atentiveness": {"draws": 2}},

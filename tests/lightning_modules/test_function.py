@@ -1,15 +1,20 @@
 """A function as a model: what it is asked, and how inputs are known again."""
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.assembly.names import load_model
 from heedful.lightning_modules.function import TOGETHER, Answered, Function, FunctionProcessor, quoted
 from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, Table, Task
 
+from commands import job_of
 from refusals import refused
 
 TABLE = Table("Dog", (("legs", ("4",)), ("eats", ("meat", "bread"))))
@@ -98,6 +103,25 @@ def test_probabilities_in_any_form() -> None:
     named = [{"no": 0.25, "YES": 0.75}, {"no": 1.0}, {0: 0.5, 1: 0.5}]
     for form in (expected, np.array(expected), np.array(expected, np.float16), named):
         assert np.allclose(asked(lambda rows, form=form: form), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("named", ["os.system", "(made in Python)", 3])
+def test_no_file_names_a_function(named: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither Python nor the command line look a function up by its name."""
+    section = {"class_path": "heedful.lightning_modules.function.Function", "init_args": {"predict": named}}
+    with refused("bad-setting", "predict"):
+        load_model(section)
+    (tmp_path / "f.yaml").write_text(yaml.safe_dump(section))
+    with refused("bad-setting", "predict"):
+        job_of(monkeypatch, ["--model", str(tmp_path / "f.yaml")], True)
+
+
+def test_a_processor_is_sent_to_other_processes() -> None:
+    pool = pool_of([("a", "b"), ("c", "d")])
+    processor = FunctionProcessor(["left", "right"])
+    expected = processor(Composed.whole(pool))["function"].inputs
+    again = pickle.loads(pickle.dumps(processor))(Composed.whole(pool))["function"].inputs
+    assert (again.rows, again.keys.tolist()) == (expected.rows, expected.keys.tolist())
 
 
 def test_a_function_cannot_change_what_a_message_quotes() -> None:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records.answers import normalised
-from heedful.records.same import Same
+from heedful.records.same import Same, normal_form
 
 from refusals import refused
 
@@ -18,7 +17,7 @@ TEXTS = st.lists(st.text(alphabet="aAbB .!the", max_size=6), max_size=12)
 def test_each_text_is_the_first_of_its_form(texts: list[str]) -> None:
     same = Same()
     found = [same(text) for text in texts]
-    assert found == [next(other for other in texts if normalised(other) == normalised(text)) for text in texts]
+    assert found == [next(other for other in texts if normal_form(other) == normal_form(text)) for text in texts]
     assert [same(text) for text in texts] == found  # once more
 
 
@@ -27,6 +26,22 @@ def test_a_form_and_a_comparison_by_it_are_the_same(texts: list[str]) -> None:
     by_form, by_pair = Same(str.lower), Same(lambda a, b: a.lower() == b.lower())
     assert [by_form(text) for text in texts] == [by_pair(text) for text in texts]
     assert [Same("exact")(text) for text in texts] == texts
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["3.5", "35", "-3.5", "1/2", "12", "1:2"], ["A", "B", "the", ""], ["<", ">", "="], ["U.S.", "us"], ["5%", "5"]],
+)
+def test_different_answers_stay_different(texts: list[str]) -> None:
+    same = Same()
+    assert [same(text) for text in texts] == texts
+
+
+@pytest.mark.parametrize("text", ["Paris.", " paris ", "The Paris", '"Paris"', "PARIS!", "(Paris)", "Paris,"])
+def test_the_same_answer_in_other_clothes(text: str) -> None:
+    same = Same()
+    same("Paris")
+    assert same(text) == "Paris"
 
 
 def test_a_form_is_asked_for_once_a_text() -> None:

@@ -347,7 +347,7 @@ def test_half_precision(folders, kind):
         outputs = half.answer(half.processor(EXAMPLES))
     assert outputs.probs.dtype == torch.float32
     assert outputs.probs.numpy() == pytest.approx(expected.probs.numpy(), abs=0.05)
-    assert 0 < half.largest_difference < 0.1
+    assert half.largest_difference < 0.1  # on some processors 0
 
 
 def test_several_prompts_one_after_the_other(folders):
