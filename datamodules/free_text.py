@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from heedful.datamodules.base.transforms import Split
-from heedful.datamodules.sources.values import Rows
+from heedful.datamodules.sources.values import Rows, is_empty
 from heedful.datamodules.text import PairedText
 from heedful.records import TEXT
 from heedful.records.same import Same
@@ -33,4 +33,5 @@ class FreeText(PairedText):
         column = self.columns.label
         for row, values in rows:
             gold = values.get(column)
-            yield row, {**values, column: self.same(gold.strip())} if isinstance(gold, str) and gold.strip() else values
+            is_text = isinstance(gold, str | int | float) and not is_empty(gold)
+            yield row, {**values, column: self.same(str(gold).strip())} if is_text else values

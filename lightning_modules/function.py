@@ -1,6 +1,7 @@
 """A function of the user's as a model: it is asked, and nothing is known of it but its answers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from heedful.records.same import Same
 
 TOGETHER = 8192  # inputs whose contents are fetched at once
 QUOTED = 20  # characters of each part that a message quotes, and of what a function said
+LONGEST = 32  # of what it raised
 MOST_QUOTED = 2  # parts of an input
 ROUNDED = 1e-2  # how far a sum of probabilities may be from 1
 STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
@@ -187,18 +189,23 @@ class Function(Classifier):
             as a dictionary of label to probability for each input.
         labels: Label name to its further spellings among the answers.
         same: When two texts are one answer, where answers are free texts.
+        is_ordered: Whether somebody says the order of the labels, so that an array of probabilities has a meaning.
     """
 
-    def __init__(self, predict: Any, labels: Any = None, same: Any = None) -> None:  # no file can name a function
+    def __init__(  # no file can name a function
+        self, predict: Any, labels: Any = None, same: Any = None, is_ordered: bool = False
+    ) -> None:
         super().__init__()
         if not callable(predict):
             wrong = f"§model.predict {predict!r} is not a function: it was in the memory of a Python program."
             raise HeedfulError("bad-setting", wrong, "Measure it with heedful.measure.")
         self.predict_rows: Predict = predict
         self.same: Same | None = same
+        self.is_ordered = is_ordered
         spellings = {str(other): label for label, others in (labels or {}).items() for other in (label, *others)}
         self.spellings = spellings
         self.answered: Answered | None = None
+        self._is_from_before = False
         self._has_probabilities: bool | None = None
 
     def prepare(self, task: Task) -> None:
@@ -216,6 +223,7 @@ class Function(Classifier):
         of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings.items())), same)
         if self.answered is None or self.answered.of != of:
             self.answered = Answered(of)
+        self._is_from_before = len(self.answered) > 0
         self.answered.index()
 
     def configure_model(self) -> None:
@@ -247,6 +255,9 @@ class Function(Classifier):
         if (places[again] < 0).any():  # the first of the null control: all base answers are there
             self.answered.index()
             places = self.answered.find(hashed)
+        if self._is_from_before and (places >= 0).any():  # the first of those of a call that was stopped
+            again = again | (places >= 0)
+            self._is_from_before = False
         asked = np.flatnonzero(again | (places < 0))
         answers, probs = self._ask(rows if len(asked) == len(rows) else [rows[i] for i in asked.tolist()])
         if again.any():
@@ -290,28 +301,35 @@ class Function(Classifier):
         except HeedfulError:
             raise
         except Exception as error:
-            said = cut(str(error).strip().partition("\n")[0])
-            wrong = f"{self.description} raised {type(error).__name__} ({said}) for inputs from {quoted(rows[0])} on."
+            row, error = self._first_failing(rows, error)
+            said = cut(str(error).strip().partition("\n")[0], LONGEST)
+            wrong = f"{self.description} raised {type(error).__name__} ({said}) for {quoted(row)}."
             raise HeedfulError("failed-function", wrong) from error
         return self._read(said, rows)
 
+    def _first_failing(self, rows: list[dict[str, Any]], error: Exception) -> tuple[dict[str, Any], Exception]:
+        """The first input of a batch for which the function raises, asked alone; or that of the batch, if none does."""
+        for row in rows if len(rows) > 1 else ():
+            try:
+                self.predict_rows([dict(row)])
+            except Exception as alone:
+                return row, alone
+        return rows[0], error
+
     def _read(self, said: Any, rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray | None]:
         """What a function returned, as answers and probabilities."""
-        said = said.detach().cpu().numpy() if isinstance(said, torch.Tensor) else said
-        if isinstance(said, str | bytes | Mapping) or not hasattr(said, "__len__") or getattr(said, "ndim", 1) == 0:
+        said = _as_numpy(said)
+        if isinstance(said, str | bytes | Mapping) or not hasattr(said, "__len__") or not _is_list(said):
             kind = "nothing" if said is None else f"a {type(said).__name__}"
             wrong = f"{self.description} returned {kind} for {len(rows)} inputs from {quoted(rows[0])} on."
             raise HeedfulError("broken-model", wrong, "Return a list of answers.")
         if len(said) != len(rows):
             wrong = f"{self.description} returned {len(said)} answers to {len(rows)} inputs from"
             raise HeedfulError("broken-model", f"{wrong} {quoted(rows[0])} on.")
-        values = list(said.tolist() if hasattr(said, "tolist") and said.ndim == 1 else said)
-        if len(values) != len(rows):  # of a frame: its columns
-            wrong = f"{self.description} returned a {type(said).__name__} for inputs from {quoted(rows[0])} on."
-            raise HeedfulError("broken-model", wrong, "Return a list of answers.")
+        values = list(map(_as_numpy, said.tolist() if hasattr(said, "tolist") and said.ndim == 1 else said))
         first = next((value for value in values if value is not None), None)
         has_probabilities = isinstance(first, Mapping) or (
-            not isinstance(first, str | bytes) and hasattr(first, "__len__") and len(first) > 0
+            not isinstance(first, str | bytes) and hasattr(first, "__len__") and _is_list(first)
         )
         if self._has_probabilities not in (None, has_probabilities):
             wrong = f"{self.description} returned probabilities for some inputs and not for others, as for"
@@ -332,11 +350,12 @@ class Function(Classifier):
         """An answer as the name of its label, or as the text that stands for it."""
         if value is None:
             return NO_LABEL
-        value = value.item() if isinstance(value, np.generic | torch.Tensor) else value
+        value = value.item() if isinstance(value, np.generic | np.ndarray) and np.size(value) == 1 else value
+        value = value.value if isinstance(value, Enum) else value
         if not isinstance(value, str | int | float) or value != value:
             wrong = f"{self.description} answered {cut(repr(value))} to {quoted(row)}, which is not a label or a text."
             raise HeedfulError("broken-model", wrong, "Return None where there is no answer.")
-        text = str(value).strip()
+        text = str(value).strip() if not isinstance(value, float) or value % 1 else str(int(value))
         if self.same is not None:
             return self.same(text)
         label = self.spellings.get(text) or self._by_case.get(text.lower())
@@ -352,8 +371,9 @@ class Function(Classifier):
     def _probabilities(self, values: list[Any], rows: list[dict[str, Any]]) -> np.ndarray:
         """Probabilities as an array, float32 [inputs, labels]."""
         labels = self.task.labels
-        if not labels:
-            wrong = f"{self.description} returned probabilities, and nobody says of which labels."
+        is_named = all(value is None or isinstance(value, Mapping) for value in values)
+        if not labels or not (self.is_ordered or is_named):
+            wrong = f"{self.description} returned probabilities, and nobody says in which order."
             raise HeedfulError("missing-setting", wrong, "Name them in their order, as labels=[...].")
         if any(isinstance(value, Mapping) for value in values):
             values = [
@@ -417,10 +437,23 @@ def quoted(row: Mapping[str, Any]) -> str:
     return f"{{{', '.join(shown)}{', ...' if len(row) > MOST_QUOTED else ''}}}"
 
 
-def cut(text: str) -> str:
+def cut(text: str, most: int = QUOTED) -> str:
     """How a text begins, fit to be printed."""
     text = printable(text)
-    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _as_numpy(value: Any) -> Any:
+    """A tensor as an array; anything else as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.detach().cpu()
+    return (value.float() if value.is_floating_point() else value).numpy()
+
+
+def _is_list(value: Any) -> bool:
+    """Whether what has a length is one thing after the other: neither a frame, which has columns, nor one number."""
+    return not hasattr(value, "columns") and getattr(value, "ndim", 1) > 0
 
 
 def _taken(probs: np.ndarray | None, chosen: np.ndarray) -> np.ndarray | None:

@@ -199,6 +199,10 @@ class PretrainedClassifier(Classifier, ABC):
         Raises:
             HeedfulError: The backbone has no head for the labels of the task.
         """
+        problem = getattr(self.config, "problem_type", None)
+        if problem not in (None, "single_label_classification") and self.task.kind.exclusive:
+            wrong = f"The head of {self.backbone} is for the problem {problem}, and here one label of several is right."
+            raise HeedfulError("unfit-model", wrong, "Take a model that was trained to choose one label.")
         if self.config.is_encoder_decoder and not self.trained:
             raise HeedfulError(
                 "untrained-head",

@@ -410,7 +410,8 @@ def _require_parts(
             raise HeedfulError(
                 "unknown-name", f"§data.{option} {unknown[0]} is not a part of {name}.", guess(unknown[0], parts)
             )
-    if twice := [part for k, part in enumerate(swap) if part in swap[:k]]:
+    joined_twice = [joined for joined in swap if len(set(joined.split("+"))) < len(joined.split("+"))]
+    if twice := [part for k, part in enumerate(swap) if part in swap[:k]] + joined_twice:
         raise HeedfulError("repeated-name", f"§data.swap names {twice[0]} twice.")
 
 

@@ -14,13 +14,13 @@ from heedful.datamodules.sources.hub_and_local import Local
 from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.values import plain
 from heedful.records import HeedfulError, listing
+from heedful.records.errors import guess
 from heedful.records.made import settings_of
 from heedful.records.same import Same
-from heedful.records.storage.folder_names import folder_name
 
 LABEL = "label"  # the usual column of gold labels
 MOST_LABELS = 50  # different gold answers; more are free texts
-HIDDEN = "What the function leaves out of its input, as by a cut, is not known: a change there counts as not heeded."
+HIDDEN = "Nobody knows what a function reads of its input: a change behind a cut counts as one that is not heeded."
 Labels = Mapping[str, Any] | Sequence[str]
 
 
@@ -71,13 +71,19 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     if said.parts is None or isinstance(said.parts, str) or not said.parts:
         wrong = "§parts does not name the columns that the model reads."
         raise HeedfulError("missing-setting", wrong, 'Name them, as parts=["premise", "hypothesis"].')
+    if twice := [part for part in said.parts if list(said.parts).count(part) > 1]:
+        raise HeedfulError("repeated-name", f"§parts names {twice[0]} twice.")
     parts = dict(said.parts) if isinstance(said.parts, Mapping) else {str(part): str(part) for part in said.parts}
+    if unknown := [part for part in said.keeps if part not in parts]:
+        raise HeedfulError("unknown-name", f"§keeps {unknown[0]} is not a part.", guess(unknown[0], parts))
     scan = _scan(rows, said.label)
     labels = _labels(rows, said, scan, outputs, is_function)
     swap = [part for part in parts if part not in said.keeps] if len(parts) > 1 else []
+    by_case = {name.casefold(): name for name in labels or ()}
+    default = said.default_label
     settings: dict[str, Any] = {
         "path": rows,
-        "default_label": said.default_label,
+        "default_label": default if default is None else by_case.get(default.casefold(), default),
         "swap": swap if said.swap is None else list(said.swap),
         "distractors": list(said.keeps),
         "uid": said.uid,
@@ -89,7 +95,7 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     if said.cluster is not None:
         settings["cluster"] = said.cluster
         settings["meta"] = [] if said.cluster in parts else [said.cluster]
-    name = said.name or (folder_name(Path(rows).name.split(".")[0]) if isinstance(rows, str) else "") or "rows"
+    name = said.name or "rows"  # whatever they come from: equal rows have equal uids, and so equal draws
     if labels is None:
         return FreeText(name, parts, _same(said, scan.texts), **settings)
     return PairedText(name, parts, labels, **settings)
@@ -171,7 +177,7 @@ def _labels(
     if said.labels is not None:
         return spelled(said.labels)
     golds = scan.labels
-    if names_of := _class_names(rows, said.label):
+    if names_of := class_names(rows, said.label):
         return {name: [number] for number, name in enumerate(names_of)}
     if outputs:
         return _of_outputs(outputs, golds)
@@ -186,7 +192,14 @@ def _labels(
 
 
 def spelled(labels: Labels) -> dict[str, list[Any]]:
-    """Label name to a list of its spellings."""
+    """Label name to a list of its spellings.
+
+    Raises:
+        HeedfulError: They have no order, as a set has none, or a name stands twice.
+    """
+    if not isinstance(labels, Mapping | list | tuple) or len(set(map(str, labels))) < len(labels):
+        do = "Give a list of different names, or a dictionary of their spellings."
+        raise HeedfulError("bad-setting", f"§labels {labels!r} does not name each label once, in an order.", do)
     if isinstance(labels, Mapping):
         return {str(name): list(of) if isinstance(of, list | tuple) else [of] for name, of in labels.items()}
     return {str(name): [] for name in labels}
@@ -202,8 +215,9 @@ def _of_outputs(outputs: Sequence[str], golds: Sequence[str]) -> dict[str, list[
     return {name: [gold for gold in golds if by_case[gold.casefold()] == name] for name in outputs}
 
 
-def _class_names(rows: Any, column: str | None) -> Sequence[str]:
-    """The names of the labels that a ``datasets.Dataset`` knows; none of other rows."""
+def class_names(rows: Any, column: str | None) -> Sequence[str]:
+    """The names of the labels that a ``datasets.Dataset``, or one of several splits, knows; none of other rows."""
+    rows = next(iter(rows.values()), None) if isinstance(rows, Mapping) else rows
     features = getattr(rows, "features", None)
     feature = features.get(column) if isinstance(features, Mapping) else None
     return list(getattr(feature, "names", None) or ())

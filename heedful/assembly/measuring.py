@@ -1,5 +1,6 @@
 """``heedful.measure``: whether any model heeds every part of its input, in five lines."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,34 +13,39 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from pytorch_lightning import LightningModule
+from torch import nn
 
 from heedful.assembly.evaluation import evaluate
-from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, data_of
+from heedful.assembly.making import require_types
+from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of
 from heedful.assembly.names import load_model, model_config
 from heedful.assembly.results import Results, require_free
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
 from heedful.datamodules.free_text import FreeText
+from heedful.datamodules.sources.values import plain
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.function import Answered, Function
 from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.records import TEXT, HeedfulError, listing
+from heedful.records import SPAN, HeedfulError, listing
 from heedful.records.storage.run_files import CONFIG
+
+FREE = ("predict", "rows", "settings")  # arguments of many types, of which it is said later what is wrong
 
 
 def measure(
     predict: Any,
     rows: Any,
     parts: Sequence[str] | Mapping[str, str] | None = None,
-    default_label: str | None = None,
+    default_label: str | int | None = None,
     *,
     label: str | None = LABEL,
     labels: Labels | None = None,
     swap: Sequence[str] | None = None,
-    keeps: Sequence[str] = (),
+    keeps: Sequence[str] | str = (),
     same: str | Callable[..., Any] | None = None,
     cluster: str | None = None,
     by: Sequence[str] | str = (),
@@ -71,17 +77,18 @@ def measure(
         parts: Names of the parts, which are columns of the rows; or part name to column.
         default_label: The answer to parts that have nothing to do with each other, such as "neutral".
         label: Column of the gold label; None leaves gold labels out.
-        labels: The labels; or label to its spellings in the rows and among the answers, as {"entailment": [0]}. By
-            default those of the model, or of the rows. Without any, answers are free texts.
+        labels: The labels, in the order of the outputs of the model or of its probabilities; or label to its spellings
+            in the rows and among the answers, as {"entailment": [0]}. By default those of a ``ClassLabel`` column, of
+            the config of the model, or of the rows. Without any, answers are free texts.
         swap: Parts that must matter, each swapped in turn; "left+right" are two that come from one other example. By
             default all but ``keeps``.
         keeps: Parts that must not matter: how often an answer stays when they are another's.
         same: When two free texts are one answer: "normalised" (by default), "exact", a function of a text that returns
             its form, or a function of two texts. It makes answers free texts.
         cluster: Column whose equal values are one cluster of the intervals, such as the article of several questions.
-        by: Columns by whose values the numbers are broken down.
+        by: A column, or several, by whose values the numbers are broken down.
         uid: Column of a unique id; by default examples are named by their content.
-        name: What results call the data; by default "rows", or the name of the file.
+        name: What results call the data; by default "rows".
         draws: Counterfactuals for each example and part, by default 5.
         batch_size: Most inputs that the model gets at once.
         evaluations: Only these, as for :func:`heedful.evaluate`.
@@ -108,7 +115,11 @@ def measure(
         >>> result["attentiveness", "premise"].value
         0.0
     """
-    with _model(predict) as asked:
+    arguments = locals()
+    require_types(measure, {name: value for name, value in arguments.items() if name not in FREE})
+    default_label = None if default_label is None else plain(default_label)
+    keeps = [keeps] if isinstance(keeps, str) else list(keeps)
+    with _model(predict, labels is not None or bool(class_names(rows, label))) as asked:
         said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
         data = data_of(rows, said, asked.outputs, asked.is_function)
         model = asked.model(data)
@@ -124,7 +135,7 @@ def measure(
             model,
             data,
             checkpoint=asked.checkpoint,
-            slices=by or None,
+            slices=([by] if isinstance(by, str) else list(by)) if by else None,
             evaluations=evaluations,
             trainer=_of_function(trainer) if asked.is_function else trainer,
             seed=seed,
@@ -133,7 +144,8 @@ def measure(
         )
     if not isinstance(results, Results):  # of dry_run, by which a server is not asked
         return results
-    if asked.is_function and data.kind is TEXT and default_label is not None:
+    is_guessed = labels is None and not asked.outputs  # what the labels are
+    if asked.is_function and is_guessed and default_label is not None and data.kind is not SPAN:
         _require_default(results, default_label, model)
     if output is not None:
         return results.save(output) if asked.is_function else results
@@ -195,7 +207,7 @@ class _Asked(NamedTuple):
 
 
 @contextmanager
-def _model(predict: Any) -> Iterator[_Asked]:
+def _model(predict: Any, is_ordered: bool) -> Iterator[_Asked]:
     """What is to be measured, in whatever form it is given; a copy of a model in memory is there until this ends."""
     if isinstance(predict, Classifier):
         learned = predict.task.labels if predict.task else predict.answers
@@ -203,14 +215,20 @@ def _model(predict: Any) -> Iterator[_Asked]:
         yield _Asked(lambda data: predict, learned or (_outputs(model_config(backbone)) if backbone else ()))
     elif isinstance(predict, str | PathLike):
         yield _named(fspath(predict))
-    elif isinstance(predict, tuple) and len(predict) == 2 and hasattr(predict[0], "save_pretrained"):
+    elif isinstance(predict, tuple):
+        if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not hasattr(predict[1], "save_pretrained"):
+            wrong = f"§predict is a tuple of {listing([type(one).__name__ for one in predict])}."
+            raise HeedfulError("bad-setting", wrong, "Give (model, tokenizer) of transformers.")
         with TemporaryDirectory(prefix="heedful-") as folder:
             yield _copied(*predict, folder)
+    elif isinstance(predict, nn.Module) and hasattr(predict, "config"):
+        wrong = f"§predict is a {type(predict).__name__} without its tokenizer."
+        raise HeedfulError("bad-setting", wrong, "Give (model, tokenizer).")
     elif isinstance(predict, LightningModule):
         wrong = f"§predict is a {type(predict).__name__}, and nobody knows how it is asked for its answers."
         raise HeedfulError("unfit-model", wrong, "Give a function that asks it: a list of dictionaries to labels.")
     elif callable(predict):
-        yield _function(predict)
+        yield _function(predict, is_ordered)
     else:
         wrong = f"§predict is of the type {type(predict).__name__}, which cannot be asked."
         raise HeedfulError("bad-setting", wrong, "Give a function, (model, tokenizer), a pipeline, or a folder.")
@@ -223,7 +241,26 @@ def _named(name: str) -> _Asked:
         run = path.absolute().parent.parent if path.suffix == ".ckpt" else path
         return _Asked(lambda data: None, _outputs(model_config(run / "checkpoints" / "backbone")), checkpoint=name)
     model = _within_positions(load_model(name))
-    return _Asked(lambda data: model, _outputs(model_config(getattr(model, "backbone", name))))
+    outputs = _outputs(model_config(getattr(model, "backbone", name)))
+    return _Asked(lambda data: model if outputs else _with_outputs(model, data), outputs)
+
+
+def _with_outputs(model: Classifier, data: PairedData) -> Classifier:
+    """A model whose outputs have no names, with those of the labels: they stand in one order.
+
+    Where each label has the number or the name of an output among its spellings, as 0 or LABEL_0, these say the order.
+    """
+    if not isinstance(model, PretrainedClassifier) or not isinstance(data, PairedText):
+        return model
+    labels = data.columns.labels or {}
+    numbers = {
+        int(match[1]): label
+        for label, spellings in labels.items()
+        for spelling in spellings
+        if (match := re.fullmatch(r"(?:label_?)?(\d+)", str(spelling), re.IGNORECASE))
+    }
+    is_whole = sorted(numbers) == list(range(len(labels)))
+    return model.with_settings(labels=[numbers[k] for k in sorted(numbers)] if is_whole else list(labels))
 
 
 def _within_positions(model: Classifier) -> Classifier:
@@ -251,14 +288,21 @@ def _copied(model: Any, tokenizer: Any, folder: str) -> _Asked:
 
     def made(data: PairedData) -> Classifier:
         classifier = _within_positions(load_model(path))
+        classifier = classifier if outputs else _with_outputs(classifier, data)
         classifier.from_memory = True
         return classifier
 
-    return _Asked(made, _outputs(config))
+    outputs = _outputs(config)
+    return _Asked(made, outputs)
 
 
-def _function(predict: Any) -> _Asked:
-    """A function, or a pipeline of transformers, which is asked like one."""
+def _function(predict: Any, is_ordered: bool) -> _Asked:
+    """A function, or a pipeline of transformers, which is asked like one.
+
+    Args:
+        predict: The function.
+        is_ordered: Whether the labels have an order that somebody names.
+    """
     outputs: Sequence[str] = ()
     is_pipeline = hasattr(predict, "task") and hasattr(predict, "model") and hasattr(predict, "preprocess")
     if is_pipeline:
@@ -268,7 +312,7 @@ def _function(predict: Any) -> _Asked:
         asked = _Pipeline(predict, data) if is_pipeline else predict
         spellings = data.columns.labels if isinstance(data, PairedText) else None
         same = data.same if isinstance(data, FreeText) else None
-        function = Function(asked, spellings, same)
+        function = Function(asked, spellings, same, is_ordered=is_ordered or bool(outputs))
         function.answered, Kept.answered = Kept.answered, None
         return function
 
@@ -282,7 +326,7 @@ class _Pipeline:
         self.pipeline = pipeline
         self.parts = data.task.parts
         self.batch_size = data.eval_batch_size
-        self.__qualname__ = type(pipeline).__name__
+        self.__name__ = type(pipeline).__name__
         if pipeline.task != "text-classification" or len(self.parts) > 2:
             wrong = f"§predict is a pipeline for {pipeline.task}, and the data have the parts {listing(self.parts)}."
             do = "Give one for text-classification of one part or two, or a function that calls the pipeline."
@@ -299,12 +343,13 @@ class _Pipeline:
 
 
 def _require_default(results: Results, default_label: str, model: Function) -> None:
-    """Refuse a default label that no answer ever is, where nobody names the labels: it may be misspelt."""
+    """Refuse a default label that is never an answer or a gold one, where nobody names the labels: it is misspelt."""
     try:
         rows = results.rows_of("attentiveness")
     except KeyError:  # it was not asked for
         return
-    answers = pc.value_counts(pa.chunked_array([*rows["y"].chunks, *rows["y2"].chunks])).to_pylist()
+    texts = pa.chunked_array([*rows["y"].chunks, *rows["y2"].chunks, *rows["gold"].chunks])
+    answers = pc.value_counts(texts).to_pylist()
     counted = sorted((-one["counts"], one["values"]) for one in answers if one["values"] is not None)
     if default_label in {text for _, text in counted}:
         return

@@ -1,11 +1,13 @@
 """Numbers by their names: looked up by a few words, as a frame of pandas, and held against what is required of them."""
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName, listing
 from heedful.records.errors import guess
 
@@ -61,6 +63,8 @@ class NoSuchNumber(HeedfulError, KeyError):
 
 class Numbers:
     """What has numbers by their names: the results of a run, and the differences of two."""
+
+    _bounds = (0.0, 1.0)  # of what a share is required to be
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
@@ -137,6 +141,12 @@ class Numbers:
             why = f": {number.reason}" if number.reason else ""
             raise HeedfulError("undecided", f"{name} has no interval{why}.")
         wanted = float(digits) / 100 if percent else float(digits)
+        least, most = self._bounds
+        if not least <= wanted <= most and _find(name, self.numbers).bounds != (-math.inf, math.inf):
+            raise HeedfulError("bad-setting", f"{text!r}: shares are from {least:g} to 1.", f"Write {digits} %.")
+        if NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
+            wrong = f"{name} is not to be read: accuracy is not above the majority share."
+            raise HeedfulError("undecided", wrong, "Take a model that is better than a single answer.")
         bound = number.low if sign.startswith(">") else number.high
         if not HOLDS[sign](bound, wanted):
             scale, unit = (100, " %") if percent else (1, "")

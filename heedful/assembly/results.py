@@ -224,6 +224,7 @@ class Differences(Numbers):
 
     found: Mapping[MetricName, dict[str, Any]]
     told: str
+    _bounds = (-1.0, 1.0)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {printable(self.told)}: {len(self.found)} numbers>"

@@ -132,7 +132,7 @@ def _others(
         reason = none if NO_ANSWERS_BEFORE in none else f"{none}, or {NO_ANSWERS_BEFORE}"
         yield name._replace(statistic="changed"), ~alike(rows, answered, context.kind), answered, reason
         return
-    if context.default_label is not None:
+    if context.default_label is not None and not is_distractor(name.part, context):
         default = where(rows, y2=context.default_label)
         yield name._replace(statistic="to_default"), default, found.counted, none
     base = where(rows, intervention=BASE)

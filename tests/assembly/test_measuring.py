@@ -275,8 +275,8 @@ def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.Ca
     whole: list[int] = []
     at_once = heedful.measure(stopping(-1, whole), pairs, PARTS, "neutral", **how)
     assert written(went_on) == written(at_once)
-    assert after < sum(whole)
-    assert before + after <= sum(whole) + 2 * len(pairs)  # the null control is asked anew
+    assert after <= sum(whole)
+    assert before + after <= sum(whole) + len(pairs) + 16  # the null control anew, and one batch of those that are kept
     assert measuring.Kept.answered is None
 
 
@@ -317,11 +317,12 @@ def test_a_failure_and_a_default_that_never_is_cost_no_answers(tmp_path: Path) -
     assert not (tmp_path / "out").exists()
     n = sum(asked)
     result = heedful.measure(said, rows, list(SHARES), **how)
-    assert sum(asked) - n == len(rows)  # the null control
+    again = sum(asked) - n
+    assert again == len(rows) + 16  # the null control, and a batch of those that are kept
     assert result.folder == tmp_path / "out"
     with refused("folder-taken", "out"):
         heedful.measure(said, rows, list(SHARES), **how)
-    assert sum(asked) - n == len(rows)
+    assert sum(asked) - n == again
 
 
 def test_the_order_of_rows_decides_nothing() -> None:
@@ -371,7 +372,7 @@ def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: P
 
     result = heedful.measure(first_word, data, trainer=QUIET)
     assert {"exact_match", "attentiveness"} <= {name.family for name in result.numbers}
-    assert "not known" in result.content["note"]
+    assert "Nobody knows" in result.content["note"]
 
 
 def other_function(inputs: list[Row]) -> list[str]:
@@ -393,6 +394,14 @@ def draws(inputs: list[Row]) -> list[str]:
     return [random.choice(NAMES) for _ in inputs]
 
 
+def fails_at_some(inputs: list[Row]) -> list[str]:
+    """Fails for one input of a batch, which the message quotes."""
+    for row in inputs:
+        if len(row["premise"]) % 7 == 3:
+            raise KeyError(row["premise"])
+    return by_words(inputs)
+
+
 FIRST = "{'premise': "
 CALLED_OTHERWISE = [{"premise": f"a {i}", "hypothesis": f"b {i}", "labels": "neutral"} for i in range(9)]
 MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
@@ -404,13 +413,23 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "a thing": (lambda rows: [object()] * len(rows), {}, "broken-model", [FIRST]),
     "not a number": (lambda rows: [float("nan")] * len(rows), {}, "broken-model", ["nan", FIRST]),
     "chance": (draws, {}, "unsteady-function", ["draws answered", "when asked again", FIRST]),
-    "logits": (lambda rows: np.full((len(rows), 3), 2.0), {}, "broken-model", [FIRST, "sum 1"]),
-    "infinite": (lambda rows: np.full((len(rows), 3), np.nan), {}, "broken-model", [FIRST, "sum 1"]),
-    "two probabilities": (lambda rows: [[0.5, 0.5]] * len(rows), {}, "broken-model", ["3 probabilities"]),
-    "odd lengths": (lambda rows: [[1.0]] + [[0.5, 0.5]] * (len(rows) - 1), {}, "broken-model", ["3 probabilities"]),
+    "logits": (lambda rows: np.full((len(rows), 3), 2.0), {"labels": NAMES}, "broken-model", [FIRST, "sum 1"]),
+    "infinite": (lambda rows: np.full((len(rows), 3), np.nan), {"labels": NAMES}, "broken-model", [FIRST, "sum 1"]),
+    "two probabilities": (
+        lambda rows: [[0.5, 0.5]] * len(rows),
+        {"labels": NAMES},
+        "broken-model",
+        ["3 probabilities"],
+    ),
+    "odd lengths": (
+        lambda rows: [[1.0]] + [[0.5, 0.5]] * (len(rows) - 1),
+        {"labels": NAMES},
+        "broken-model",
+        ["3 probabilities"],
+    ),
     "an unknown label": (lambda rows: [{"maybe": 1.0}] * len(rows), {}, "unknown-label", ["'maybe'", FIRST]),
     "no parts": (by_words, {"parts": None}, "missing-setting", ["parts"]),
-    "a text for parts": (by_words, {"parts": "premise"}, "missing-setting", ["parts"]),
+    "a text for parts": (by_words, {"parts": "premise"}, "bad-setting", ["parts"]),
     "no such column": (by_words, {"parts": ["premise", "hypotesis"]}, "missing-column", ["hypotesis", "hypothesis"]),
     "no such label": (by_words, {"label": "gold"}, "missing-column", ["gold"]),
     "a label that is called otherwise": (by_words, {"rows": CALLED_OTHERWISE}, "missing-column", ["'label'", "labels"]),
@@ -428,7 +447,7 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "no draws": (by_words, {"draws": 0}, "bad-setting", ["draws 0"]),
     "no batch": (by_words, {"batch_size": 0}, "bad-setting", ["0"]),
     "probabilities of texts": (lambda rows: [[1.0]] * len(rows), {"same": "exact"}, "missing-setting", ["labels"]),
-    "some probabilities": (lambda rows: [[1.0, 0, 0], *by_words(rows)[1:]], {}, "broken-model", []),
+    "some probabilities": (lambda rows: [[1.0, 0, 0], *by_words(rows)[1:]], {"labels": NAMES}, "broken-model", []),
     "not callable": (7, {}, "bad-setting", ["predict", "int"]),
     "a module": (torch.nn.Linear(2, 2), {}, "failed-function", []),
     "no such model": ("minilmm", {}, "unknown-name", ["minilmm"]),
@@ -437,7 +456,7 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "no rows": (by_words, {"rows": []}, "no-gold", []),
     "something else": (by_words, {"rows": 3}, "bad-setting", []),
     "parts of named data": (by_words, {"rows": "planted"}, "clashing-settings", ["parts"]),
-    "negative": (lambda rows: [[-0.5, 1.5, 0]] * len(rows), {}, "broken-model", [FIRST, "from 0 to 1"]),
+    "negative": (lambda rows: [[-0.5, 1.5, 0]] * len(rows), {"labels": NAMES}, "broken-model", [FIRST, "from 0 to 1"]),
     "one that is none": (lambda rows: [{"neutral": 1.0}] * (len(rows) - 1) + [None], {}, "broken-model", []),
     "a frame": (lambda rows: pandas.DataFrame({"a": by_words(rows)}), {}, "broken-model", ["DataFrame"]),
     "a number": (lambda rows: np.array(3), {}, "broken-model", ["ndarray"]),
@@ -458,6 +477,22 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
         "unfit-data",
         ["keeps"],
     ),
+    "probabilities in no order": (lambda rows: [[1.0, 0, 0]] * len(rows), {}, "missing-setting", ["labels="]),
+    "labels in no order": (by_words, {"labels": {*NAMES}}, "bad-setting", ["labels"]),
+    "a label twice": (by_words, {"labels": [*NAMES, NAMES[0]]}, "bad-setting", ["labels"]),
+    "a default label that is not one": (by_words, {"default_label": "nuetral"}, "unknown-label", ["'nuetral'"]),
+    "half a batch": (by_words, {"batch_size": 2.5}, "bad-setting", ["batch_size 2.5"]),
+    "no list": (by_words, {"swap": 3}, "bad-setting", ["swap 3"]),
+    "one part twice": (by_words, {"parts": ["premise", "premise"]}, "repeated-name", ["premise"]),
+    "one part twice in a swap": (by_words, {"swap": ["premise+premise"]}, "repeated-name", ["premise+premise"]),
+    "an unknown cluster of named data": (
+        by_words,
+        {"rows": "planted", "parts": None, "cluster": "zz"},
+        "unfit-data",
+        ["cluster"],
+    ),
+    "a tuple": ((1, 2), {}, "bad-setting", ["int, int", "(model, tokenizer)"]),
+    "one that fails": (fails_at_some, {}, "failed-function", ["KeyError", "{'premise': 'The"]),
     "an unknown setting": (
         by_words,
         {"atentiveness": {"draws": 2}},
@@ -473,6 +508,52 @@ def test_mistakes_are_told(case: str, pairs: list[Row]) -> None:
     settings = {"rows": pairs, "parts": PARTS, "default_label": "neutral", "trainer": QUIET} | changed
     with refused(known, *facts):
         heedful.measure(predict, **settings)
+
+
+def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Path) -> None:
+    """Labels in the order of the outputs, or with their numbers, name them; a function's array needs an order, too."""
+    model = BertForSequenceClassification.from_pretrained(classifier)
+    tokenizer = AutoTokenizer.from_pretrained(classifier)
+    how = {"parts": PARTS, "default_label": "neutral", "trainer": QUIET, "draws": 2}
+    in_order = ["contradiction", "entailment", "neutral"]
+    named = heedful.measure((model, tokenizer), pairs, labels=in_order, **how)
+    model.config.id2label = {k: f"LABEL_{k}" for k in range(3)}
+    model.config.label2id = {f"LABEL_{k}": k for k in range(3)}
+    model.save_pretrained(tmp_path / "unnamed")
+    tokenizer.save_pretrained(tmp_path / "unnamed")
+    by_number = {"entailment": ["LABEL_1"], "neutral": [2], "contradiction": ["0"]}
+    for labels in (in_order, by_number):
+        for form in ((model, tokenizer), tmp_path / "unnamed"):
+            found = heedful.measure(form, pairs, labels=labels, **how)
+            assert values(found)[MetricName("accuracy", "rows")] == values(named)[MetricName("accuracy", "rows")]
+            assert number(found, "attentiveness", "premise") == number(named, "attentiveness", "premise")
+    with refused("missing-setting", "labels="):
+        bare = [{part: row[part] for part in PARTS} for row in pairs]
+        heedful.measure((model, tokenizer), bare, **how)
+    with refused("bad-setting", "without its tokenizer"):
+        heedful.measure(model, pairs, **how)
+    model.config.problem_type = "multi_label_classification"
+    with refused("unfit-model", "multi_label_classification"):
+        heedful.measure((model, tokenizer), pairs, labels=in_order, **how)
+
+
+def test_kept_answers_are_asked_again_once(pairs: list[Row]) -> None:
+    """A function that has changed since is found out, whatever is measured."""
+    says = [by_words]
+    calls: list[int] = []
+
+    def predict(inputs: list[Row]) -> list[str]:
+        calls.append(len(inputs))
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return says[0](inputs)
+
+    how = {"trainer": QUIET, "batch_size": 16, "evaluations": "attentiveness"}
+    with pytest.raises(KeyboardInterrupt):
+        heedful.measure(predict, pairs, PARTS, "neutral", **how)
+    says[0] = other_function
+    with refused("unsteady-function", "when asked again"):
+        heedful.measure(predict, pairs, PARTS, "neutral", **how)
 
 
 def test_named_data_and_a_model_of_heedful(tiny_bert: Path, classifier: Path, tmp_path: Path) -> None:

@@ -25,10 +25,11 @@ ACCURACY = MetricName("accuracy", "d")
 NUMBERS = {
     ACCURACY: Measurement(0.8, 50, ci95=(0.66, 0.9)),
     ACCURACY._replace(statistic="majority"): Measurement(0.5, 50),
-    PREMISE: Measurement(0.75, 40, 5, 0.01, (0.65, 0.85), (0.75,) * 5, ("not_above_majority",)),
+    PREMISE: Measurement(0.75, 40, 5, 0.01, (0.65, 0.85), (0.75,) * 5, ("unread_changes",)),
     PREMISE._replace(statistic="to_default"): Measurement(0.1, 40, 5, 0.01, (0.05, 0.15), (0.1,) * 5),
     PREMISE._replace(slice="from_neutral"): Measurement(None, 0, reason="no prediction is neutral"),
     HYPOTHESIS: Measurement(0.5, 40, 5, 0.01, (0.4, 0.6), (0.5,) * 5),
+    PREMISE._replace(part="flagged"): Measurement(0.5, 40, 5, 0.01, (0.4, 0.6), (0.5,) * 5, ("not_above_majority",)),
     MetricName("null", "d", statistic="flips"): Measurement(0.0, 50, ci95=(0.0, 0.07)),
     MetricName("challenge", "hans", slice="lexical"): Measurement(0.6, 9),
     MetricName("challenge", "med", slice="lexical"): Measurement(0.4, 9),
@@ -171,7 +172,7 @@ def test_a_frame_has_a_line_for_each_number(made: Results) -> None:
     assert [MetricName(*line[:5]) for line in frame.itertuples(index=False)] == list(NUMBERS)
     line = frame.iloc[2]
     assert (line.value, line.low, line.high, line.n, line.draws) == (0.75, 0.65, 0.85, 40, 5)
-    assert line["flags"] == "not_above_majority"
+    assert line["flags"] == "unread_changes"
     assert frame.iloc[4].reason == "no prediction is neutral"
     assert frame["value"].isna().sum() == 1
     assert str(frame.dtypes["low"]) == "float64"
@@ -203,6 +204,9 @@ def test_a_requirement_that_the_bound_meets_holds(made: Results, text: str) -> N
         ("attentiveness premise from_neutral >= 0", "undecided", ("no prediction is neutral",)),
         ("attentiveness >= 0.1", "several-numbers", ()),
         ("acuracy >= 0.1", "not-measured", ()),
+        ("attentiveness flagged >= 0.1", "undecided", ("attentiveness flagged", "majority")),
+        ("accuracy <= 85", "bad-setting", ("85 %",)),
+        ("accuracy > -1", "bad-setting", ()),
         ("accuracy", "bad-setting", ("accuracy",)),
         ("accuracy >= much", "bad-setting", ()),
         ("accuracy == 0.8", "bad-setting", ()),
@@ -352,7 +356,7 @@ def test_results_are_shown_in_a_notebook(
     assert of_result.startswith(result._repr_html_())
     assert '<img alt="attentiveness by part" src="data:image/png;base64,' in of_result
     assert "50.00 [30.0, 60.0] n=9" in of_result
-    assert "not_above_majority: accuracy not above" in Results(Path("made"), flagged)._repr_html_()
+    assert "unread_changes: more than 5 %" in Results(Path("made"), flagged)._repr_html_()
     assert "&lt;script&gt;" in of_result
     assert "+25.0" in of_difference
     told = Differences({next(iter(numbers)): numbers[MetricName(*next(iter(numbers)))].as_dict()}, evil)._repr_html_()

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
+import torch
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,7 +84,7 @@ def test_answers_are_found_once_they_are_indexed() -> None:
 def asked(predict: Any, n: int = 3) -> list[Any]:
     """What a function's answers to a few examples become."""
     pool = pool_of([(f"l {i}", f"r {i}") for i in range(n)])
-    model = Function(predict, {"yes": [1, True], "no": [0]})
+    model = Function(predict, {"yes": [1, True], "no": [0]}, is_ordered=True)
     model.prepare(Task(CLASSIFICATION, ("left", "right"), ("yes", "no")))
     outputs = model.answer(model.processor(Composed.whole(pool)))
     if outputs.probs is not None:
@@ -92,7 +94,17 @@ def asked(predict: Any, n: int = 3) -> list[Any]:
 
 @pytest.mark.parametrize(
     "answers",
-    [["yes", "no", None], [" YES ", "No", None], [1, 0, None], np.array(["yes", "no", None], object), ["1", "0", None]],
+    [
+        ["yes", "no", None],
+        [" YES ", "No", None],
+        [1, 0, None],
+        [True, 0.0, None],
+        np.array(["yes", "no", None], object),
+        ["1", "0", None],
+        [torch.tensor(1), np.int64(0), None],
+        pandas.Series(["yes", "no", None], index=[7, 8, 9], dtype=object),
+        ("yes", "no", None),
+    ],
 )
 def test_labels_in_any_spelling(answers: Any) -> None:
     assert asked(lambda rows: answers) == [0, 1, -1]
@@ -101,8 +113,9 @@ def test_labels_in_any_spelling(answers: Any) -> None:
 def test_probabilities_in_any_form() -> None:
     expected = [[0.75, 0.25], [0.0, 1.0], [0.5, 0.5]]
     named = [{"no": 0.25, "YES": 0.75}, {"no": 1.0}, {0: 0.5, 1: 0.5}]
-    for form in (expected, np.array(expected), np.array(expected, np.float16), named):
-        assert np.allclose(asked(lambda rows, form=form: form), expected, atol=1e-3)
+    arrays = np.array(expected), np.array(expected, np.float16), torch.tensor(expected, dtype=torch.bfloat16)
+    for form in (expected, *arrays, [torch.tensor(p) for p in expected], named):
+        assert np.allclose(asked(lambda rows, form=form: form), expected, atol=5e-3)
 
 
 @pytest.mark.parametrize("named", ["os.system", "(made in Python)", 3])

@@ -99,6 +99,16 @@ def test_all_alike_has_no_correlation(rows_of):
     assert found["accuracy/d/matthews"].reason == "all gold labels, or all predictions, are the same"
 
 
+@pytest.mark.parametrize("n", [3, 15, 24])
+def test_labels_that_are_all_one_off(rows_of, n):
+    """As where somebody mixes up their order: no cluster moves the correlation, and it has an interval all the same."""
+    pairs = [(LABELS[i % 3], LABELS[(i + 1) % 3]) for i in range(n)]
+    found = label_scores(rows_of(base_of(pairs)), "d", LABELS)["accuracy/d/matthews"]
+    assert found.value == pytest.approx(-0.5)
+    low, high = found.ci95
+    assert -1 <= low < found.value < high <= 1
+
+
 def test_what_examples_share_is_a_cluster(rows_of):
     """Four copies of each example in a group tell as much as one; as examples of their own they would tell more."""
     pairs = [("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "yes"), ("yes", "yes"), ("no", "no")] * 8

@@ -158,6 +158,8 @@ def _entries(share: Share, tail: float) -> float:
     q = 1 - share.value
     one_more = share.more * share.up
     variance = _variance(share, tail) + one_more * share.up
+    if q > 0 and variance == 0:  # of what no cluster moves, as a correlation of labels that are all one off
+        return float(min(share.clusters))
     return q * (share.value + one_more) / variance if q > 0 else np.inf
 
 
