@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from heedful.assembly.numbers import NoSuchNumber, Numbers, words_of_name
+from heedful.assembly.numbers import Key, NoSuchNumber, Number, Numbers, name_among, words_of_name
 from heedful.records import HeedfulError, MetricName, listing, printable, writing
 from heedful.records.storage.claim import LOCK
 from heedful.records.storage.files import WRITING
@@ -132,18 +132,18 @@ class Results(Numbers):
         elif self.each and not any(content["counts"].get("unlabelled") for content in of_each.values()):
             print_summary(list(of_each))
         elif in_notebook() and not self.each:
-            _display(self._repr_html_() + self._figure())
+            _display(self._repr_html_())
         else:
             print_table(of_each)
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
+        """The table in a notebook, and the figure."""
         if not self.content:
             return table([repr(self)], [])
         header, rows = table_cells({str(self.folder): self.content})
         worth = [f"No gold labels: {UNKNOWN_WORTH}."] if self.content["counts"].get("unlabelled") else []
         captions = [*worth, *footnotes(self.content), f"in {self.folder}"]
-        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, captions)
+        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, captions) + self._figure()
 
     def _figure(self) -> str:
         """Attentiveness by part as HTML; "" where there is none."""
@@ -207,7 +207,9 @@ class Results(Numbers):
                 flags = dict.fromkeys([*numbers[name]["flags"], *others[name]["flags"]])
                 found[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
         ordered = {name: found[name] for name in numbers if name in found}
-        return Differences(ordered, f"{self.folder} less {other.folder}")
+        without = tuple(name for name in numbers if name in others and name not in found)
+        named = ["results in memory" if one.kept is not None else str(one.folder) for one in (self, other)]
+        return Differences(ordered, " less ".join(named), without)
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,14 +219,31 @@ class Differences(Numbers):
     A difference has the flags of both numbers. It is looked up, required and made a frame as the numbers of
     :class:`Results` are.
 
+    ``n`` is the smaller one of both numbers: each attentiveness is over the examples of its own model, of which those
+    that both have are paired.
+
     Attributes:
         found: Each difference by its name, as results.json would have it.
         told: Which runs they are of.
+        unpaired: The numbers that both have and that cannot be paired: their swaps are not the same, as with another
+            seed, or they are not shares.
     """
 
     found: Mapping[MetricName, dict[str, Any]]
     told: str
+    unpaired: tuple[MetricName, ...] = ()
     _bounds = (-1.0, 1.0)
+
+    def __getitem__(self, key: Key) -> Number:
+        """One difference; see :meth:`Numbers.__getitem__`."""
+        try:
+            return super().__getitem__(key)
+        except NoSuchNumber:
+            if (name := name_among(key, self.unpaired)) is None:
+                raise
+            wrong = f"{name} is in both results, and there is no paired difference of it."
+            do = "Measure both with the same seed, draws and default label; what is not a share has none."
+            raise NoSuchNumber("not-measured", wrong, do) from None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {printable(self.told)}: {len(self.found)} numbers>"

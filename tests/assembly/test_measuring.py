@@ -341,7 +341,12 @@ def test_two_functions_are_two_models(pairs: list[Row], capsys: pytest.CaptureFi
     capsys.readouterr()
     run_command_of_compare([str(first.folder), str(second.folder)])
     assert "same model" not in capsys.readouterr().out
-    assert (first - second)["accuracy"].n == len(pairs)
+    difference = first - second
+    assert difference["accuracy"].n == len(pairs)
+    assert difference.told == "results in memory less results in memory"
+    again = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET, seed=7)
+    with refused("not-measured", "attentiveness", "same seed"):
+        (first - again)["attentiveness", "premise"]
 
 
 def test_free_texts_go_on_as_they_began() -> None:
