@@ -11,7 +11,7 @@ from typing import Any
 
 from heedful.records.errors import HeedfulError
 
-SCHEMA = 7
+SCHEMA = 8
 EARLIEST = 4  # whose number stood under "format"
 WRITTEN = "written"  # the number in a file, beside what was read of it
 ENTRY = "heedful"  # of the metadata of files, and of the config.json of an exported model
