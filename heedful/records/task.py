@@ -212,32 +212,17 @@ class Span(TaskKind):
         return " / ".join(self.parse_gold(text)) or "no answer"
 
 
-class FreeText(TaskKind):
+class FreeText(Classification):
     """The answer is any text; gold is one. Texts that count as one answer are written alike before they are compared
     (:class:`~heedful.records.same.Same`).
     """
 
     name = "text"
-    gold_type = str
     has_labels = False
-
-    def parse_gold(self, text: str) -> str:
-        return text
-
-    def write_gold(self, gold: str) -> str:
-        return gold
-
-    def score(self, answer: str, gold: str) -> float:
-        return float(answer == gold)
-
-    def best_answer(self, golds: Sequence[str]) -> str:
-        return Counter(golds).most_common(1)[0][0]
+    exclusive = False
 
     def default_answers(self, labels: Sequence[str]) -> None:
         return None
-
-    def default_gold(self, label: str) -> str:
-        return label
 
 
 CLASSIFICATION = Classification()
