@@ -570,7 +570,7 @@ def test_named_data_and_a_model_of_heedful(tiny_bert: Path, classifier: Path, tm
     run = heedful.train(
         heedful.load_model(tiny_bert, max_length=48),
         heedful.load_data("planted", n_train=16, n_validation=12),
-        trainer=QUIET | {"max_epochs": 1, "accelerator": "cpu"},
+        trainer=QUIET | {"max_epochs": 1, "accelerator": "cpu", "log_every_n_steps": 1},
         output=tmp_path / "run",
     )
     of_run = heedful.measure(run.folder, data, trainer=QUIET)
