@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from heedful.lightning_modules.classifier import Classifier
-from heedful.lightning_modules.outputs import Outputs, label_numbers
+from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, Outputs, label_numbers
 from heedful.lightning_modules.processors.processor import NumberProcessor
 from heedful.records import (
     EMPTIED,
@@ -133,27 +133,28 @@ class Answered:
 
     Attributes:
         of: What the answers are of, which another call has to have as well to go on with them.
-        texts: The different answers, in the order in which they came.
+        texts: The different answers: those that are known from the beginning, and others in the order of their coming.
     """
 
-    def __init__(self, of: tuple[Any, ...]) -> None:
+    def __init__(self, of: tuple[Any, ...], texts: Sequence[str] = ()) -> None:
         self.of = of
-        self.texts: list[str] = []
-        self._names: dict[str, int] = {}
+        self.texts = list(texts)
+        self._numbers = {text: number for number, text in enumerate(texts)}
         self._added: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = []
         self._sorted: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None  # of those that can be found
 
     def __len__(self) -> int:
         return sum(len(found) for found, _, _ in self._added)
 
-    def add(self, keys: np.ndarray, answers: Sequence[str], probs: np.ndarray | None) -> None:
-        """Keep the answers to some inputs, given by their keys."""
+    def add(self, keys: np.ndarray, answers: Sequence[str], probs: np.ndarray | None) -> np.ndarray:
+        """Keep the answers to some inputs, given by their keys; returns their places in ``texts``: int32 [inputs]."""
         for answer in dict.fromkeys(answers):
-            if answer not in self._names:
-                self._names[answer] = len(self.texts)
+            if answer not in self._numbers:
+                self._numbers[answer] = len(self.texts)
                 self.texts.append(answer)
-        numbers = np.array([self._names[answer] for answer in answers], dtype=np.int32)
+        numbers = np.array([self._numbers[answer] for answer in answers], dtype=np.int32)
         self._added.append((keys, numbers, probs))
+        return numbers
 
     def index(self) -> None:
         """Have all that was added be found."""
@@ -222,7 +223,7 @@ class Function(Classifier):
         same = None if self.same is None else self.same.given
         of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings.items())), same)
         if self.answered is None or self.answered.of != of:
-            self.answered = Answered(of)
+            self.answered = Answered(of, (*task.labels, NO_LABEL) if task.kind.has_labels else ())
         self._is_from_before = len(self.answered) > 0
         self.answered.index()
 
@@ -263,8 +264,11 @@ class Function(Classifier):
         if again.any():
             self._require_steady(rows, places, again, asked, answers, probs)
         new = np.flatnonzero(~again[asked])
-        if len(new) == len(answers):
-            self.answered.add(hashed[asked], answers, probs)
+        if len(new) == len(rows):
+            numbers = self.answered.add(hashed, answers, probs)
+            if probs is None and self.task.kind.has_labels:  # as most batches are
+                is_label = numbers < len(self.task.labels)
+                return Outputs(answers=torch.from_numpy(np.where(is_label, numbers, NO_LABEL_NUMBER).astype(np.int64)))
         elif len(new):
             self.answered.add(hashed[asked[new]], [answers[i] for i in new.tolist()], _taken(probs, new))
         if len(asked) < len(rows):
