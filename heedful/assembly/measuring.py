@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,8 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pytorch_lightning import LightningModule
 from torch import nn
 
@@ -31,6 +31,7 @@ from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import SPAN, HeedfulError, listing
+from heedful.records.storage.results import rows_file
 from heedful.records.storage.run_files import CONFIG
 
 FREE = ("predict", "rows", "settings")  # arguments of many types, of which it is said later what is wrong
@@ -344,13 +345,15 @@ class _Pipeline:
 
 def _require_default(results: Results, default_label: str, model: Function) -> None:
     """Refuse a default label that is never an answer or a gold one, where nobody names the labels: it is misspelt."""
-    try:
-        rows = results.rows_of("attentiveness")
-    except KeyError:  # it was not asked for
+    file = rows_file(results.folder, "attentiveness")
+    if not file.exists():  # it was not asked for
         return
-    texts = pa.chunked_array([*rows["y"].chunks, *rows["y2"].chunks, *rows["gold"].chunks])
-    answers = pc.value_counts(texts).to_pylist()
-    counted = sorted((-one["counts"], one["values"]) for one in answers if one["values"] is not None)
+    texts = ["y", "y2", "gold"]
+    rows = pq.read_table(file, columns=texts, read_dictionary=texts)  # of which few are different
+    counts: Counter[str] = Counter()
+    for one in (one for name in texts for chunk in rows[name].chunks for one in chunk.value_counts().to_pylist()):
+        counts[one["values"]] += one["counts"]
+    counted = sorted((-n, text) for text, n in counts.items() if text is not None)
     if default_label in {text for _, text in counted}:
         return
     _keep(model)
