@@ -76,7 +76,7 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     parts = dict(said.parts) if isinstance(said.parts, Mapping) else {str(part): str(part) for part in said.parts}
     if unknown := [part for part in said.keeps if part not in parts]:
         raise HeedfulError("unknown-name", f"§keeps {unknown[0]} is not a part.", guess(unknown[0], parts))
-    scan = _scan(rows, said.label)
+    scan = _scan(rows, said.label) if said.labels is None else Scan((), ())
     labels = _labels(rows, said, scan, outputs, is_function)
     swap = [part for part in parts if part not in said.keeps] if len(parts) > 1 else []
     by_case = {name.casefold(): name for name in labels or ()}

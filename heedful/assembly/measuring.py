@@ -30,7 +30,7 @@ from heedful.lightning_modules.pretrained.backbone_config import open_config, po
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.records import SPAN, HeedfulError, listing
+from heedful.records import HeedfulError, listing
 from heedful.records.storage.results import rows_file
 from heedful.records.storage.run_files import CONFIG
 
@@ -120,7 +120,8 @@ def measure(
     require_types(measure, {name: value for name, value in arguments.items() if name not in FREE})
     default_label = None if default_label is None else plain(default_label)
     keeps = [keeps] if isinstance(keeps, str) else list(keeps)
-    with _model(predict, labels is not None or bool(class_names(rows, label))) as asked:
+    is_named = labels is not None or bool(class_names(rows, label))  # what the labels are
+    with _model(predict, is_named) as asked:
         said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
         data = data_of(rows, said, asked.outputs, asked.is_function)
         model = asked.model(data)
@@ -145,8 +146,10 @@ def measure(
         )
     if not isinstance(results, Results):  # of dry_run, by which a server is not asked
         return results
-    is_guessed = labels is None and not asked.outputs  # what the labels are
-    if asked.is_function and is_guessed and default_label is not None and data.kind is not SPAN:
+    is_guessed = (
+        parts is not None and not is_named and not asked.outputs
+    )  # what stands in the rows is all that is known
+    if asked.is_function and is_guessed and default_label is not None:
         _require_default(results, default_label, model)
     if output is not None:
         return results.save(output) if asked.is_function else results
