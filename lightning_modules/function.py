@@ -207,6 +207,7 @@ class Function(Classifier):
         self.spellings = spellings
         self.answered: Answered | None = None
         self._is_from_before = False
+        self._is_steady = False
         self._has_probabilities: bool | None = None
 
     def prepare(self, task: Task) -> None:
@@ -225,6 +226,7 @@ class Function(Classifier):
         if self.answered is None or self.answered.of != of:
             self.answered = Answered(of, (*task.labels, NO_LABEL) if task.kind.has_labels else ())
         self._is_from_before = len(self.answered) > 0
+        self._is_steady = self._is_from_before  # or else it is seen below
         self.answered.index()
 
     def configure_model(self) -> None:
@@ -261,8 +263,14 @@ class Function(Classifier):
             self._is_from_before = False
         asked = np.flatnonzero(again | (places < 0))
         answers, probs = self._ask(rows if len(asked) == len(rows) else [rows[i] for i in asked.tolist()])
+        if not self._is_steady:  # chance is found out by the first batch, before all others are asked
+            self._is_steady = True
+            self._require_steady([rows[i] for i in asked.tolist()], (answers, probs), self._ask(rows))
         if again.any():
-            self._require_steady(rows, places, again, asked, answers, probs)
+            here = np.flatnonzero(again[asked] & (places[asked] >= 0))
+            now = [answers[i] for i in here.tolist()], _taken(probs, here)
+            of_here = [rows[i] for i in asked[here].tolist()]
+            self._require_steady(of_here, self.answered.at(places[asked[here]]), now)
         new = np.flatnonzero(~again[asked])
         if len(new) == len(rows):
             numbers = self.answered.add(hashed, answers, probs)
@@ -411,22 +419,17 @@ class Function(Classifier):
 
     def _require_steady(
         self,
-        rows: list[dict[str, Any]],
-        places: np.ndarray,
-        again: np.ndarray,
-        asked: np.ndarray,
-        answers: list[str],
-        probs: np.ndarray | None,
+        rows: Sequence[Mapping[str, Any]],
+        before: tuple[Sequence[str], np.ndarray | None],
+        now: tuple[Sequence[str], np.ndarray | None],
     ) -> None:
         """Refuse other answers to what was asked before; where probabilities all but tie, rounding may turn them."""
-        assert self.answered is not None
-        here = np.flatnonzero(again[asked] & (places[asked] >= 0))
-        before, of_before = self.answered.at(places[asked[here]])
-        for k, (i, text) in enumerate(zip(here.tolist(), before, strict=True)):
-            near = probs is not None and of_before is not None and np.abs(probs[i] - of_before[k]).max() <= STEADY
-            if answers[i] != text and not near:
-                wrong = f"{self.description} answered {cut(repr(text))} to {quoted(rows[asked[i]])}, and"
-                raise HeedfulError("unsteady-function", f"{wrong} {cut(repr(answers[i]))} when asked again.")
+        for i, (text, again) in enumerate(zip(before[0], now[0], strict=True)):
+            has_both = before[1] is not None and now[1] is not None
+            is_near = has_both and np.abs(before[1][i] - now[1][i]).max() <= STEADY
+            if text != again and not is_near:
+                wrong = f"{self.description} answered {cut(repr(text))} to {quoted(rows[i])}, and"
+                raise HeedfulError("unsteady-function", f"{wrong} {cut(repr(again))} when asked again.")
 
     def configure_optimizers(self) -> dict[str, Any]:
         raise HeedfulError("never-trained", "§model is a function, which is asked and never trained.")
