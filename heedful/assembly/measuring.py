@@ -120,8 +120,8 @@ def measure(
     require_types(measure, {name: value for name, value in arguments.items() if name not in FREE})
     default_label = None if default_label is None else plain(default_label)
     keeps = [keeps] if isinstance(keeps, str) else list(keeps)
-    is_named = labels is not None or bool(class_names(rows, label))  # what the labels are
-    with _model(predict, is_named) as asked:
+    knows_labels = labels is not None or bool(class_names(rows, label))
+    with _model(predict, knows_labels) as asked:
         said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
         data = data_of(rows, said, asked.outputs, asked.is_function)
         model = asked.model(data)
@@ -147,7 +147,7 @@ def measure(
     if not isinstance(results, Results):  # of dry_run, by which a server is not asked
         return results
     is_guessed = (
-        parts is not None and not is_named and not asked.outputs
+        parts is not None and not knows_labels and not asked.outputs
     )  # what stands in the rows is all that is known
     if asked.is_function and is_guessed and default_label is not None:
         _require_default(results, default_label, model)
