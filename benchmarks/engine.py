@@ -105,7 +105,7 @@ class CostlessFunction:
 
     def __call__(self, rows: list[dict[str, str]]) -> list[str]:
         self.predicted += len(rows)
-        return [self.labels[sum(map(len, row.values())) % 3] for row in rows]
+        return [self.labels[(len(row["premise"]) + len(row["hypothesis"])) % 3] for row in rows]
 
 
 def passed() -> tuple[float, float]:

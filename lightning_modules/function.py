@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 from heedful.lightning_modules.classifier import Classifier
-from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, Outputs, label_numbers
+from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, Outputs
 from heedful.lightning_modules.processors.processor import NumberProcessor
 from heedful.records import (
     EMPTIED,
@@ -31,30 +31,49 @@ QUOTED = 20  # characters of each part that a message quotes, and of what a func
 LONGEST = 32  # of what it raised
 MOST_QUOTED = 2  # parts of an input
 ROUNDED = 1e-2  # how far a sum of probabilities may be from 1
+PLAIN = {str, int, bool, type(None)}  # types of answers that are not probabilities
 STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all keys apart
 Predict = Callable[[list[dict[str, Any]]], Any]
 
 
-class Inputs(NamedTuple):
-    """The inputs of a batch.
+class Inputs:
+    """The inputs of a batch, which Lightning does not look through for tensors.
 
     Attributes:
-        rows: Part name to content of each.
+        parts: Part name to the contents of all.
         keys: A 64-bit hash of the content of each: uint64 [inputs].
         again: Which of them the null control asks again: bool [inputs].
     """
 
-    rows: list[dict[str, Any]]
-    keys: np.ndarray
-    again: np.ndarray
+    def __init__(self, parts: dict[str, list[Any]], keys: np.ndarray, again: np.ndarray) -> None:
+        self.parts = parts
+        self.keys = keys
+        self.again = again
 
+    def __len__(self) -> int:
+        return len(self.keys)
 
-class Sealed:
-    """Inputs that Lightning does not look through for tensors."""
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Part name to content of each, made anew: a function may change what it gets."""
+        (first, contents), *others = self.parts.items()
+        rows = [{first: content} for content in contents]
+        for part, contents in others:
+            for row, content in zip(rows, contents, strict=True):
+                row[part] = content
+        return rows
 
-    def __init__(self, inputs: Inputs) -> None:
-        self.inputs = inputs
+    def at(self, place: int) -> dict[str, Any]:
+        """One of them, part name to content."""
+        return {part: contents[place] for part, contents in self.parts.items()}
+
+    def take(self, places: np.ndarray) -> "Inputs":
+        """Some of them, by ascending place."""
+        if len(places) == len(self):
+            return self
+        parts = {part: [contents[i] for i in places.tolist()] for part, contents in self.parts.items()}
+        return Inputs(parts, self.keys[places], self.again[places])
 
 
 class FunctionProcessor(NumberProcessor):
@@ -100,20 +119,19 @@ class FunctionProcessor(NumberProcessor):
         while start < len(batches):  # contents of thousands of examples are fetched together
             stop = max(start + 1, int(np.searchsorted(ends, ends[start] + TOGETHER, "right")) - 1)
             several = np.concatenate(batches[start:stop])
-            rows = self._rows(examples.take(several))
+            contents = self._contents(examples.take(several))
             for batch, end in zip(batches[start:stop], ends[start + 1 : stop + 1] - ends[start], strict=True):
-                inputs = Inputs(rows[end - len(batch) : end], hashed[batch], again[batch])
-                yield {"function": Sealed(inputs)}
+                parts = {part: of_part[end - len(batch) : end] for part, of_part in contents.items()}
+                yield {"function": Inputs(parts, hashed[batch], again[batch])}
             start = stop
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
         again = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
-        return {"function": Sealed(Inputs(self._rows(examples), self._hashed(examples), again))}
+        return {"function": Inputs(self._contents(examples), self._hashed(examples), again)}
 
-    def _rows(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
-        """Part name to content of each example."""
-        columns = [self._values(examples, part) for part in self.parts]
-        return [dict(zip(self.parts, values, strict=True)) for values in zip(*columns, strict=True)]
+    def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
+        """Part name to the contents of all examples."""
+        return {part: self._values(examples, part) for part in self.parts}
 
     def _values(self, examples: Sequence[Example], part: str) -> list[Any]:
         """The content of a part of each example: a text, or a table as a dictionary."""
@@ -146,15 +164,27 @@ class Answered:
     def __len__(self) -> int:
         return sum(len(found) for found, _, _ in self._added)
 
-    def add(self, keys: np.ndarray, answers: Sequence[str], probs: np.ndarray | None) -> np.ndarray:
-        """Keep the answers to some inputs, given by their keys; returns their places in ``texts``: int32 [inputs]."""
-        for answer in dict.fromkeys(answers):
-            if answer not in self._numbers:
-                self._numbers[answer] = len(self.texts)
-                self.texts.append(answer)
-        numbers = np.array([self._numbers[answer] for answer in answers], dtype=np.int32)
+    def numbered(self, answers: Sequence[str]) -> np.ndarray:
+        """The places of answers in ``texts``, which grow by those that are new: int32 [answers]."""
+        places = list(map(self._numbers.get, answers))
+        if None in places:
+            for answer in dict.fromkeys(answers):
+                if answer not in self._numbers:
+                    self._numbers[answer] = len(self.texts)
+                    self.texts.append(answer)
+            places = list(map(self._numbers.get, answers))
+        return np.array(places, dtype=np.int32)
+
+    def rewrite(self, write: Callable[[str], str]) -> None:
+        """Write each different answer in another way, which may be the same for several."""
+        written = [text if text == NO_LABEL else write(text) for text in self.texts]
+        self.texts, self._numbers = [], {}
+        places = self.numbered(written)
+        self._added = [(keys, places[numbers], probs) for keys, numbers, probs in self._added]
+
+    def add(self, keys: np.ndarray, numbers: np.ndarray, probs: np.ndarray | None) -> None:
+        """Keep the answers to some inputs, given by their keys."""
         self._added.append((keys, numbers, probs))
-        return numbers
 
     def index(self) -> None:
         """Have all that was added be found."""
@@ -170,15 +200,15 @@ class Answered:
         if self._sorted is None:
             return np.full(len(keys), -1)
         found = self._sorted[0]
-        places = np.searchsorted(found, keys)
+        places = found.searchsorted(keys)
         places[places == len(found)] = 0
         return np.where(found[places] == keys, places, -1)
 
-    def at(self, places: np.ndarray) -> tuple[list[str], np.ndarray | None]:
-        """The answers at some places, and their probabilities, float32 [places, labels]."""
+    def at(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The answers at some places, int32 [places], and their probabilities, float32 [places, labels]."""
         assert self._sorted is not None
         _, numbers, probs = self._sorted
-        return [self.texts[i] for i in numbers[places].tolist()], None if probs is None else probs[places]
+        return numbers[places], _taken(probs, places)
 
 
 class Function(Classifier):
@@ -225,6 +255,8 @@ class Function(Classifier):
         of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings.items())), same)
         if self.answered is None or self.answered.of != of:
             self.answered = Answered(of, (*task.labels, NO_LABEL) if task.kind.has_labels else ())
+        if self.same is not None:  # another call may have been the first to see an answer in another spelling
+            self.answered.rewrite(self.same)
         self._is_from_before = len(self.answered) > 0
         self._is_steady = self._is_from_before  # or else it is seen below
         self.answered.index()
@@ -252,111 +284,115 @@ class Function(Classifier):
             HeedfulError: The function raises, returns another number of answers or what is none, or answers an input
                 otherwise than before.
         """
-        rows, hashed, again = inputs["function"].inputs
+        batch: Inputs = inputs["function"]
+        again = batch.again
         assert self.answered is not None
-        places = self.answered.find(hashed)
+        places = self.answered.find(batch.keys)
         if (places[again] < 0).any():  # the first of the null control: all base answers are there
             self.answered.index()
-            places = self.answered.find(hashed)
+            places = self.answered.find(batch.keys)
         if self._is_from_before and (places >= 0).any():  # the first of those of a call that was stopped
             again = again | (places >= 0)
             self._is_from_before = False
-        asked = np.flatnonzero(again | (places < 0))
-        answers, probs = self._ask(rows if len(asked) == len(rows) else [rows[i] for i in asked.tolist()])
+        (asked,) = (again | (places < 0)).nonzero()
+        those = batch.take(asked)
+        numbers, probs = self._ask(those)
         if not self._is_steady:  # chance is found out by the first batch, before all others are asked
             self._is_steady = True
-            self._require_steady([rows[i] for i in asked.tolist()], (answers, probs), self._ask(rows))
+            self._require_steady(those, (numbers, probs), self._ask(those))
         if again.any():
-            here = np.flatnonzero(again[asked] & (places[asked] >= 0))
-            now = [answers[i] for i in here.tolist()], _taken(probs, here)
-            of_here = [rows[i] for i in asked[here].tolist()]
-            self._require_steady(of_here, self.answered.at(places[asked[here]]), now)
-        new = np.flatnonzero(~again[asked])
-        if len(new) == len(rows):
-            numbers = self.answered.add(hashed, answers, probs)
-            if probs is None and self.task.kind.has_labels:  # as most batches are
-                is_label = numbers < len(self.task.labels)
-                return Outputs(answers=torch.from_numpy(np.where(is_label, numbers, NO_LABEL_NUMBER).astype(np.int64)))
-        elif len(new):
-            self.answered.add(hashed[asked[new]], [answers[i] for i in new.tolist()], _taken(probs, new))
-        if len(asked) < len(rows):
-            answers, probs = self._joined(places, asked, answers, probs)
-        tensor = None if probs is None else torch.from_numpy(probs)
+            (here,) = (again[asked] & (places[asked] >= 0)).nonzero()
+            before = self.answered.at(places[asked[here]])
+            self._require_steady(those.take(here), before, (numbers[here], _taken(probs, here)))
+        (new,) = (~again[asked]).nonzero()
+        if len(new):
+            self.answered.add(those.keys[new], numbers[new], _taken(probs, new))
+        if len(asked) < len(batch):
+            numbers, probs = self._joined(places, asked, numbers, probs)
         if not self.task.kind.has_labels:
-            return Outputs(answers=answers)
-        has_distribution = tensor is not None and bool(self.task.distribution)
-        return Outputs(tensor) if has_distribution else Outputs(answers=label_numbers(answers, self.task.labels))
+            return Outputs(answers=[self.answered.texts[i] for i in numbers.tolist()])
+        if probs is not None and self.task.distribution:
+            return Outputs(torch.from_numpy(probs))
+        is_label = numbers < len(self.task.labels)
+        return Outputs(answers=torch.from_numpy(np.where(is_label, numbers, NO_LABEL_NUMBER).astype(np.int64)))
 
     def _joined(
-        self, places: np.ndarray, asked: np.ndarray, answers: list[str], probs: np.ndarray | None
-    ) -> tuple[list[str], np.ndarray | None]:
+        self, places: np.ndarray, asked: np.ndarray, numbers: np.ndarray, probs: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """The answers of a batch of which some are kept from before."""
         assert self.answered is not None
-        kept = np.setdiff1d(np.arange(len(places)), asked)
+        kept = np.setdiff1d(np.arange(len(places)), asked, assume_unique=True)
         known, of_known = self.answered.at(places[kept])
-        known = known if self.same is None else [text if text == NO_LABEL else self.same(text) for text in known]
-        whole = dict(zip(kept.tolist(), known, strict=True)) | dict(zip(asked.tolist(), answers, strict=True))
-        joined = None
+        order = np.argsort(np.concatenate([kept, asked]))
+        whole = None
         if of_known is not None:
-            joined = np.empty((len(places), of_known.shape[1]), dtype=np.float32)
-            joined[kept] = of_known
-            if probs is not None:
-                joined[asked] = probs
-        return [whole[i] for i in range(len(places))], joined
+            whole = (of_known if probs is None else np.concatenate([of_known, probs]))[order]
+        return np.concatenate([known, numbers])[order], whole
 
-    def _ask(self, rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray | None]:
-        """The answers to some inputs, and their probabilities."""
-        if not rows:
-            return [], None
+    def _ask(self, inputs: Inputs) -> tuple[np.ndarray, np.ndarray | None]:
+        """The answers to some inputs, as :meth:`Answered.numbered` numbers them, and their probabilities."""
+        assert self.answered is not None
+        if not len(inputs):
+            return np.zeros(0, dtype=np.int32), None
         try:
-            said = self.predict_rows([dict(row) for row in rows])
+            said = self.predict_rows(inputs.rows)
         except HeedfulError:
             raise
         except Exception as error:
-            row, error = self._first_failing(rows, error)
+            row, error = self._first_failing(inputs, error)
             said = cut(str(error).strip().partition("\n")[0], LONGEST)
             wrong = f"{self.description} raised {type(error).__name__} ({said}) for {quoted(row)}."
             raise HeedfulError("failed-function", wrong) from error
-        return self._read(said, rows)
+        answers, probs = self._read(said, inputs)
+        return self.answered.numbered(answers), probs
 
-    def _first_failing(self, rows: list[dict[str, Any]], error: Exception) -> tuple[dict[str, Any], Exception]:
+    def _first_failing(self, inputs: Inputs, error: Exception) -> tuple[dict[str, Any], Exception]:
         """The first input of a batch for which the function raises, asked alone; or that of the batch, if none does."""
-        for row in rows if len(rows) > 1 else ():
+        for place in range(len(inputs)) if len(inputs) > 1 else ():
             try:
-                self.predict_rows([dict(row)])
+                self.predict_rows([inputs.at(place)])
             except Exception as alone:
-                return row, alone
-        return rows[0], error
+                return inputs.at(place), alone
+        return inputs.at(0), error
 
-    def _read(self, said: Any, rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray | None]:
+    def _read(self, said: Any, inputs: Inputs) -> tuple[list[str], np.ndarray | None]:
         """What a function returned, as answers and probabilities."""
         said = _as_numpy(said)
         if isinstance(said, str | bytes | Mapping) or not hasattr(said, "__len__") or not _is_list(said):
             kind = "nothing" if said is None else f"a {type(said).__name__}"
-            wrong = f"{self.description} returned {kind} for {len(rows)} inputs from {quoted(rows[0])} on."
+            wrong = f"{self.description} returned {kind} for {len(inputs)} inputs from {quoted(inputs.at(0))} on."
             raise HeedfulError("broken-model", wrong, "Return a list of answers.")
-        if len(said) != len(rows):
-            wrong = f"{self.description} returned {len(said)} answers to {len(rows)} inputs from"
-            raise HeedfulError("broken-model", f"{wrong} {quoted(rows[0])} on.")
-        values = list(map(_as_numpy, said.tolist() if hasattr(said, "tolist") and said.ndim == 1 else said))
-        first = next((value for value in values if value is not None), None)
-        has_probabilities = isinstance(first, Mapping) or (
-            not isinstance(first, str | bytes) and hasattr(first, "__len__") and _is_list(first)
-        )
-        if self._has_probabilities not in (None, has_probabilities):
+        if len(said) != len(inputs):
+            wrong = f"{self.description} returned {len(said)} answers to {len(inputs)} inputs from"
+            raise HeedfulError("broken-model", f"{wrong} {quoted(inputs.at(0))} on.")
+        values = said.tolist() if hasattr(said, "tolist") and said.ndim == 1 else list(said)
+        types = set(map(type, values))
+        if types <= PLAIN:
+            has_probabilities = False
+        else:
+            values = list(map(_as_numpy, values))
+            first = next((value for value in values if value is not None), None)
+            has_probabilities = isinstance(first, Mapping) or (
+                not isinstance(first, str | bytes) and hasattr(first, "__len__") and _is_list(first)
+            )
+        if self._has_probabilities is None:
+            self._has_probabilities = has_probabilities
+        elif self._has_probabilities != has_probabilities:
             wrong = f"{self.description} returned probabilities for some inputs and not for others, as for"
-            raise HeedfulError("broken-model", f"{wrong} {quoted(rows[0])}.", "Return one or the other for all.")
-        self._has_probabilities = has_probabilities
+            raise HeedfulError("broken-model", f"{wrong} {quoted(inputs.at(0))}.", "Return one or the other for all.")
         if has_probabilities:
-            probs = self._probabilities(values, rows)
+            probs = self._probabilities(values, inputs)
             labels = self.task.labels
             return [labels[i] for i in probs.argmax(axis=1).tolist()], probs
         known = self.spellings if self.same is None else self.same.known
-        found = [known.get(value) if type(value) is str else None for value in values]
-        return [
-            self._label(value, row) if label is None else label
-            for label, value, row in zip(found, values, rows, strict=True)
-        ], None
+        if types == {str}:
+            answers = list(map(known.get, values))
+        else:
+            answers = [known.get(value) if type(value) is str else None for value in values]
+        for place, answer in enumerate(answers) if None in answers else ():
+            if answer is None:
+                answers[place] = self._label(values[place], inputs.at(place))
+        return cast(list[str], answers), None
 
     def _label(self, value: Any, row: Mapping[str, Any]) -> str:
         """An answer as the name of its label, or as the text that stands for it."""
@@ -380,7 +416,7 @@ class Function(Classifier):
         do = "Name all in labels=[...], or return None."
         return HeedfulError("unknown-label", f"{wrong} {listing(self.task.labels)}.", do)
 
-    def _probabilities(self, values: list[Any], rows: list[dict[str, Any]]) -> np.ndarray:
+    def _probabilities(self, values: list[Any], inputs: Inputs) -> np.ndarray:
         """Probabilities as an array, float32 [inputs, labels]."""
         labels = self.task.labels
         is_named = all(value is None or isinstance(value, Mapping) for value in values)
@@ -389,23 +425,22 @@ class Function(Classifier):
             raise HeedfulError("missing-setting", wrong, "Name them in their order, as labels=[...].")
         if any(isinstance(value, Mapping) for value in values):
             values = [
-                self._in_order(value, row) if isinstance(value, Mapping) else value
-                for value, row in zip(values, rows, strict=True)
+                self._in_order(value, inputs.at(place)) if isinstance(value, Mapping) else value
+                for place, value in enumerate(values)
             ]
         try:
             probs = np.array([np.asarray(value, dtype=np.float32) for value in values], dtype=np.float32)
         except (TypeError, ValueError):
             probs = np.zeros((0, 0), dtype=np.float32)
-        if probs.shape != (len(rows), len(labels)):
-            wrong = (
-                f"{self.description} did not return {len(labels)} probabilities for inputs from {quoted(rows[0])} on."
-            )
+        if probs.shape != (len(inputs), len(labels)):
+            wrong = f"{self.description} did not return {len(labels)} probabilities for inputs from"
+            wrong = f"{wrong} {quoted(inputs.at(0))} on."
             raise HeedfulError("broken-model", wrong, f"Return those of {listing(labels)}.")
         sums = probs.sum(axis=1, dtype=np.float64)
         sound = np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED)
         if not sound.all():
             at = int((~sound).argmax())
-            wrong = f"{self.description} returned {cut(str(values[at]))} for {quoted(rows[at])}."
+            wrong = f"{self.description} returned {cut(str(values[at]))} for {quoted(inputs.at(at))}."
             do = "Return probabilities from 0 to 1 with the sum 1, as softmax makes them."
             raise HeedfulError("broken-model", wrong, do)
         return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
@@ -419,17 +454,18 @@ class Function(Classifier):
 
     def _require_steady(
         self,
-        rows: Sequence[Mapping[str, Any]],
-        before: tuple[Sequence[str], np.ndarray | None],
-        now: tuple[Sequence[str], np.ndarray | None],
+        inputs: Inputs,
+        before: tuple[np.ndarray, np.ndarray | None],
+        now: tuple[np.ndarray, np.ndarray | None],
     ) -> None:
         """Refuse other answers to what was asked before; where probabilities all but tie, rounding may turn them."""
-        for i, (text, again) in enumerate(zip(before[0], now[0], strict=True)):
+        assert self.answered is not None
+        for i in np.flatnonzero(before[0] != now[0]).tolist():
             has_both = before[1] is not None and now[1] is not None
-            is_near = has_both and np.abs(before[1][i] - now[1][i]).max() <= STEADY
-            if text != again and not is_near:
-                wrong = f"{self.description} answered {cut(repr(text))} to {quoted(rows[i])}, and"
-                raise HeedfulError("unsteady-function", f"{wrong} {cut(repr(again))} when asked again.")
+            if not (has_both and np.abs(before[1][i] - now[1][i]).max() <= STEADY):
+                text, again = (cut(repr(self.answered.texts[one[0][i]])) for one in (before, now))
+                wrong = f"{self.description} answered {text} to {quoted(inputs.at(i))}, and {again} when asked again."
+                raise HeedfulError("unsteady-function", wrong)
 
     def configure_optimizers(self) -> dict[str, Any]:
         raise HeedfulError("never-trained", "§model is a function, which is asked and never trained.")

@@ -38,7 +38,7 @@ def test_inputs_are_the_composed_examples(pairs: list[tuple[str, str]], data: st
     composed = Composed(pool, positions, {"left": np.array(lenders)}, [other], again=True)
     processor = FunctionProcessor(["left", "right"])
     expected = [dict(example.parts) for example in composed]
-    inputs = processor(composed)["function"].inputs
+    inputs = processor(composed)["function"]
     assert inputs.rows == expected
     assert inputs.again.tolist() == composed.repeated.tolist()
     assert processor.lengths(composed).tolist() == [
@@ -49,7 +49,7 @@ def test_inputs_are_the_composed_examples(pairs: list[tuple[str, str]], data: st
         (i, j) for i in range(len(expected)) for j in range(len(expected)) if inputs.keys[i] == inputs.keys[j]
     }
     batches = [np.arange(len(positions))[::2], np.arange(len(positions))[1::2], np.arange(0)]
-    found = [one["function"].inputs for one in processor.batches(composed, batches)]
+    found = [one["function"] for one in processor.batches(composed, batches)]
     assert [one.rows for one in found] == [[expected[i] for i in batch] for batch in batches]
     assert [one.keys.tolist() for one in found] == [inputs.keys[batch].tolist() for batch in batches]
 
@@ -57,28 +57,38 @@ def test_inputs_are_the_composed_examples(pairs: list[tuple[str, str]], data: st
 def test_many_batches_are_fetched_in_several_pieces() -> None:
     pool = pool_of([(f"l {i}", f"r {i}") for i in range(TOGETHER + 100)])
     batches = np.array_split(np.random.default_rng(0).permutation(len(pool)), 300)
-    found = [one["function"].inputs.rows for one in FunctionProcessor(["right"]).batches(Composed.whole(pool), batches)]
+    found = [one["function"].rows for one in FunctionProcessor(["right"]).batches(Composed.whole(pool), batches)]
     assert found == [[{"right": f"r {i}"} for i in batch.tolist()] for batch in batches]
 
 
 def test_tables_are_dictionaries() -> None:
     pool = Examples.of([Example("d/v/0", {"table": TABLE, "text": "It runs."}, "no")])
-    (row,) = FunctionProcessor(["table", "text"])(Composed.whole(pool))["function"].inputs.rows
+    (row,) = FunctionProcessor(["table", "text"])(Composed.whole(pool))["function"].rows
     assert row == {"table": {"title": "Dog", "legs": ("4",), "eats": ("meat", "bread")}, "text": "It runs."}
 
 
 def test_answers_are_found_once_they_are_indexed() -> None:
     answered = Answered(())
-    answered.add(np.array([7, 3], np.uint64), ["yes", "no"], np.array([[0.9, 0.1], [0.2, 0.8]], np.float32))
+    numbers = answered.numbered(["yes", "no"])
+    answered.add(np.array([7, 3], np.uint64), numbers, np.array([[0.9, 0.1], [0.2, 0.8]], np.float32))
     assert answered.find(np.array([3, 9], np.uint64)).tolist() == [-1, -1]
     answered.index()
-    answered.add(np.array([9], np.uint64), ["yes"], np.array([[1.0, 0.0]], np.float32))
+    answered.add(np.array([9], np.uint64), answered.numbered(["yes"]), np.array([[1.0, 0.0]], np.float32))
     places = answered.find(np.array([3, 7, 9, 1], np.uint64))
     assert (places >= 0).tolist() == [True, True, False, False]
-    texts, probs = answered.at(places[:2])
-    assert texts == ["no", "yes"]
+    numbers, probs = answered.at(places[:2])
+    assert [answered.texts[i] for i in numbers] == ["no", "yes"]
     assert np.allclose(probs, [[0.2, 0.8], [0.9, 0.1]])
     assert len(answered) == 3
+
+
+def test_two_spellings_of_an_answer_become_one() -> None:
+    answered = Answered((), ["Yes", "yes", "no"])
+    answered.add(np.array([1, 2, 3], np.uint64), answered.numbered(["no", "yes", "Yes"]), None)
+    answered.rewrite(str.upper)
+    answered.index()
+    numbers, _ = answered.at(answered.find(np.array([1, 2, 3], np.uint64)))
+    assert (answered.texts, numbers.tolist()) == (["YES", "NO"], [1, 0, 0])
 
 
 def asked(predict: Any, n: int = 3) -> list[Any]:
@@ -132,8 +142,8 @@ def test_no_file_names_a_function(named: Any, tmp_path: Path, monkeypatch: pytes
 def test_a_processor_is_sent_to_other_processes() -> None:
     pool = pool_of([("a", "b"), ("c", "d")])
     processor = FunctionProcessor(["left", "right"])
-    expected = processor(Composed.whole(pool))["function"].inputs
-    again = pickle.loads(pickle.dumps(processor))(Composed.whole(pool))["function"].inputs
+    expected = processor(Composed.whole(pool))["function"]
+    again = pickle.loads(pickle.dumps(processor))(Composed.whole(pool))["function"]
     assert (again.rows, again.keys.tolist()) == (expected.rows, expected.keys.tolist())
 
 

@@ -90,8 +90,8 @@ def fingerprint(table: pa.Table, parts: Sequence[str], columns: Sequence[str]) -
     digest = hashlib.sha256(repr(tuple(parts)).encode())
     for name in columns:
         digest.update(name.encode())
-        for value in _values(table, name):
-            digest.update(repr(value).encode("utf-8", "surrogatepass"))
+        for values in table.select([name]).to_batches(max_chunksize=4096):
+            digest.update("".join(map(repr, values[0].to_pylist())).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
