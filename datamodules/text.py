@@ -163,7 +163,8 @@ class PairedText(PairedData):
                 )
             if any(part in joined.split("+") for joined in self.swap):
                 raise HeedfulError(
-                    "clashing-settings", f"§data.swap {part} must change the answer, and §data.distractors keeps it."
+                    "clashing-settings",
+                    f"§data.swap {part} must change the answer, and {part} is among §data.distractors.",
                 )
         if len(named) == len(self.full_task.parts):
             raise HeedfulError("bad-setting", "§data.distractors names every part.", "Leave one out that matters.")

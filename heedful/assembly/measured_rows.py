@@ -21,6 +21,7 @@ from heedful.records.same import Same
 LABEL = "label"  # the usual column of gold labels
 MOST_LABELS = 50  # different gold answers; more are free texts
 HIDDEN = "Nobody knows what a function reads of its input: a change behind a cut counts as one that is not heeded."
+ALONE = "A part alone is not swapped, since nothing would stay: attentiveness needs two."
 Labels = Mapping[str, Any] | Sequence[str]
 
 
@@ -88,7 +89,7 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
         "distractors": list(said.keeps),
         "uid": said.uid,
         "eval_batch_size": said.batch_size,
-        "note": HIDDEN if is_function else None,
+        "note": " ".join(said for said in (HIDDEN * is_function, ALONE * (len(parts) == 1)) if said) or None,
     }
     if said.label != LABEL:  # which may be missing
         settings["label"] = said.label

@@ -19,6 +19,7 @@ from heedful.assembly.evaluation import evaluate
 from heedful.assembly.making import require_types
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of
 from heedful.assembly.names import load_model, model_config
+from heedful.assembly.record import shown_evaluations
 from heedful.assembly.results import Results, require_free
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
@@ -31,9 +32,12 @@ from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import HeedfulError, listing
+from heedful.records.errors import guess
+from heedful.records.made import settings_of
 from heedful.records.storage.results import rows_file
 from heedful.records.storage.run_files import CONFIG
 
+OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
 FREE = ("predict", "rows", "settings")  # arguments of many types, of which it is said later what is wrong
 
 
@@ -45,7 +49,7 @@ def measure(
     *,
     label: str | None = LABEL,
     labels: Labels | None = None,
-    swap: Sequence[str] | None = None,
+    swap: Sequence[str] | str | None = None,
     keeps: Sequence[str] | str = (),
     same: str | Callable[..., Any] | None = None,
     cluster: str | None = None,
@@ -120,6 +124,8 @@ def measure(
     require_types(measure, {name: value for name, value in arguments.items() if name not in FREE})
     default_label = None if default_label is None else plain(default_label)
     keeps = [keeps] if isinstance(keeps, str) else list(keeps)
+    swap = [swap] if isinstance(swap, str) else swap
+    _require_known(settings, arguments)
     knows_labels = labels is not None or bool(class_names(rows, label))
     with _model(predict, knows_labels) as asked:
         said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
@@ -154,6 +160,18 @@ def measure(
     if output is not None:
         return results.save(output) if asked.is_function else results
     return replace(results, kept=kept, each=tuple(replace(one, kept=kept) for one in results.each))
+
+
+def _require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """Refuse what is neither an argument nor an evaluation, where an argument or a setting of data is meant."""
+    evaluations = [kind.metric.name for kind in shown_evaluations(True)]
+    for name in settings:
+        if name in evaluations or name in OF_EVALUATE:
+            continue
+        of_data = name in settings_of(PairedText)
+        do = "It is one of data: give rows as heedful.load_data(NAME, ...)." if of_data else ""
+        do = do or guess(name, [*arguments, *OF_EVALUATE, *evaluations])
+        raise HeedfulError("unknown-setting", f"There is no setting §{name} here.", do)
 
 
 def _of_function(trainer: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -139,7 +139,9 @@ class Numbers:
         number = self[name]
         if number.low is None or number.high is None:
             why = f": {number.reason}" if number.reason else ""
-            raise HeedfulError("undecided", f"{name} has no interval{why}.")
+            raise HeedfulError(
+                "undecided", f"{name} has no interval{why}.", "" if why else "Require a share of examples."
+            )
         wanted = float(digits) / 100 if percent else float(digits)
         least, most = self._bounds
         if not least <= wanted <= most and _find(name, self.numbers).bounds != (-math.inf, math.inf):
@@ -219,6 +221,8 @@ def _left_out(words: list[str], name: MetricName) -> int | None:
     fields = {"part": name.part, "statistic": name.statistic, "slice": name.slice, "data": name.data}
     for word in words[1:]:
         of = next((field for field, value in fields.items() if value == word), None)
+        if of is None and fields.get("slice", "").partition("=")[2] == word:
+            of = "slice"  # its value says enough
         if of is None:
             return None
         del fields[of]

@@ -1,7 +1,6 @@
 """What a run gives back: numbers with intervals, rows, and the folder that holds them."""
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,11 +18,11 @@ from heedful.records.storage.files import WRITING
 from heedful.records.storage.results import named, read_evaluation, read_results
 from heedful.reports.compare import paired_differences
 from heedful.reports.figures.attentiveness import figure
-from heedful.reports.html.table import image, table
+from heedful.reports.html.table import image, in_notebook, table
 from heedful.reports.in_context.summary import print_summary
 from heedful.reports.runs import UNKNOWN_WORTH, settings
 from heedful.reports.tables import Cells, number, print_cells, too_few
-from heedful.reports.terminal.table import footnotes, lines_of, print_table, table_cells
+from heedful.reports.terminal.table import FLAGS, footnotes, lines_of, print_table, table_cells
 
 NOTHING = "Nothing was measured."
 
@@ -132,7 +131,7 @@ class Results(Numbers):
         elif self.each and not any(content["counts"].get("unlabelled") for content in of_each.values()):
             print_summary(list(of_each))
         elif in_notebook() and not self.each:
-            _display(self._repr_html_())
+            _display(self)
         else:
             print_table(of_each)
 
@@ -208,7 +207,8 @@ class Results(Numbers):
                 found[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
         ordered = {name: found[name] for name in numbers if name in found}
         without = tuple(name for name in numbers if name in others and name not in found)
-        named = ["results in memory" if one.kept is not None else str(one.folder) for one in (self, other)]
+        order = zip((self, other), ("the first", "the second"), strict=True)
+        named = [in_order if one.kept is not None else str(one.folder) for one, in_order in order]
         return Differences(ordered, " less ".join(named), without)
 
 
@@ -256,14 +256,22 @@ class Differences(Numbers):
     def show(self) -> None:
         """Show the differences: as a table in a terminal, or as one in a notebook."""
         if in_notebook():
-            _display(self._repr_html_())
+            _display(self)
         else:
-            print_cells(self._cells(), Console())
+            console = Console()
+            print_cells(self._cells(), console)
+            console.print("\n".join(self._explained), highlight=False, markup=False)
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
         cells = self._cells()
-        return table(cells.header, cells.rows, [cells.heading])
+        return table(cells.header, cells.rows, [cells.heading, *self._explained])
+
+    @property
+    def _explained(self) -> list[str]:
+        """What the flags mean."""
+        flags = dict.fromkeys(flag for m in self.found.values() for flag in m["flags"] if flag in FLAGS)
+        return [f"{flag}, of one of them: {FLAGS[flag][1]}." for flag in flags]
 
     def _cells(self) -> Cells:
         """The differences as texts."""
@@ -322,17 +330,10 @@ def load(folder: str | PathLike[str]) -> Results:
     return Run.finished(path) if settings(path).get("trained") else Results(path, read_results(path))
 
 
-def in_notebook() -> bool:
-    """Whether this is a cell of a notebook, so that HTML can be displayed."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
+def _display(shown: Results | Differences) -> None:
+    from IPython.display import display
 
-
-def _display(html: str) -> None:
-    from IPython.display import HTML, display
-
-    display(HTML(html))
+    display(shown)  # by its HTML, or as text where no HTML is shown
 
 
 def _any_length(column: pa.Field) -> pa.Field:

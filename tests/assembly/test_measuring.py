@@ -343,7 +343,7 @@ def test_two_functions_are_two_models(pairs: list[Row], capsys: pytest.CaptureFi
     assert "same model" not in capsys.readouterr().out
     difference = first - second
     assert difference["accuracy"].n == len(pairs)
-    assert difference.told == "results in memory less results in memory"
+    assert difference.told == "the first less the second"
     again = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET, seed=7)
     with refused("not-measured", "attentiveness", "same seed"):
         (first - again)["attentiveness", "premise"]
@@ -505,6 +505,14 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
         "unknown-setting",
         ["atentiveness", "attentiveness"],
     ),
+    "an argument with a typo": (by_words, {"batchsize": 2}, "unknown-setting", ["Do you mean batch_size?"]),
+    "a setting of data": (by_words, {"rows": "rte", "path": "x"}, "unknown-setting", ["path", "load_data(NAME, ...)"]),
+    "a part that must and must not": (
+        by_words,
+        {"keeps": "premise", "swap": "premise"},
+        "clashing-settings",
+        ["premise"],
+    ),
 }
 
 
@@ -596,3 +604,9 @@ def test_the_results_stay_as_long_as_they_are_held(pairs: list[Row]) -> None:
     assert folder.is_dir()
     del result
     assert not folder.exists()
+
+
+def test_a_part_alone_is_told(pairs: list[Row]) -> None:
+    result = heedful.measure(lambda inputs: ["neutral"] * len(inputs), pairs, ["hypothesis"], trainer=QUIET)
+    assert not [name for name in result if name.family == "attentiveness"]
+    assert "attentiveness needs two" in result.content["note"]

@@ -33,6 +33,7 @@ NUMBERS = {
     MetricName("null", "d", statistic="flips"): Measurement(0.0, 50, ci95=(0.0, 0.07)),
     MetricName("challenge", "hans", slice="lexical"): Measurement(0.6, 9),
     MetricName("challenge", "med", slice="lexical"): Measurement(0.4, 9),
+    ACCURACY._replace(slice="genre=fiction"): Measurement(0.7, 20, ci95=(0.5, 0.8)),
 }
 
 
@@ -126,6 +127,7 @@ def two(rows_of: Callable[..., pa.Table], tmp_path: Path) -> tuple[Results, Resu
         (tuple(HYPOTHESIS), HYPOTHESIS),
         (("null", "flips"), MetricName("null", "d", statistic="flips")),
         (("challenge", "med", "lexical"), MetricName("challenge", "med", slice="lexical")),
+        ("accuracy fiction", ACCURACY._replace(slice="genre=fiction")),
     ],
 )
 def test_a_few_words_name_a_number(made: Results, key: object, name: MetricName) -> None:
@@ -334,7 +336,7 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
     ipython.get_ipython = lambda: SimpleNamespace(kernel=object())
-    display.HTML, display.display = str, found.append
+    display.display = lambda shown: found.append(shown._repr_html_())
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     return found

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import sys
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -44,6 +45,13 @@ def image(drawn: "Figure", told: str) -> str:
     file = io.BytesIO()
     drawn.savefig(file, dpi=100, format="png")
     return f'<img alt="{_text(told)}" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
+
+
+def in_notebook() -> bool:
+    """Whether this is a cell of a notebook, so that HTML can be displayed."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
 
 
 def _text(text: str) -> str:

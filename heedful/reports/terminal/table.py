@@ -174,7 +174,8 @@ def _explained(runs: Sequence[Results], lines: Sequence[Line]) -> Iterator[tuple
 
 def footnotes(run: Results) -> list[str]:
     """What stands below the table of one run whose flags have their names: what these mean, and its notes."""
-    told = [f"{flag}: {text}" for flag, text in _explained([run], lines_of(run))]
+    lines = lines_of(run)
+    told = [*filter(None, [_terms(lines)]), *(f"{flag}: {text}" for flag, text in _explained([run], lines))]
     return told + [f"Note: {note}" for note in [run.get("note"), *_about_model([run])] if note]
 
 
