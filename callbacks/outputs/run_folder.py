@@ -20,6 +20,7 @@ from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.stop import stop_if_asked, take_over
 from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
+from heedful.records.errors import called
 from heedful.records.stopping import Stopped, is_postponed, postpone
 from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import RUN, file_hash, read_run, record_results, write_results
@@ -53,7 +54,7 @@ def is_finished(run: Path) -> bool:
 
 def command() -> list[str]:
     """The words of the command that this process is, as run.json has them."""
-    return [Path(sys.argv[0]).name, *sys.argv[1:]]
+    return [called().partition(" ")[0], *sys.argv[1:]]
 
 
 def export(module: LightningModule, run: Path, weights: bool) -> None:

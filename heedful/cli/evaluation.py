@@ -6,16 +6,15 @@ from heedful.assembly.evaluation import evaluated
 from heedful.assembly.prompting import Requests
 from heedful.assembly.starts import is_first
 from heedful.cli.app import HeedfulCLI, naming_flags
-from heedful.cli.messages import guarded
 from heedful.cli.model_forms import with_run
 from heedful.cli.remedies import with_remedy
 from heedful.cli.runs import with_packages
 from heedful.cli.short_forms import expand
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     with naming_flags():
-        job = HeedfulCLI(True, expand(with_run(with_packages(sys.argv[1:])))).job
+        job = HeedfulCLI(True, expand(with_run(with_packages(sys.argv[1:] if argv is None else argv)))).job
         with with_remedy(job):
             results = evaluated(job)
     if not is_first():
@@ -24,7 +23,3 @@ def main() -> None:
         print(results)
     else:
         results.show()
-
-
-if __name__ == "__main__":
-    guarded(main)

@@ -5,7 +5,6 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from enum import Enum
-from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
@@ -16,6 +15,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from heedful.assembly.library_errors import refusal_behind
 from heedful.assembly.quiet import quietly
 from heedful.records import HeedfulError, ending_with_its_reader, stopping
+from heedful.records.errors import called
 from heedful.records.storage.claim import release
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import examine
@@ -138,7 +138,7 @@ def guarded(main: Callable[[], None]) -> None:
         if mistake is None:
             raise
         mistake.name_settings(as_flag)
-        print(f"{Path(sys.argv[0]).name}: {mistake.line}", file=sys.stderr, flush=True)
+        print(f"{called()}: {mistake.line}", file=sys.stderr, flush=True)
         sys.exit(2)
     finally:
         release()
@@ -147,5 +147,5 @@ def guarded(main: Callable[[], None]) -> None:
 def end(message: str, status: int) -> NoReturn:
     """Say on the first process why the command ends, and end it."""
     if rank_zero_only.rank == 0:
-        print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr, flush=True)
+        print(f"{called()}: {message}", file=sys.stderr, flush=True)
     sys.exit(status)

@@ -8,15 +8,14 @@ from heedful.assembly.starts import is_first
 from heedful.assembly.training import trained
 from heedful.callbacks.checkpoints.files import LAST
 from heedful.cli.app import HeedfulCLI, naming_flags
-from heedful.cli.messages import guarded
 from heedful.cli.model_forms import initialised
 from heedful.cli.runs import continued, with_packages
 from heedful.cli.short_forms import expand
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     with naming_flags():
-        args = expand(continued(initialised(with_packages(sys.argv[1:]))))
+        args = expand(continued(initialised(with_packages(sys.argv[1:] if argv is None else argv))))
         run = trained(HeedfulCLI(False, args).job)
     if is_first() and run.content:
         _show(run)
@@ -31,7 +30,3 @@ def _show(run: Run) -> None:
         named = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
         print(f"Every measurement, on all examples: python evaluate.py --checkpoint {quote(str(named))}")
         print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")
-
-
-if __name__ == "__main__":
-    guarded(main)

@@ -29,7 +29,6 @@ from heedful.records import (
     MetricName,
     percent,
     printable,
-    run_command,
 )
 from heedful.records.answers import normalised
 from heedful.records.rows import BASE, cluster_of, runs, strings, where
@@ -257,7 +256,3 @@ def main(arguments: list[str]) -> None:
                         console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")
     if not options.format:
         _print_runs(read.values(), names, console)
-
-
-if __name__ == "__main__":
-    run_command("comparable", main)

@@ -16,7 +16,7 @@ import numpy as np
 from heedful.metrics import METRICS
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.metrics.statistics.paired import change, recording
-from heedful.records import Context, HeedfulError, Measurement, printable, run_command
+from heedful.records import Context, HeedfulError, Measurement, printable
 from heedful.records.storage.results import distinct, read_results
 from heedful.reports.alike import (
     CHANGES,
@@ -185,7 +185,3 @@ def main(arguments: list[str]) -> None:
         return
     print_categories(list(results.values()))
     _print_paired(results)
-
-
-if __name__ == "__main__":
-    run_command("compare", main)

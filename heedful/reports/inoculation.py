@@ -20,7 +20,7 @@ from heedful.metrics.metric import Numbers
 from heedful.metrics.tables.challenge import BOTH_WAYS, FLIPPED, FROM, KINDS, TITLE, challenge_pairs, perturbations
 from heedful.metrics.tables.counterfactual_tables import set_changes, set_data
 from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
-from heedful.records import Context, HeedfulError, MetricName, printable, run_command
+from heedful.records import Context, HeedfulError, MetricName, printable
 from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
 from heedful.reports.alike import DATA, KIND, PAIRED, basis, require_alike
@@ -191,7 +191,3 @@ def main(arguments: Sequence[str]) -> None:
     print(f"before: {printable(str(before))}")
     for after in others:
         print_comparison(before, after)
-
-
-if __name__ == "__main__":
-    run_command("inoculation", main)

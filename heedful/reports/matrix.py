@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
-from heedful.records import HeedfulError, MetricName, printable, run_command
+from heedful.records import HeedfulError, MetricName, printable
 from heedful.reports.alike import side_by_side
 from heedful.reports.runs import Measured, columns, is_above_majority, measured, unlabelled_notes
 from heedful.reports.tables import FORMATS, Cells, number, print_cells, table_text
@@ -103,7 +103,3 @@ def main(arguments: list[str]) -> None:
             print_cells(Cells(f"{heading}, %", *table(cells)), console)
     for note in [*unlabelled_notes(runs), *side_by_side(options.runs)]:
         Console(stderr=bool(options.format)).print(printable(f"Note: {note}"), markup=False, highlight=False)
-
-
-if __name__ == "__main__":
-    run_command("matrix", main)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from heedful.records import Context, HeedfulError, Measurement, printable, run_command
+from heedful.records import Context, HeedfulError, Measurement, printable
 from heedful.records.storage.results import read_evaluation
 from heedful.reports.alike import EXAMPLES, MODEL, basis, notes, require_alike
 from heedful.reports.figures.files import require_format, write
@@ -118,7 +118,3 @@ def main(arguments: list[str]) -> None:
     for sentence in without:
         print(printable(sentence))
     write(drawn, options.output)
-
-
-if __name__ == "__main__":
-    run_command("partial_figure", main)

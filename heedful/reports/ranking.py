@@ -19,7 +19,7 @@ from heedful.metrics.attributions.choice import factors_named
 from heedful.metrics.attributions.factors import FACTORS, Factor
 from heedful.metrics.ranking.baselines import ACC
 from heedful.metrics.ranking.ranked import FEWEST, ranked
-from heedful.records import HeedfulError, atomic_path, printable, run_command
+from heedful.records import HeedfulError, atomic_path, printable
 from heedful.reports.figures import rankings as figures
 from heedful.reports.rankings import tables
 from heedful.reports.rankings.folders import sets_of, unexplained
@@ -210,7 +210,3 @@ def _folders(suites: Sequence[Suite], without: Iterable[str], files: Iterable[Pa
             yield f"{suite.name} {name}: {folder}"
     for file in files:
         yield f"in {file}"
-
-
-if __name__ == "__main__":
-    run_command("ranking", main)

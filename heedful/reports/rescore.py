@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from heedful.metrics import METRICS, Metric
-from heedful.records import HeedfulError, atomic_path, printable, read_json, run_command
+from heedful.records import HeedfulError, atomic_path, printable, read_json
 from heedful.records.rows import read_rows
 from heedful.records.storage.results import (
     ACCEPTED,
@@ -133,7 +133,3 @@ def _difference(before: str | None, text: str) -> str:
     gone = sorted(old.keys() - new.keys())
     told = f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"
     return told + (f"; {len(gone):,} of them are gone, the first is {gone[0]}" if gone else "")
-
-
-if __name__ == "__main__":
-    run_command("rescore", main)

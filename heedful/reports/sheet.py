@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.records import HeedfulError, Measurement, atomic_path, percent, printable, run_command
+from heedful.records import HeedfulError, Measurement, atomic_path, percent, printable
 from heedful.records.storage.folder_names import folder_name
 from heedful.reports.annotation.scoring import answers_of, attentive_among, kappa, require_same_sheet, share_wrong
 from heedful.reports.comparable import read_run
@@ -133,7 +133,3 @@ def main(arguments: list[str]) -> None:
     for folder in options.runs:
         for path in write_sheet(folder, options.n, options.output):
             print(printable(f"in {path}"))
-
-
-if __name__ == "__main__":
-    run_command("sheet", main)

@@ -18,9 +18,9 @@ from heedful.records.storage.claim import claim
 from heedful.records.storage.results import RESULTS, file_hash, read_results, read_run
 
 COMMANDS = {  # what Python is to run, by the kind of a step
-    TRAIN: ("-m", "heedful.cli.training"),
-    EVALUATE: ("-m", "heedful.cli.evaluation"),
-    RANK: ("-m", "heedful.reports.ranking"),
+    TRAIN: ("-m", "heedful", "train"),
+    EVALUATE: ("-m", "heedful", "evaluate"),
+    RANK: ("-m", "heedful", "rank"),
 }
 IMPORTED_FROM = str(Path(sys.modules["heedful"].__file__).parents[1])
 RECORD = ".files.json"

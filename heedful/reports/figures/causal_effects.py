@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
-from heedful.records import HeedfulError, MetricName, run_command
+from heedful.records import HeedfulError, MetricName
 from heedful.records.storage.results import distinct, named, read_results
 from heedful.reports.figures.canvas import bars, style
 from heedful.reports.figures.files import require_format, write
@@ -96,7 +96,3 @@ def main(arguments: list[str]) -> None:
     runs = distinct(chosen.runs)
     drawn = figure(collect(runs))
     write(drawn, chosen.output, runs)
-
-
-if __name__ == "__main__":
-    run_command("causal_effects", main)

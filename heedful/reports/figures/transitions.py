@@ -12,7 +12,7 @@ import numpy as np
 
 from heedful.interventions.tables.allowed_transitions import LABELS, key_of, steps, transitions
 from heedful.metrics.tables.transitions import TRANSITIONS
-from heedful.records import HeedfulError, run_command
+from heedful.records import HeedfulError
 from heedful.records.storage.results import distinct, named, read_results
 from heedful.reports.figures.canvas import RED
 from heedful.reports.figures.files import require_format, write
@@ -209,7 +209,3 @@ def main(arguments: list[str]) -> None:
     require_format(chosen.output)
     runs = distinct(chosen.runs)
     write(figure(collect(runs, chosen.operation), chosen.operation), chosen.output, runs)
-
-
-if __name__ == "__main__":
-    run_command("transitions", main)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.metrics.attributions.attribution import attributions
-from heedful.records import Context, HeedfulError, atomic_path, printable, run_command
+from heedful.records import Context, HeedfulError, atomic_path, printable
 from heedful.records.storage.results import distinct, read_evaluation
 from heedful.reports.figures.explanations import (
     Explanation,
@@ -126,7 +126,3 @@ def main(arguments: list[str]) -> None:
         folder = Path(run) / "figures"
         write(explanations(attributions(rows, context), context), folder)
         print(printable(f"in {folder}/{NAME}.html and {NAME}.png"))
-
-
-if __name__ == "__main__":
-    run_command(NAME, main)

@@ -7,7 +7,7 @@ deviation over draws and over seeds, and intervals that cross examples and seeds
 
 from argparse import ArgumentParser
 
-from heedful.records import HeedfulError, run_command
+from heedful.records import HeedfulError
 from heedful.reports.in_context.folders import folders_of, read
 from heedful.reports.in_context.groups import groups_of
 from heedful.reports.in_context.summary import print_report, short, whole
@@ -35,7 +35,3 @@ def main(arguments: list[str]) -> None:
     tables = short(groups, form) if options.short else whole(groups, form)
     texts = [table_text([cells.heading, *cells.header[1:]], cells.rows, options.format) for cells in tables]
     print("\n".join(texts), end="")
-
-
-if __name__ == "__main__":
-    run_command("in_context", main)

@@ -1,8 +1,8 @@
 """Train, measure and rank the models of a suite; what is finished is not done again.
 
-python -m heedful.cli.suite msgs --data_path DIR              DIR: the folder of all data
-python -m heedful.cli.suite msgs --data_path DIR --only train,morph
-python -m heedful.cli.suite FILE --data_path DIR --output runs/suites/msgs --evaluations accuracy
+heedful suite msgs --data_path DIR              DIR: the folder of all data
+heedful suite msgs --data_path DIR --only train,morph
+heedful suite FILE --data_path DIR --output runs/suites/msgs --evaluations accuracy
 """
 
 import argparse
@@ -11,15 +11,26 @@ from pathlib import Path
 
 from heedful.cli.suite.plan import EVALUATIONS, Suite
 from heedful.cli.suite.running import run
-from heedful.records import HeedfulError, run_command, stopping
-from heedful.records.errors import guess
+from heedful.records import HeedfulError, stopping
+from heedful.records.errors import called, guess
 from heedful.records.storage.claim import claim
 from heedful.records.storage.named_configs import named_configs
 
-NAME = "suite"
-
 
 def main(argv: list[str]) -> None:
+    """Do what is left of a suite."""
+    stopping.listen()
+    try:
+        _main(argv)
+    except KeyboardInterrupt:
+        print(f"\n{called()}: stopped by Ctrl-C: the same command goes on.", file=sys.stderr)
+        sys.exit(130)
+    except stopping.Stopped as stop:
+        print(f"\n{called()}: stopped by SIGTERM: the same command goes on.", file=sys.stderr)
+        sys.exit(stop.code)
+
+
+def _main(argv: list[str]) -> None:
     options = _parser().parse_args(argv)
     suite = Suite(named_configs("suite").get(options.suite, Path(options.suite)), options.data_path)
     output = Path(options.output or Path("runs", "suites", suite.name))
@@ -39,7 +50,7 @@ def main(argv: list[str]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"python -m heedful.cli.{NAME}",
+        prog="heedful suite",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -52,15 +63,3 @@ def _parser() -> argparse.ArgumentParser:
         "--evaluations", default=EVALUATIONS, help="by default %(default)s; without attributions nothing is ranked"
     )
     return parser
-
-
-if __name__ == "__main__":
-    stopping.listen()
-    try:
-        run_command(NAME, main)
-    except KeyboardInterrupt:
-        print(f"\n{NAME}: stopped by Ctrl-C: the same command goes on.", file=sys.stderr)
-        sys.exit(130)
-    except stopping.Stopped as stop:
-        print(f"\n{NAME}: stopped by SIGTERM: the same command goes on.", file=sys.stderr)
-        sys.exit(stop.code)

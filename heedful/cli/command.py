@@ -1,0 +1,70 @@
+"""``heedful``: one command, with a subcommand for each thing that people do. Its own help imports no torch."""
+
+import sys
+from functools import partial
+from importlib import import_module
+from typing import NamedTuple
+
+from heedful.records import HeedfulError, run_command
+from heedful.records.errors import nearest
+
+
+class Command(NamedTuple):
+    """A subcommand.
+
+    Attributes:
+        module: Its ``main`` takes the words behind the name.
+        told: What it does, in one line.
+        runs_models: Whether it imports torch and Lightning, whose errors have to be told in a sentence as well.
+    """
+
+    module: str
+    told: str
+    runs_models: bool = False
+
+
+COMMANDS = {
+    "train": Command("heedful.cli.training", "train a classifier, and watch whether it heeds every part", True),
+    "evaluate": Command("heedful.cli.evaluation", "measure a trained model on everything that Heedful knows", True),
+    "compare": Command("heedful.reports.compare", "numbers of one run, or of several side by side"),
+    "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
+    "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),
+    "suite": Command("heedful.cli.suite.command", "train, measure and rank many models; what is done stays"),
+    "rescore": Command("heedful.reports.rescore", "make results.json anew from the rows beside it"),
+    "sheet": Command("heedful.reports.sheet", "does a swap make the label wrong? sheets for people"),
+    "figure": Command("heedful.cli.figure", "draw a figure of runs again"),
+}
+
+
+def main(argv: list[str]) -> None:
+    """Run the subcommand that the first word names.
+
+    Raises:
+        HeedfulError: There is none of this name.
+    """
+    name, *words = argv or ["--help"]
+    if name in ("-h", "--help"):
+        print(page())
+        return
+    if name not in COMMANDS:
+        near = nearest(name, COMMANDS)
+        do = f"Do you mean {near}?" if near else "See heedful --help."
+        raise HeedfulError("unknown-name", f"There is no command {name!r}.", do)
+    command = COMMANDS[name]
+    run = partial(import_module(command.module).main, words)
+    if command.runs_models:
+        import_module("heedful.cli.messages").guarded(run)
+    else:
+        run()
+
+
+def page() -> str:
+    """What ``heedful --help`` says."""
+    width = max(map(len, COMMANDS)) + 2
+    commands = (f"  {name:<{width}}{command.told}" for name, command in COMMANDS.items())
+    return "\n".join(["usage: heedful COMMAND ...", "", *commands, "", "heedful COMMAND --help says the rest."])
+
+
+def run() -> None:
+    """The entry point; a user's mistake becomes one sentence and exit status 2."""
+    run_command(main)
