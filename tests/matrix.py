@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 import pytest
 import timm
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 
 OUT = os.environ.get("HEEDFUL_MATRIX")
 pytestmark = pytest.mark.skipif(OUT is None, reason="HEEDFUL_MATRIX should name the folder of the results")

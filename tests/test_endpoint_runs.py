@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.cli.messages import as_flag, guarded
 from heedful.cli.short_forms import expand, of_endpoint
 from heedful.datamodules import Planted

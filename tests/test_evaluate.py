@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-import evaluate
-import train
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.records.rows import read_rows
 
 from commands import results_of, run

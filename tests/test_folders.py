@@ -9,12 +9,12 @@ import time
 import pytest
 import torch
 
-import evaluate
-import train
 from heedful.assembly.folders import is_free
 from heedful.assembly.job import Job
 from heedful.assembly.named_folder import claim_named
 from heedful.assembly.names import model_folder
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.datamodules import Planted
 from heedful.records import read_json, write_json
 from heedful.records.storage.claim import LOCK, claim, release

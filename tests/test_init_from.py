@@ -11,7 +11,7 @@ import yaml
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-import train
+from heedful.cli import training as train
 from heedful.cli.app import naming_flags
 from heedful.cli.model_forms import initialised
 

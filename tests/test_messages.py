@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-import evaluate
-import train
 from heedful.assembly.library_errors import first_sentence
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.cli.app import naming_flags
 from heedful.cli.messages import guarded
 from heedful.lightning_modules.pretrained.backbones import resolve

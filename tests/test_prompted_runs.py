@@ -5,8 +5,8 @@ import json
 import pytest
 from transformers import AutoTokenizer
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, T5Config
 
-import evaluate
+from heedful.cli import evaluation as evaluate
 from heedful.records.rows import read_rows
 
 from commands import results_of, run

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evaluate
-import train
 from heedful.assembly.job import Job
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.cli.app import naming_flags
 from heedful.cli.messages import guarded
 from heedful.records.answers import exact_match, normalised

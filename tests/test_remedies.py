@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.cli.remedies import remedy
 from heedful.records import HeedfulError
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 import yaml
 
-import train
 from heedful.assembly.starts import settled_seed
+from heedful.cli import training as train
 from heedful.cli.app import naming_flags
 from heedful.cli.messages import guarded
 from heedful.datamodules import Planted

@@ -11,9 +11,9 @@ import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from safetensors.torch import load_file, save_file
 
-import evaluate
-import train
 from heedful.cli import command
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.cli.model_forms import initialised
 from heedful.cli.runs import continued
 from heedful.lightning_modules.pretrained.weights import weights_hash

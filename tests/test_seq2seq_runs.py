@@ -8,8 +8,8 @@ import torch
 import yaml
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.records.rows import read_rows
 
 from commands import results_of, run

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.records.rows import read_rows
 
 from commands import results_of, run

@@ -13,10 +13,10 @@ import torch
 from live_runs import QUIET, pairs
 from transformers import BertConfig, BertForSequenceClassification
 
-import evaluate
 import heedful
 from heedful.assembly.results import Results
 from heedful.cli import command
+from heedful.cli import evaluation as evaluate
 from heedful.records import MetricName
 from heedful.records.rows import BASE, read_rows, select, where
 from heedful.records.storage.sound_rows import require_sound

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from PIL import Image
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.cli.messages import guarded
 from heedful.records.rows import read_rows, select
 

@@ -138,10 +138,8 @@ class Numbers:
         name, sign, digits, percent = parsed.groups()
         number = self[name]
         if number.low is None or number.high is None:
-            why = f": {number.reason}" if number.reason else ""
-            raise HeedfulError(
-                "undecided", f"{name} has no interval{why}.", "" if why else "Require a share of examples."
-            )
+            why = number.reason or "it is not a share of examples"
+            raise HeedfulError("undecided", f"{name} has no interval: {why}.")
         wanted = float(digits) / 100 if percent else float(digits)
         least, most = self._bounds
         if not least <= wanted <= most and _find(name, self.numbers).bounds != (-math.inf, math.inf):

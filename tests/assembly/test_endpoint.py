@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-import evaluate
 import heedful
 from heedful.assembly.results import Results
+from heedful.cli import evaluation as evaluate
 from heedful.datamodules import PairedData
 from heedful.records import MetricName
 from heedful.records.prompts.wording import Wording

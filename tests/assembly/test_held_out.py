@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.lightning_modules.pretrained.trained_on import FILE
 from heedful.records import read_json, write_json
 from heedful.records.rows import read_rows

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import evaluate
 import heedful
-import train
 from heedful.assembly.record import completed, defaults, differences, file_record, merged, write_record
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml
 
 from commands import run

@@ -9,12 +9,12 @@ import pytest
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping, StochasticWeightAveraging
 
-import evaluate
 import heedful
-import train
 from heedful.assembly.making import checked, made_of
 from heedful.assembly.names import augmented, load_data, load_model
 from heedful.callbacks import Attentiveness, BestCheckpoint
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.records import HeedfulError
 
 from commands import job_of, run

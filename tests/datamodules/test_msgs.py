@@ -8,8 +8,8 @@ import pytest
 import torch
 import yaml
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.datamodules import Msgs
 from heedful.datamodules.msgs import regime_of
 from heedful.records.parts.words import words

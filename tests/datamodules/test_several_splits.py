@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.datamodules import NaturalLogic, PairedTables, PairedText
 from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.records import Examples

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-import evaluate
-import train
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.datamodules import PairedTables, load_tables
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.records import Example, Examples, Table

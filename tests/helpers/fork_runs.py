@@ -46,11 +46,11 @@ from matplotlib.figure import Figure
 from pytorch_lightning.utilities import rank_zero_only
 from transformers import BertConfig, BertModel, logging
 
-import evaluate
-import train
 from heedful.callbacks.checkpoints.files import LAST, remove_states
 from heedful.callbacks.outputs import board, run_folder
+from heedful.cli import evaluation as evaluate
 from heedful.cli import messages as mistakes
+from heedful.cli import training as train
 
 
 def watch(where: str, nth: int, when: str, word: str = "") -> None:

@@ -21,10 +21,10 @@ from transformers import (
     BlipModel,
 )
 
-import evaluate
-import train
 from heedful.assembly.trainers import fitted
 from heedful.callbacks import Accuracy, Attentiveness
+from heedful.cli import evaluation as evaluate
+from heedful.cli import training as train
 from heedful.datamodules import PairedImages
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Blip
