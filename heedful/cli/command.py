@@ -1,6 +1,5 @@
 """``heedful``: one command, with a subcommand for each thing that people do. Its own help imports no torch."""
 
-import sys
 from functools import partial
 from importlib import import_module
 from typing import NamedTuple
@@ -26,6 +25,8 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("heedful.cli.training", "train a classifier, and watch whether it heeds every part", True),
     "evaluate": Command("heedful.cli.evaluation", "measure a trained model on everything that Heedful knows", True),
+    "inputs": Command("heedful.cli.inputs", "write all inputs to a file, for a model that runs elsewhere", True),
+    "score": Command("heedful.cli.score", "make results of a file of answers to these inputs", True),
     "compare": Command("heedful.reports.compare", "numbers of one run, or of several side by side"),
     "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
     "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),
