@@ -5,9 +5,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from heedful.lightning_modules.function import Function, Inputs
+from heedful.lightning_modules.function import Function, Inputs, quoted
 from heedful.lightning_modules.outputs import Outputs
-from heedful.records import NO_LABEL
+from heedful.records import NO_LABEL, HeedfulError
 
 
 class Recorded(Function):
@@ -51,6 +51,13 @@ class Recorded(Function):
             HeedfulError: One cannot be what is meant, such as a label that is not known.
         """
         assert self.answered is not None
+        are_probs = [isinstance(answer, list | dict) for answer in answers]
+        if any(one != are_probs[0] for one in are_probs):
+            other = {"row": rows[are_probs.index(not are_probs[0])]}
+            wrong = (
+                f"{self.description} holds probabilities for some inputs and not for others, as for {quoted(other)}."
+            )
+            raise HeedfulError("broken-model", wrong, "Give one or the other for all.")
         texts, probs = self._read(answers, Inputs({"row": [*rows]}, keys, np.zeros(len(keys), dtype=bool)))
         self.answered.add(keys, self.answered.numbered(texts), probs)
         return {}

@@ -146,7 +146,7 @@ def write_inputs(
         with atomic_path(Path(path)) as temporary:
             about["sha256"] = write(temporary, form, job.model, distinct, _needed(job))
         about |= {"inputs": len(distinct), "ids": distinct.version, "labels": list(job.data.task.labels)}
-        about |= {"parts": list(job.data.task.parts), "examples": _examples(job), "data": _source(rows, data)}
+        about |= {"parts": list(job.data.task.parts), "examples": _examples(job), "data": _source(rows)}
         write_json(beside(path), about)
         return Written(Path(path), len(distinct), len(_pool(job)), distinct.version)
 
@@ -266,13 +266,16 @@ def _examples(job: Job) -> list[str]:
     return sorted({pool.fingerprint for pool in pools})
 
 
-def _source(rows: Any, data: PairedData) -> Any:
+def _source(rows: Any) -> Any:
     """The rows as a file names them; None of rows in memory."""
     if isinstance(rows, str | PathLike):
         return fspath(rows)
     is_file = isinstance(rows, PairedData) and isinstance(getattr(rows, "path", None), str | PathLike | None)
     found = section(rows) if is_file else None
-    return None if found is None or IN_PYTHON in str(found) else found
+    if found is None or IN_PYTHON in str(found):
+        return None
+    found["init_args"].pop("seed", None)  # which is that of the run
+    return found
 
 
 def _rows_again(about: Mapping[str, Any], rows: Any, inputs: str) -> Any:

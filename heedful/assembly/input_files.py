@@ -23,6 +23,10 @@ from heedful.records import Composed, HeedfulError, Picture, open_file, read_jso
 from heedful.records.storage.files import unreadable
 
 VERSION = 1  # of the files
+KNOWN = {  # what the file beside the inputs says
+    *("version", "format", "ids", "inputs", "sha256", "examples", "parts", "labels", "is_ordered"),
+    *("data", "of_rows", "slices", "evaluations", "settings", "seed", "endpoint", "prompt"),
+}
 BESIDE = ".meta.json"  # ends the name of the file beside the inputs
 ID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{16})")  # the version of all inputs, and a hash of this one
 TOGETHER = 8192  # answers that are read at once
@@ -207,8 +211,9 @@ def read_beside(path: str | PathLike[str]) -> dict[str, Any]:
         wrong = f"{beside(path)} does not exist, which was written beside the inputs."
         raise HeedfulError("missing-file", wrong, "Keep the two files together.")
     made: Any = read_json(beside(path))
-    if not isinstance(made, dict) or made.get("version") != VERSION or made.get("format") not in FORMS:
-        raise HeedfulError("other-schema", f"{beside(path)} is not of this version of Heedful.", "Write them again.")
+    if not isinstance(made, dict) or made.get("version") != VERSION or made.keys() != KNOWN:
+        wrong = f"{beside(path)} is not of this version of Heedful."
+        raise HeedfulError("other-schema", wrong, "Write the inputs again.")
     if file_hash(path) != made["sha256"]:
         raise HeedfulError("other-inputs", f"{fspath(path)} is not the file that was written: its content is another.")
     return made

@@ -13,13 +13,14 @@ from heedful.records import HeedfulError
 from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml
 
 EXAMPLES = """\
-settings of the data, of an evaluation, of --endpoint and of --prompt follow a dot:
+settings of the data, an evaluation, --endpoint and --prompt follow a dot:
   heedful inputs --data snli --data.path FILE -o inputs.jsonl
-  heedful inputs --data my.csv --parts premise hypothesis --default_label neutral
-  heedful inputs --data rte --attentiveness.draws 2 --format openai-batch \\
-      --endpoint gpt-4o-mini --endpoint.max_tokens 4
-each line is {"id": ..., "parts": {...}}; answer it with {"id": ..., "answer": LABEL} or
-{"id": ..., "probs": {LABEL: P, ...}}, then: heedful score inputs.jsonl answers.jsonl
+  heedful inputs --data my.csv --parts premise hypothesis -o inputs.jsonl
+  heedful inputs --data rte --attentiveness.draws 2 -o batch.jsonl \\
+      --format openai-batch --endpoint gpt-4o-mini --endpoint.max_tokens 4
+
+Answer {"id": ..., "parts": {...}} by a line {"id": ..., "answer": LABEL} or
+{"id": ..., "probs": {LABEL: P, ...}}; heedful score --help says the rest.
 """
 GROUPS = "data", "endpoint", "prompt"  # settings of others are those of an evaluation
 
@@ -83,7 +84,7 @@ def _value(text: str) -> Any:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="heedful inputs",
-        description="Write every input that an evaluation may need, each once, for a model that runs elsewhere.",
+        description="Write every input that an evaluation may need, for a model that runs elsewhere.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="%(prog)s --data D -o FILE [settings]",

@@ -8,11 +8,11 @@ EXAMPLES = """\
 examples:
   heedful score inputs.jsonl answers.jsonl
   heedful score inputs.jsonl part-1.jsonl part-2.jsonl -o results
-  heedful score inputs.jsonl batch_output.jsonl --partial
+  heedful score batch.jsonl batch_output.jsonl --partial
 
-a line of the answers is {"id": ..., "answer": LABEL}, {"id": ..., "probs": {LABEL: P, ...}},
-or one of the output of a batch; "" is no answer. A line with an error, or without an answer,
-is a request that failed: its input has no answer.
+A line of the answers is {"id": ..., "answer": LABEL}, {"id": ..., "probs":
+{LABEL: P, ...}}, or one of the output of a batch; "" is no answer. A line with
+an error, or without an answer, is a request that failed: the input has none.
 """
 
 
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="heedful score",
-        description="Make the results of evaluate.py from answers to the inputs that heedful inputs wrote.",
+        description="Make results of answers to the inputs that heedful inputs wrote.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
