@@ -9,7 +9,17 @@ import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.assembly.evaluation import measured
-from heedful.assembly.input_files import FORMS, VERSION, Distinct, Form, Reading, beside, file_hash, read_beside, write
+from heedful.assembly.input_files import (
+    FORMS,
+    VERSION,
+    Distinct,
+    Form,
+    Reading,
+    file_hash,
+    read_beside,
+    write,
+    write_beside,
+)
 from heedful.assembly.job import Job
 from heedful.assembly.library_errors import refusing
 from heedful.assembly.making import made, require_types
@@ -28,7 +38,7 @@ from heedful.datamodules.sources.values import plain
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
 from heedful.lightning_modules.recorded import Recorded
-from heedful.records import Examples, HeedfulError, atomic_path, write_json
+from heedful.records import Examples, HeedfulError, atomic_path
 from heedful.records.made import IN_PYTHON, section
 from heedful.records.made import plain as written
 from heedful.records.storage.claim import release
@@ -147,7 +157,7 @@ def write_inputs(
             about["sha256"] = write(temporary, form, job.model, distinct, _needed(job))
         about |= {"inputs": len(distinct), "ids": distinct.version, "labels": list(job.data.task.labels)}
         about |= {"parts": list(job.data.task.parts), "examples": _examples(job), "data": _source(rows)}
-        write_json(beside(path), about)
+        write_beside(path, about)
         return Written(Path(path), len(distinct), len(_pool(job)), distinct.version)
 
 
@@ -286,7 +296,11 @@ def _rows_again(about: Mapping[str, Any], rows: Any, inputs: str) -> Any:
     if source is None:
         wrong = f"The inputs in {inputs} were made of rows in memory."
         raise HeedfulError("missing-setting", wrong, "Give them again, as rows=.")
-    return made(source, (PairedData,), ("data",)) if isinstance(source, Mapping) else source
+    if not isinstance(source, Mapping):
+        return source
+    data: PairedData = made(source, (PairedData,), ("data",))
+    data.given = frozenset()  # the user chose them in another call
+    return data
 
 
 def _read(job: Job, about: Mapping[str, Any], files: Sequence[str | PathLike[str]], inputs: str) -> Reading:

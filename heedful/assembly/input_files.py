@@ -19,7 +19,7 @@ from heedful.lightning_modules.function import FunctionProcessor
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, keys_of
 from heedful.lightning_modules.prompted.endpoint import Endpoint
 from heedful.lightning_modules.recorded import Recorded
-from heedful.records import Composed, HeedfulError, Picture, open_file, read_json
+from heedful.records import Composed, HeedfulError, Picture, atomic_path, open_file, read_json
 from heedful.records.storage.files import unreadable
 
 VERSION = 1  # of the files
@@ -197,6 +197,12 @@ def write(path: Path, form: Form, model: Any, distinct: Distinct, inputs: Iterat
 def beside(path: str | PathLike[str]) -> Path:
     """The file beside a file of inputs, which says what they were made of."""
     return Path(f"{fspath(path)}{BESIDE}")
+
+
+def write_beside(path: str | PathLike[str], about: Mapping[str, Any]) -> None:
+    """Write what a file of inputs was made of, in its order: that of parts and labels has a meaning."""
+    with atomic_path(beside(path)) as temporary:
+        temporary.write_text(json.dumps(about, indent=2, allow_nan=False) + "\n")
 
 
 def read_beside(path: str | PathLike[str]) -> dict[str, Any]:
