@@ -176,6 +176,11 @@ class Answered:
             places = list(map(self._numbers.get, answers))
         return np.array(places, dtype=np.int32)
 
+    @property
+    def given(self) -> set[str]:
+        """The texts that are an answer to some input."""
+        return {self.texts[i] for _, numbers, _ in self._added for i in np.unique(numbers).tolist()}
+
     def rewrite(self, write: Callable[[str], str]) -> None:
         """Write each different answer in another way, which may be the same for several."""
         written = [text if text == NO_LABEL else write(text) for text in self.texts]

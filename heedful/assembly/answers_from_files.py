@@ -38,7 +38,7 @@ from heedful.datamodules.sources.values import plain
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
 from heedful.lightning_modules.recorded import Recorded
-from heedful.records import Examples, HeedfulError, atomic_path
+from heedful.records import Examples, HeedfulError, atomic_path, listing
 from heedful.records.made import IN_PYTHON, section
 from heedful.records.made import plain as written
 from heedful.records.storage.claim import release
@@ -325,7 +325,19 @@ def _read(job: Job, about: Mapping[str, Any], files: Sequence[str | PathLike[str
         reading.read(path, model)
     model.finish()
     reading.require_own()
+    if isinstance(model, Recorded):
+        _require_default(model, job, about["of_rows"])
     return reading
+
+
+def _require_default(model: Recorded, job: Job, of_rows: Mapping[str, Any]) -> None:
+    """Refuse a default label that is neither an answer nor a gold one, where nobody names the labels."""
+    default = job.data.default_label
+    is_guessed = of_rows["parts"] is not None and of_rows["labels"] is None
+    given = model.answered.given if model.answered is not None else set()
+    if is_guessed and default is not None and default not in given | set(_pool(job).column("label")):
+        wrong = f"§default_label {default!r} is never an answer; some are {listing(sorted(given)[:3])}."
+        raise HeedfulError("unknown-label", wrong, "Write the inputs again, with the label as the model writes it.")
 
 
 def _leave_out(job: Job, reading: Reading, partial: bool) -> None:

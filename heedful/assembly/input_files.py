@@ -29,6 +29,7 @@ KNOWN = {  # what the file beside the inputs says
 }
 BESIDE = ".meta.json"  # ends the name of the file beside the inputs
 ID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{16})")  # the version of all inputs, and a hash of this one
+OTHER, FOREIGN, REPEATED = "other", "foreign", "repeated"  # faults of ids
 TOGETHER = 8192  # answers that are read at once
 Answering = Recorded | BatchEndpoint
 
@@ -286,24 +287,24 @@ class Reading:
         where = f"{named}, row {row}"
         place = self.distinct.place(found) if found else -1
         if found and found[1] != self.distinct.version:
-            self._note("other-inputs", f"{given} in row {row} of {named}")
+            self._note(OTHER, f"{given} in row {row} of {named}")
             return None
         if place < 0:
-            self._note("foreign-answers", f"{_brief(given)} in row {row} of {named}")
+            self._note(FOREIGN, f"{_brief(given)} in row {row} of {named}")
             return None
         answer, why = self.form.answer(line, where)
         if why:
             self.reasons.setdefault(place, f"{why} in row {row} of {named}")
             return None
         if self.is_answered[place]:
-            self._note("repeated-answers", f"{given} in row {row} of {named}")
+            self._note(REPEATED, f"{given} in row {row} of {named}")
             return None
         self.is_answered[place] = True
         return place, answer, row
 
-    def _note(self, code: str, first: str) -> None:
-        self.faults[code] += 1
-        self.first.setdefault(code, first)
+    def _note(self, fault: str, first: str) -> None:
+        self.faults[fault] += 1
+        self.first.setdefault(fault, first)
 
     def require_own(self) -> None:
         """Refuse answers to other inputs, and two to one.
@@ -311,14 +312,14 @@ class Reading:
         Raises:
             HeedfulError: There are some.
         """
-        told = {
-            "other-inputs": "ids are of another version of the inputs (here they begin with {})",
-            "foreign-answers": "ids are not among the inputs",
-            "repeated-answers": "answers are to inputs that have one already",
-        }
-        for code, what in told.items():
-            if n := self.faults[code]:
-                raise HeedfulError(code, f"{n:,} {what.format(self.distinct.version)}: {self.first[code]}.")
+        if n := self.faults[OTHER]:
+            wrong = f"{n:,} ids are of another version of the inputs (here they begin with {self.distinct.version})"
+            raise HeedfulError("other-inputs", f"{wrong}: {self.first[OTHER]}.")
+        if n := self.faults[FOREIGN]:
+            raise HeedfulError("foreign-answers", f"{n:,} ids are not among the inputs: {self.first[FOREIGN]}.")
+        if n := self.faults[REPEATED]:
+            wrong = f"{n:,} answers are to inputs that have one already"
+            raise HeedfulError("repeated-answers", f"{wrong}: {self.first[REPEATED]}.")
 
     @property
     def unanswered(self) -> int:
@@ -328,8 +329,8 @@ class Reading:
     @property
     def missing(self) -> str:
         """How many inputs have no answer, and the first of them, as a sentence without its full stop."""
-        place = next(iter(sorted(self.reasons.keys() - set(np.flatnonzero(self.is_answered)))), None)
-        place = int(np.argmin(self.is_answered)) if place is None else place
+        failed = (place for place in sorted(self.reasons) if not self.is_answered[place])
+        place = next(failed, int(np.argmin(self.is_answered)))
         why = f" ({self.reasons[place]})" if place in self.reasons else ""
         told = f"{self.unanswered:,} of {len(self.distinct):,} inputs have no answer"
         return f"{told}, such as {self.distinct.id(place)}{why}"

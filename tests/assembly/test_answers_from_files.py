@@ -331,6 +331,14 @@ def test_probabilities_in_the_order_of_labels_that_were_named(answered: list[Lin
     assert score("rows.jsonl", "probs.jsonl", rows=rows, trainer=QUIET)["accuracy"].value == pytest.approx(1 / 3)
 
 
+def test_a_default_label_that_is_misspelt() -> None:
+    rows = [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": NAMES[i % 3]} for i in range(9)]
+    write_inputs(rows, "inputs.jsonl", PARTS, "nuetral")
+    answer_by(by_words)
+    with refused("unknown-label", "'nuetral'", "contradiction"):
+        score("inputs.jsonl", "answers.jsonl", rows=rows, trainer=QUIET)
+
+
 def test_no_answer_is_one_and_a_failure_is_not(answered: list[Line]) -> None:
     without = [{**line, "answer": "" if i < 30 else line["answer"]} for i, line in enumerate(answered)]
     write_lines("without.jsonl", without)

@@ -42,7 +42,7 @@ FLAGS = {  # flag: mark in the table, explanation
     ON_TIME: ("m", "the server answers differently when asked again: no change below that share is behaviour"),
     ONE_TEXT: ("o", "one text is the answer to many different questions"),
     ACCEPTED: ("p", "rows are not known to be those that were recorded: rescore took them as they were"),
-    INCOMPLETE: ("q", "inputs have no answer: the examples that need them are left out, and may be of a kind"),
+    INCOMPLETE: ("q", "some inputs have no answer: the examples made of them are left out, perhaps not by chance"),
 }
 WARNING = " Do not read attentiveness here."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
