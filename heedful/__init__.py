@@ -10,6 +10,8 @@
 measure             any model: a function, (model, tokenizer), a pipeline of
                     transformers, a folder, a hub id, a run
 Endpoint            a model behind a server that speaks the OpenAI protocol
+write_inputs, score the inputs in a file, and results of answers in another:
+                    for a model that runs elsewhere
 train, evaluate     what train.py and evaluate.py do, with the same settings
 load_model          a model by its name, with settings of your own
 load_data           data by their name, or rows, with settings of your own
@@ -35,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from heedful import rooms, torchvision_fix  # noqa: F401
 
 if TYPE_CHECKING:
+    from heedful.assembly.answers_from_files import score, write_inputs
     from heedful.assembly.endpoint import Endpoint
     from heedful.assembly.evaluation import evaluate
     from heedful.assembly.measuring import measure
@@ -61,7 +64,9 @@ __all__ = [
     "load_model",
     "measure",
     "read_rows",
+    "score",
     "train",
+    "write_inputs",
 ]
 
 HOMES = {  # public name to the module that has it
@@ -80,7 +85,9 @@ HOMES = {  # public name to the module that has it
     "load_model": "heedful.assembly.names",
     "measure": "heedful.assembly.measuring",
     "read_rows": "heedful.records.rows",
+    "score": "heedful.assembly.answers_from_files",
     "train": "heedful.assembly.training",
+    "write_inputs": "heedful.assembly.answers_from_files",
 }
 
 

@@ -31,4 +31,4 @@ class Finder:
         return spec_from_file_location(name, folder(room) / "__init__.py")
 
 
-sys.meta_path.append(Finder)
+sys.meta_path.insert(0, Finder)  # before one that finds another checkout, as of an editable install

@@ -31,6 +31,7 @@ QUOTED = 20  # characters of each part that a message quotes, and of what a func
 LONGEST = 32  # of what it raised
 MOST_QUOTED = 2  # parts of an input
 ROUNDED = 1e-2  # how far a sum of probabilities may be from 1
+EXACT = 1e-6  # how far that of a softmax in single precision is
 PLAIN = {str, int, bool, type(None)}  # types of answers that are not probabilities
 STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all keys apart
@@ -103,7 +104,7 @@ class FunctionProcessor(NumberProcessor):
         numbers = self.numbers(examples)  # which may add to what is looked up
         return self._bytes[numbers].sum(axis=0).astype(np.int32)
 
-    def _hashed(self, examples: Sequence[Example]) -> np.ndarray:
+    def hashed(self, examples: Sequence[Example]) -> np.ndarray:
         """A 64-bit hash of the content of each example: uint64 [examples]."""
         numbers = self.numbers(examples)
         whole = np.zeros(len(examples), dtype=np.uint64)
@@ -112,7 +113,7 @@ class FunctionProcessor(NumberProcessor):
         return whole
 
     def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        hashed = self._hashed(examples)
+        hashed = self.hashed(examples)
         again = examples.repeated
         ends = np.cumsum([0, *map(len, batches)])
         start = 0
@@ -127,7 +128,7 @@ class FunctionProcessor(NumberProcessor):
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
         again = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
-        return {"function": Inputs(self._contents(examples), self._hashed(examples), again)}
+        return {"function": Inputs(self._contents(examples), self.hashed(examples), again)}
 
     def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
         """Part name to the contents of all examples."""
@@ -319,6 +320,11 @@ class Function(Classifier):
             self.answered.add(those.keys[new], numbers[new], _taken(probs, new))
         if len(asked) < len(batch):
             numbers, probs = self._joined(places, asked, numbers, probs)
+        return self.outputs(numbers, probs)
+
+    def outputs(self, numbers: np.ndarray, probs: np.ndarray | None) -> Outputs:
+        """What the engine gets of numbered answers and their probabilities."""
+        assert self.answered is not None
         if not self.task.kind.has_labels:
             return Outputs(answers=[self.answered.texts[i] for i in numbers.tolist()])
         if probs is not None and self.task.distribution:
@@ -453,6 +459,7 @@ class Function(Classifier):
             wrong = f"{self.description} returned {cut(str(values[at]))} for {quoted(inputs.at(at))}."
             do = "Return probabilities from 0 to 1 with the sum 1, as softmax makes them."
             raise HeedfulError("broken-model", wrong, do)
+        sums[np.abs(sums - 1) <= EXACT] = 1  # so that each bit stays
         return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
 
     def _in_order(self, value: Any, row: Mapping[str, Any]) -> list[Any]:

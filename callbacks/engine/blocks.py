@@ -75,6 +75,11 @@ class Block:
         """The number of the intervention that each example to predict comes from: int64 [examples]."""
         return self._order[0]
 
+    @property
+    def bases(self) -> np.ndarray:
+        """The position in the pool of what each example to predict is made of: int64 [examples]."""
+        return self._order[2]
+
     @cached_property
     def examples(self) -> Composed:
         """The changed examples to predict."""
@@ -107,7 +112,7 @@ class Block:
             of_examples: uint64 [examples], those of :attr:`examples`.
         """
         is_repeated = self.examples.repeated
-        is_unread = of_examples == of_pool[self._order[2]]
+        is_unread = of_examples == of_pool[self.bases]
         source = np.arange(len(of_examples))
         source[is_unread & ~is_repeated] = -1
         read = np.flatnonzero(~is_unread)
@@ -135,7 +140,7 @@ class Block:
             return predicted
         places = np.searchsorted(predicted.positions, source)
         places[is_unread] = len(predicted) + np.arange(is_unread.sum())
-        return concatenated([predicted, base.of(self._order[2][is_unread])]).take(places)
+        return concatenated([predicted, base.of(self.bases[is_unread])]).take(places)
 
     def apart(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
         """The predictions of each intervention, in the order of its changes.

@@ -1,9 +1,10 @@
-"""How much an evaluation may ask a model at most, before anything is predicted."""
+"""How much an evaluation may ask a model at most, before anything is predicted: which inputs, and how long they are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from heedful.callbacks.engine.blocks import blocks
 from heedful.callbacks.engine.engine import Planned
@@ -11,9 +12,9 @@ from heedful.datamodules import PairedData
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import Composed, Examples
+from heedful.records import NO_LABEL, Composed, Examples
 
-BASE, NULL = "base", "null"  # examples as they are, and once more for the null control; others are changed
+BASE, CHANGED, NULL = "base", "changed", "null"  # examples as they are, changed, and once more for the null control
 
 
 class Amount(NamedTuple):
@@ -27,39 +28,73 @@ class Amount(NamedTuple):
         return Amount(self.inputs + len(lengths), self.length + int(lengths.sum(dtype=np.int64)))
 
 
-def forecast(
-    data: PairedData, planned: Iterable[Planned], processor: Processor, limit: int | float | None = None
-) -> dict[str, Amount]:
-    """The inputs of a model at most: which examples are changed may depend on their predictions, and here all are.
+class Needed(NamedTuple):
+    """Some of the inputs that an evaluation may need.
+
+    Attributes:
+        examples: The inputs.
+        bases: int64 [examples], the position in the pool of the example that each is made of.
+        kinds: What each is: "base", "changed" or "null".
+    """
+
+    examples: Composed
+    bases: np.ndarray
+    kinds: np.ndarray
+
+
+def needed(data: PairedData, planned: Iterable[Planned], limit: int | float | None = None) -> Iterator[Needed]:
+    """All inputs that an evaluation may need, whatever the model answers: those that it needs are among them.
 
     Args:
         data: The data, set up.
-        planned: The evaluations. What one asks in rounds is not counted, since it depends on the answers.
+        planned: The evaluations. What one asks in rounds is not among them, since it depends on the answers.
+        limit: The trainer's limit_val_batches.
+    """
+    plans = [evaluation.plan for evaluation in planned]
+    for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in plans))}.values():
+        positions = np.arange(len(pool))
+        if pool is data.pool:
+            positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size, data.seed)
+        yield Needed(Composed(pool, positions), positions, np.full(len(positions), BASE))
+        asked = [one for plan in plans if plan.pool is pool and plan.inquiry is None for one in plan.interventions]
+        chosen = [_most(one, pool, positions, data) for one in asked]
+        kinds = np.array([NULL if one.name == NULL else CHANGED for one in asked])
+        for block in blocks(pool, positions, asked, chosen, data.seed) if asked else ():
+            yield Needed(block.examples, block.bases, kinds[block.interventions])
+
+
+def forecast(
+    data: PairedData, planned: Iterable[Planned], processor: Processor, limit: int | float | None = None
+) -> dict[str, Amount]:
+    """How many inputs a model gets at most; see :func:`needed`.
+
+    Args:
+        data: The data, set up.
+        planned: The evaluations.
         processor: Of the model.
         limit: The trainer's limit_val_batches.
 
     Returns:
         "base", "changed" and "null" to their amounts.
     """
-    amounts = dict.fromkeys((BASE, "changed", NULL), Amount())
-    plans = [evaluation.plan for evaluation in planned]
-    for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in plans))}.values():
-        positions = np.arange(len(pool))
-        if pool is data.pool:
-            positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size, data.seed)
-        amounts[BASE] = amounts[BASE].plus(processor.lengths(Composed(pool, positions)))
-        asked = [one for plan in plans if plan.pool is pool and plan.inquiry is None for one in plan.interventions]
-        chosen = [_most(one, pool, positions, data.seed) for one in asked]
-        for block in blocks(pool, positions, asked, chosen, data.seed) if asked else ():
-            lengths = processor.lengths(block.examples)
-            null = np.array([one.name == NULL for one in asked])[block.interventions]
-            amounts[NULL] = amounts[NULL].plus(lengths[null])
-            amounts["changed"] = amounts["changed"].plus(lengths[~null])
+    amounts = dict.fromkeys((BASE, CHANGED, NULL), Amount())
+    for inputs in needed(data, planned, limit):
+        lengths = processor.lengths(inputs.examples)
+        for kind, amount in amounts.items():
+            amounts[kind] = amount.plus(lengths[inputs.kinds == kind])
     return amounts
 
 
-def _most(intervention: Intervention, pool: Examples, positions: np.ndarray, seed: int) -> np.ndarray:
-    """The examples that an intervention changes where all are eligible: bool [pool]."""
+def _most(intervention: Intervention, pool: Examples, positions: np.ndarray, data: PairedData) -> np.ndarray:
+    """The examples that an intervention changes if they have the answers for it: bool [pool].
+
+    Whether one is eligible depends on its own answer alone, and of answers on none but labels.
+    """
+    answers = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
+    of_each = [intervention.eligible(pool, positions, pa.repeat(pa.scalar(one), len(positions))) for one in answers]
+    eligible = positions[np.logical_or.reduce(of_each)]
+    if all((one == of_each[0]).all() for one in of_each):  # else a limit chooses among others
+        eligible = within_limit(intervention, pool, eligible, data.seed)
     mask = np.zeros(len(pool), dtype=bool)
-    mask[within_limit(intervention, pool, positions, seed)] = True
+    mask[eligible] = True
     return mask

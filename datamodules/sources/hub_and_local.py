@@ -137,7 +137,7 @@ def require_columns(
     if len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED):
         named += "; without a header, §data.columns '[NAME, ...]'"
     elif missing == [label]:
-        named = "Set §data.label to the column of gold labels, or to null (in Python None) for none"
+        named = "Set §data.label to its name, or to null (in Python None)"
     raise HeedfulError(
         "missing-column",
         f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}.",

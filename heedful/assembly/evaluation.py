@@ -141,6 +141,15 @@ def _evaluated(job: Job) -> Results | Requests:
     job.prepare()
     if job.evaluation.dry_run:
         return requests_of(job.model, job.data, job.planned.values(), job.prompts, job.trainer["limit_val_batches"])
+    return measured(job)
+
+
+def measured(job: Job) -> Results:
+    """Measure a model by a run that is prepared, and write what was measured into its folder.
+
+    Raises:
+        HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.
+    """
     trainer, run = assemble(job, output_folder(job) if is_first() else None)
     results: list[Results] = []
     for _ in each_prompt(job.prompts, job.model, run, job.planned.values()):

@@ -16,9 +16,10 @@ class Command(NamedTuple):
     """A subcommand.
 
     Attributes:
-        module: Its ``main`` takes the words behind the name.
+        module: Its ``main`` takes the words behind the name. What it returns, if anything, is run as a model is: torch
+            and Lightning are imported, whose errors have to be told in a sentence as well.
         told: What it does, in one line.
-        is_heavy: Whether its module imports torch and Lightning, whose errors have to be told in a sentence as well.
+        is_heavy: Whether the module itself imports these.
     """
 
     module: str
@@ -30,6 +31,8 @@ COMMANDS = {
     "train": Command("heedful.cli.training", "train a classifier, and watch whether it heeds every part", True),
     "evaluate": Command("heedful.cli.evaluation", "measure a trained model on everything that Heedful knows", True),
     "measure": Command("heedful.cli.measure", "measure a function of yours, or any model, on rows"),
+    "inputs": Command("heedful.cli.inputs", "write all inputs to a file, for a model that runs elsewhere"),
+    "score": Command("heedful.cli.score", "make results of a file of answers to these inputs"),
     "compare": Command("heedful.cli.compare", "numbers of one run, or of several side by side"),
     "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
     "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),
@@ -64,11 +67,10 @@ def main(argv: list[str]) -> None:
             words.remove("all")
         else:
             look(words)
-    run = partial(import_module(command.module).main, words)
-    if command.is_heavy:
-        import_module("heedful.cli.messages").guarded(run)
-    else:
-        run()
+    module = import_module(command.module)
+    left = partial(module.main, words) if command.is_heavy else module.main(words)
+    if left is not None:
+        import_module("heedful.cli.messages").guarded(left)
 
 
 def page() -> str:

@@ -1,6 +1,7 @@
 """The command that measures a function of the user's, or any model, on rows: :func:`heedful.measure` from a shell."""
 
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -31,23 +32,36 @@ TOLD = {  # setting: what is written behind it, and what it means
 }
 
 
-def main(argv: list[str]) -> None:
-    """Measure, and show the results.
+def main(argv: list[str]) -> Callable[[], None]:
+    """Look at the words; what is returned measures, and shows the results.
 
     Raises:
         HeedfulError: A word is not an argument, or a file does not exist.
     """
     options = vars(_parser().parse_args(argv))
-    predict, rows = options.pop("predict"), options.pop("rows")
-    settings: dict[str, Any] = {name: _value(name, text) for name, text in options.items() if text is not None}
+    predict, rows, settings = options["predict"], options["rows"], settings_of(options, TOLD)
     if Path(rows).suffix and not Path(rows).exists():
         raise HeedfulError("missing-file", f"{rows} does not exist.")
-    import_module("heedful.cli.messages").guarded(partial(_measured, predict, rows, settings))
+    return partial(_measured, predict, rows, settings)
 
 
 def _measured(predict: str, rows: str, settings: dict[str, Any]) -> None:
     model = _function(predict) if ":" in predict and not Path(predict).exists() else predict
     import_module("heedful").measure(model, rows, **settings).show()
+
+
+def settings_of(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The settings of these names that were given, as :func:`heedful.measure` takes them."""
+    return {name: _value(name, options[name]) for name in names if options[name] is not None}
+
+
+def add_settings(parser: CommandParser, names: Iterable[str]) -> None:
+    """Have a parser take these settings of :func:`heedful.measure`."""
+    for name in names:
+        value, meaning = TOLD[name]
+        if name in NUMBERS:
+            meaning = f"{meaning} ({NUMBERS[name]})"
+        parser.add_argument(f"--{name}", metavar=value, type=int if name in NUMBERS else str, help=meaning)
 
 
 def _value(name: str, text: Any) -> Any:
@@ -87,8 +101,5 @@ def _parser() -> CommandParser:
     told = "MODULE:FUNCTION, the folder of a model, an id on the hub, or a run"
     parser.add_argument("predict", metavar="MODEL", help=told)
     parser.add_argument("rows", metavar="ROWS", help="a file (csv, tsv, jsonl, parquet), or data by name")
-    for name, (value, meaning) in TOLD.items():
-        if name in NUMBERS:
-            meaning = f"{meaning} ({NUMBERS[name]})"
-        parser.add_argument(f"--{name}", metavar=value, type=int if name in NUMBERS else str, help=meaning)
+    add_settings(parser, TOLD)
     return parser

@@ -39,7 +39,7 @@ class CommandParser(ArgumentParser):
         Raises:
             HeedfulError: Always.
         """
-        raise HeedfulError("bad-setting", f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} --help.")
+        raise HeedfulError("bad-setting", f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} §help.")
 
 
 def called() -> str:

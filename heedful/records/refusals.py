@@ -380,6 +380,26 @@ MODELS = {
         "what it does by chance is taken for what a swap did",
         "Take chance out of it, as by a fixed seed.",
     ),
+    "missing-answers": Refusal(
+        "a file of answers in which inputs have none, or an empty one, a failed request among them",
+        "what failed counts as behaviour",
+        "Have them answered, or score the others with §partial.",
+    ),
+    "repeated-answers": Refusal(
+        "two answers to one input in files of answers, equal ones as well",
+        "whichever comes last wins",
+        "Keep one of them.",
+    ),
+    "foreign-answers": Refusal(
+        "answers to inputs that are not among those that were written",
+        "answers of another experiment are taken for these",
+        "Give the answers to these inputs alone.",
+    ),
+    "other-inputs": Refusal(
+        "answers to another version of the inputs, or a file of inputs that is not what was written",
+        "answers stand beside inputs that they are not answers to",
+        "Name the file of inputs that was answered, as it was written.",
+    ),
 }
 
 SERVERS = {

@@ -12,6 +12,8 @@ from heedful.metrics.metric import Numbers
 from heedful.records import Context, HeedfulError, MetricName, Section, Shown
 from heedful.records.storage.schema import SCHEMA
 
+UNANSWERED = "unanswered"  # in the counts: how many inputs have no answer, where the others are scored
+INCOMPLETE = "incomplete"  # the flag of all numbers then
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
 
 
@@ -55,6 +57,8 @@ def score(
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
         shown.append(metric.shown(found, context, metadata["counts"]))
     numbers = _beside_floor(numbers)
+    if counts.get(UNANSWERED):
+        numbers = {name: replace(m, flags=(*m.flags, INCOMPLETE)) for name, m in numbers.items()}
     results = {
         "schema": SCHEMA,
         **{key: run[key] for key in ("data", "split", "seed", "note")},

@@ -274,9 +274,15 @@ class Endpoint(Classifier):
         body = {**self.way.body(self.prompt, question), **self.extra}
         return {k: v for k, v in body.items() if k not in self._left_out}
 
+    def requests(self, examples: Sequence[Example]) -> list[Request]:
+        """What is sent for some examples, whatever the server."""
+        way = self.way
+        questions = self.processor(examples)["questions"]
+        return [Request("", way.path, self.read, self._body(question)) for question in questions]
+
     def sent(self, example: Example) -> dict[str, Any]:
-        (question,) = self.processor([example])["questions"]
-        return {"path": self.way.path, "body": self._body(question)}
+        (request,) = self.requests([example])
+        return {"path": request.path, "body": dict(request.body)}
 
     @property
     def _left_out(self) -> set[str]:

@@ -130,7 +130,7 @@ def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
         sys.argv = ["-c", *job["argv"]]
         return lambda: exec(compile(job["script"], "<script>", "exec"), {"__name__": "__main__"})
     command = {"train": train, "evaluate": evaluate}[job.get("command", "train")]
-    sys.argv = [str(Path(command.__file__)), *job["argv"]]
+    sys.argv = [f"{job.get('command', 'train')}.py", *job["argv"]]
     world = job.get("processes", 1)
     if world > 1:
         os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), GROUP_RANK="0", WORLD_SIZE=str(world))

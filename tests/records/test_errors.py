@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from heedful.records import HeedfulError, errors, printable
+from heedful.records import HeedfulError, command_lines, errors, printable
 from heedful.records.refusals import REFUSALS
 
 
@@ -56,11 +56,12 @@ def test_a_command_prints_the_code_and_names_settings_as_flags(
     def main(arguments: list[str]) -> None:
         raise HeedfulError("bad-setting", f"§data.n is {arguments[0]}.")
 
-    monkeypatch.setattr("sys.argv", ["compare", "0"])
-    with pytest.raises(SystemExit) as ended:
-        errors.run_command("compare", main)
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == f"compare: --data.n is 0. {REFUSALS['bad-setting'].do} [bad-setting]\n"
+    for name, called in (("heedful", "heedful 0"), ("__main__.py", "heedful 0"), ("train.py", "train.py")):
+        monkeypatch.setattr("sys.argv", [f"/bin/{name}", "0"])
+        with pytest.raises(SystemExit) as ended:
+            command_lines.run_command(main)
+        assert ended.value.code == 2
+        assert capsys.readouterr().err == f"{called}: --data.n is 0. {REFUSALS['bad-setting'].do} [bad-setting]\n"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from heedful.cli import command
 from heedful.metrics.attentiveness import attentiveness
 from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName
 from heedful.records.rows import BASE, select
@@ -163,7 +164,7 @@ def test_spans_agree_where_they_are_the_same_answer_and_should_become_none():
 
 def test_models_that_disagree_everywhere_have_no_score_and_the_reason_is_said(tmp_path, capsys):
     folders = [save(tmp_path / y, rows_of([(y, ["neutral"] * DRAWS)] * 3)) for y in ("entailment", "contradiction")]
-    report.main(folders)
+    command.main(["compare", "--agreed", *folders])
     text = capsys.readouterr().out
     assert "U: 0 of 3 examples" in text
     assert "Undefined: these models agree on no prediction but the default label." in text
@@ -174,14 +175,14 @@ def test_models_at_the_majority_share_stay_out_unless_asked_for(tmp_path, capsys
     good, bad = (rows_of([(y, ["neutral"] * DRAWS)] * 10) for y in ("entailment", "contradiction"))
     flagged = save(tmp_path / "c", bad, flags=("not_above_majority",))
     folders = [save(tmp_path / "a", good), save(tmp_path / "b", good), flagged]
-    report.main(folders)
+    command.main(["compare", "--agreed", *folders])
     text = capsys.readouterr().out
     assert "U: 10 of 10 examples (100 %): entailment 10" in text
     assert "on U, (2) - (1): +0.0 [-30.8, +30.8]" in text
     assert "(3) -: accuracy not above the majority share" in text
-    report.main([*folders, "--all"])
+    command.main(["compare", "--agreed", *folders, "--all"])
     assert "U: 0 of 10 examples" in capsys.readouterr().out
-    report.main([folders[0], folders[2]])
+    command.main(["compare", "--agreed", folders[0], folders[2]])
     text = " ".join(capsys.readouterr().out.split())
     assert "fewer than two models have an accuracy above the majority share; --all compares the others, too." in text
 
@@ -198,13 +199,13 @@ def test_runs_with_other_swaps_are_refused(tmp_path, other, fact):
         rows = rows.set_column(rows.schema.get_field_index("content"), "content", pa.array(texts))
         assert select(rows, intervention=BASE)["content"].to_pylist() == ["x"]
     with refused("other-examples", first, tmp_path / "b", fact):
-        report.main([first, save(tmp_path / "b", rows, **other)])
+        command.main(["compare", "--agreed", first, save(tmp_path / "b", rows, **other)])
 
 
 def test_runs_on_several_data_sets_are_compared_within_each(tmp_path, capsys):
     rows = rows_of([("entailment", ["neutral"] * DRAWS)] * 12)
     folders = [save(tmp_path / f"{data}{i}", rows, data=data, seed=k) for k, data in enumerate("de") for i in (0, 1)]
-    report.main([*folders, "--format", "csv"])
+    command.main(["compare", "--agreed", *folders, "--format", "csv"])
     blocks = capsys.readouterr().out
     table = list(csv.reader(io.StringIO(blocks)))
     assert [row[0] for row in table[::3]] == ["d, validation: premise swapped", "e, validation: premise swapped"]
@@ -217,10 +218,10 @@ def test_of_few_examples_their_number_stands_in_the_table(tmp_path, capsys):
     models = [[(y if i < 9 else other, ["neutral"] * DRAWS) for i in range(20)]
               for y, other in (("entailment", "entailment"), ("entailment", "contradiction"))]  # fmt: skip
     folders = [save(tmp_path / str(i), rows_of(examples)) for i, examples in enumerate(models)]
-    report.main([*folders, "--format", "csv"])
+    command.main(["compare", "--agreed", *folders, "--format", "csv"])
     table = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert [row[1:] for row in table[1:]] == [["n=9", "9", "100.0 [83.2, 100.0]", "20", "n=9"]] * 2
-    report.main(folders)
+    command.main(["compare", "--agreed", *folders])
     text = " ".join(capsys.readouterr().out.split())
     assert "on U, (2) - (1): n=9" in text
     assert "Note: fewer than 10 examples count" in text
@@ -241,13 +242,13 @@ def test_no_number_is_cut_at_80_columns():
 
 def test_mistakes_are_one_sentence(tmp_path):
     with refused("too-few-runs"):
-        report.main([save(tmp_path / "a", rows_of([("entailment", ["neutral"] * DRAWS)]))])
+        command.main(["compare", "--agreed", save(tmp_path / "a", rows_of([("entailment", ["neutral"] * DRAWS)]))])
     without = str(written_results.save(tmp_path / "b"))
     with refused("missing-rows", without, "attentiveness"):
-        report.main([str(tmp_path / "a"), without])
+        command.main(["compare", "--agreed", str(tmp_path / "a"), without])
     alone = Context("d", labels=LABELS, default_label="neutral", own={"swap": []})
     with refused("not-measured", tmp_path / "c"):
-        report.main([str(tmp_path / "a"), save(tmp_path / "c", rows_of([]), context=alone)])
+        command.main(["compare", "--agreed", str(tmp_path / "a"), save(tmp_path / "c", rows_of([]), context=alone)])
     with pytest.raises(SystemExit) as asked:
-        report.main(["--help"])
+        command.main(["compare", "--agreed", "--help"])
     assert asked.value.code == 0

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.cli import command
 from heedful.records import Context, Line, Measurement, MetricName, Section, Shown, read_json, write_json
 from heedful.reports import compare as report
 
@@ -101,7 +102,7 @@ def test_examples_with_the_same_uids_and_other_content_cannot_be_paired(rows_of,
     differ = "2 of 3 have another text or label, the first is u1"
     with refused("other-examples", a, b, "2 of 3", "u1"):
         report.paired_differences(a, b)["accuracy/d"]
-    report.main([str(a), str(b)])
+    command.main(["compare", str(a), str(b)])
     text = capsys.readouterr().out
     assert text.splitlines()[-1] == f"Note: {a} and {b} were evaluated on different examples: {differ}."
     assert "points" not in text
@@ -109,15 +110,15 @@ def test_examples_with_the_same_uids_and_other_content_cannot_be_paired(rows_of,
 
 def test_a_run_is_averaged_once_by_whatever_name(two_runs, capsys):
     a, b, _ = two_runs
-    report.main(["--mean", str(a), f"{a}/", str(b)])
+    command.main(["compare", "--mean", str(a), f"{a}/", str(b)])
     assert "mean of 2 runs" in capsys.readouterr().out
     with refused("too-few-runs", "--mean"):
-        report.main(["--mean", str(a), f"{a}/"])
+        command.main(["compare", "--mean", str(a), f"{a}/"])
 
 
 def test_a_folder_with_an_odd_name_is_printed_in_one_line(two_runs, capsys):
     odd = two_runs[0].rename(two_runs[0].with_name("a b\n\x1b[31mé"))
-    report.main([str(odd)])
+    command.main(["compare", str(odd)])
     assert capsys.readouterr().out.splitlines()[-1] == f"in {odd.parent}/a b\\n\\x1b[31mé"
 
 
@@ -131,7 +132,7 @@ def test_rows_of_the_null_control_are_not_paired(rows_of, tmp_path):
 def test_the_command_prints_the_table_and_the_paired_difference(two_runs, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     a, b, change = two_runs
-    report.main([str(a), str(b)])
+    command.main(["compare", str(a), str(b)])
     text = capsys.readouterr().out
     found = re.search(
         r"accuracy/d \(2\) - \(1\): ([+-][\d.]+) points, paired 95 % interval \[([+-][\d.]+), ([+-][\d.]+)\]", text
@@ -139,7 +140,7 @@ def test_the_command_prints_the_table_and_the_paired_difference(two_runs, capsys
     value, low, high = map(float, found.groups())
     assert value == pytest.approx(100 * change.mean(), abs=0.005)
     assert low < value < high
-    report.main([str(a)])
+    command.main(["compare", str(a)])
     text = capsys.readouterr().out
     assert "accuracy/d" in text
     assert "paired" not in text
@@ -159,7 +160,7 @@ def test_without_accuracy_on_the_same_data_there_is_only_the_table(two_runs, cap
     write_json(b / "results.json", save_results[case] | {"rows": read_json(b / "results.json")["rows"]})
     if case == "no rows":
         (b / "rows" / "accuracy.parquet").unlink()
-    report.main([str(a), str(b)])
+    command.main(["compare", str(a), str(b)])
     text = capsys.readouterr().out
     assert f"(2) {b}" in text
     assert "paired" not in text
@@ -168,7 +169,7 @@ def test_without_accuracy_on_the_same_data_there_is_only_the_table(two_runs, cap
 def test_runs_on_other_examples_of_the_same_data_are_said_not_to_be_paired(rows_of, two_runs, capsys):
     a, b, _ = two_runs
     save(b, rows_of({"u000": ("yes", "yes")}))
-    report.main([str(a), str(b)])
+    command.main(["compare", str(a), str(b)])
     last = capsys.readouterr().out.splitlines()[-1]
     differ = "199 are in one of them only, the first is u001"
     assert last == f"Note: {a} and {b} were evaluated on different examples: {differ}."
@@ -176,19 +177,19 @@ def test_runs_on_other_examples_of_the_same_data_are_said_not_to_be_paired(rows_
 
 def test_what_cannot_be_averaged_is_refused():
     with refused("too-few-runs"):
-        report.main([])
+        command.main(["compare"])
     with refused("incomparable-runs"):
         report.averaged([results((ACCURACY, PLAIN)), results((PREMISE, SCORE))])
 
 
 def test_a_run_beside_itself_is_one_run(two_runs, capsys):
-    report.main([str(two_runs[0])] * 2)
+    command.main(["compare", *[str(two_runs[0])] * 2])
     assert "(1)" not in capsys.readouterr().out
 
 
 def test_a_folder_without_results_is_named(tmp_path):
     with refused("not-a-run", tmp_path / "results.json"):
-        report.main([str(tmp_path)])
+        command.main(["compare", str(tmp_path)])
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5))
@@ -215,7 +216,7 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     runs = [results((ACCURACY, PLAIN), (PREMISE, SCORE)), results((ACCURACY, OTHER))]
     for fold, (name, found) in enumerate(zip("ab", runs, strict=True)):
         written_results.configured(tmp_path / name, found=found | {"split": f"fold-{name}"}, fold=fold)
-    report.main(["--mean", str(tmp_path / "a"), str(tmp_path / "b")])
+    command.main(["compare", "--mean", str(tmp_path / "a"), str(tmp_path / "b")])
     text = capsys.readouterr().out
     assert "mean of 2 runs, in %, ± std" in text
     assert "accuracy/d 70.00 ± 28.28 n=2" in " ".join(text.split())
@@ -223,7 +224,7 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     assert "attentiveness" not in text
     assert "Metrics that not all of these runs have: 1." in text
     with refused("too-few-runs", "--mean"):
-        report.main(["--mean", str(tmp_path / "a")])
+        command.main(["compare", "--mean", str(tmp_path / "a")])
 
 
 def test_the_mean_is_shown_as_the_runs_are():
@@ -245,12 +246,12 @@ def test_the_mean_is_shown_as_the_runs_are():
 )
 def test_a_format_is_the_table_alone(two_runs, capsys, form, begins):
     a, b, _ = two_runs
-    report.main([str(a), str(b), "--mean", "--format", form])
+    command.main(["compare", str(a), str(b), "--mean", "--format", form])
     text = capsys.readouterr().out
     assert text.startswith(begins)
     assert "accuracy/d" in text
     assert "runs have" not in text
-    report.main([str(a), str(b), "--format", "csv"])
+    command.main(["compare", str(a), str(b), "--format", "csv"])
     header, row = capsys.readouterr().out.splitlines()
     assert header.split(",")[-2:] == [str(a), str(b)]
     assert row.startswith("accuracy/d,")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from heedful.callbacks import Attentiveness
+from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.records import Context, generator
 from heedful.records.storage.results import write_results
@@ -81,7 +82,7 @@ def configure(folder, class_path, settings):
 
 def write(run, n=7):
     name = run.parent / "sheet"
-    report.main([str(run), "--n", str(n), "--output", str(name)])
+    command.main(["sheet", str(run), "--n", str(n), "--output", str(name)])
     return name.with_name("sheet.tsv"), name.with_name("sheet.html")
 
 
@@ -121,20 +122,20 @@ def test_scores_are_those_of_the_answers_and_of_the_rows(run, capsys):
     answers = ["yes", "YES ", "no", "y", "1", "", "n"]
     file = fill(sheet, answers)
     capsys.readouterr()
-    report.main(["--score", file])
+    command.main(["sheet", "--score", file])
     text = capsys.readouterr().out
     assert "the label is now wrong in 66.7 [30.0, 90.3] %, n=6 of 7" in text
     assert "attentiveness among the yes: 0.0 [0.0, 49.0] %, n=4" in text  # the model ignores the premise
     assert "Note for planted (--data.note)" in text
     assert "wrong in 30 % to 90 % of cases (people judged 6)" in text
-    report.main(["--score", fill(sheet, [""] * 7, "empty.tsv")])
+    command.main(["sheet", "--score", fill(sheet, [""] * 7, "empty.tsv")])
     assert "empty.tsv: no case was answered, n=0 of 7" in capsys.readouterr().out
 
 
 def test_two_annotators_have_a_kappa_and_are_scored_where_both_say_yes(run, capsys):
     sheet, _ = write(run, 4)
     files = [fill(sheet, a, f"{k}.tsv") for k, a in enumerate((["yes", "yes", "no", "no"], ["yes", "no", "no", "no"]))]
-    report.main(["--score", *files])
+    command.main(["sheet", "--score", *files])
     text = capsys.readouterr().out
     assert "the two agree on 3 of 4; Cohen's kappa 0.50" in text
     assert "attentiveness among the yes of both: 0.0" in text
@@ -142,12 +143,12 @@ def test_two_annotators_have_a_kappa_and_are_scored_where_both_say_yes(run, caps
         old.unlink()
     larger = fill(write(run, 5)[0], ["yes"] * 5, "other.tsv")
     with refused("other-sheet", files[0], larger):
-        report.main(["--score", files[0], larger])
+        command.main(["sheet", "--score", files[0], larger])
 
 
 def test_where_all_say_yes_there_is_no_note(run, capsys):
     file = fill(write(run, 30)[0], ["yes"] * 30)
-    report.main([str(run), "--score", file])
+    command.main(["sheet", str(run), "--score", file])
     assert "Note for" not in capsys.readouterr().out
 
 
@@ -187,42 +188,42 @@ def test_mistakes_are_one_sentence(run, tmp_path):
     with refused("folder-taken", sheet, "--output"):
         write(run, 2)
     with refused("bad-sheet", "row 3", "now_wrong", "'maybe'"):
-        report.main(["--score", fill(sheet, ["yes", "maybe"])])
+        command.main(["sheet", "--score", fill(sheet, ["yes", "maybe"])])
     other = tmp_path / "other.tsv"
     other.write_text("a\tb\n1\t2\n")
     with refused("bad-sheet", other, "'uid'"):
-        report.main(["--score", str(other)])
+        command.main(["sheet", "--score", str(other)])
     with refused("too-few-runs", "--score"):
-        report.main([])
+        command.main(["sheet"])
     with refused("bad-setting", "--n", "0"):
-        report.main([str(run), "--n", "0"])
+        command.main(["sheet", str(run), "--n", "0"])
     with refused("bad-setting", "--output", "2"):
-        report.main([str(run), str(run), "--output", "x"])
+        command.main(["sheet", str(run), str(run), "--output", "x"])
     other.write_bytes(b"\xff")
     with refused("bad-text", other):
-        report.main(["--score", str(other)])
+        command.main(["sheet", "--score", str(other)])
     with refused("bad-setting", "--score", "3"):
-        report.main(["--score", *[str(sheet)] * 3])
+        command.main(["sheet", "--score", *[str(sheet)] * 3])
     file = fill(sheet, ["yes", "no"])
     with refused("repeated-name", "--score", file):
-        report.main(["--score", file, str(tmp_path / "." / "filled.tsv")])
+        command.main(["sheet", "--score", file, str(tmp_path / "." / "filled.tsv")])
     lines = (tmp_path / "filled.tsv").read_text()
     label, uid, lender = (read_tsv(file)[0][name] for name in ("label", "uid", "lent_by"))
     (tmp_path / "other.tsv").write_text(lines + lines.splitlines(keepends=True)[1])
     with refused("bad-sheet", f"{other}, row 4", uid, "row 2"):
-        report.main(["--score", str(other)])
+        command.main(["sheet", "--score", str(other)])
     (tmp_path / "other.tsv").write_text(lines.replace(f"\t{lender}\t", "\td/v/other\t"))
     with refused("other-sheet", run, uid, "premise", lender, "d/v/other"):
-        report.main(["--score", str(other)])
+        command.main(["sheet", "--score", str(other)])
     without = "\n".join("\t".join(line.split("\t")[:-2] + line.split("\t")[-1:]) for line in lines.splitlines())
     (tmp_path / "other.tsv").write_text(without)  # as earlier versions wrote it
-    report.main(["--score", str(other)])
+    command.main(["sheet", "--score", str(other)])
     (tmp_path / "filled.tsv").write_text(lines.replace(f"\t{label}\t", "\tneutral\t"))
     with refused("other-sheet", run, uid, "'neutral'"):
-        report.main(["--score", file])
+        command.main(["sheet", "--score", file])
     run.rename(tmp_path / "gone")
     with refused("missing-file", run, "--score"):
-        report.main(["--score", file])
+        command.main(["sheet", "--score", file])
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.cli import command
 from heedful.records import Measurement, MetricName, Section, Shown
-from heedful.reports.figures import causal_effects as causal_figure
 from heedful.reports.figures.causal_effects import collect, figure
 from heedful.reports.runs import short_names
 
@@ -92,7 +92,7 @@ def test_names_are_never_empty_and_never_the_same(folders):
 )
 def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys):
     output = tmp_path / name
-    causal_figure.main([save(tmp_path / "a"), save(tmp_path / "b"), "--output", str(output)])
+    command.main(["figure", "causal_effects", save(tmp_path / "a"), save(tmp_path / "b"), "--output", str(output)])
     assert capsys.readouterr().out.split() == [str(output)]
     assert output.read_bytes().startswith(start)
 
@@ -100,9 +100,11 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
 def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, capsys):
     for name in "ab":
         folder = save(tmp_path / name, shown=Shown(sections={"natural logic": Section(examples=name)}))
-        causal_figure.main([folder, "--output", str(tmp_path / "f.svg")])
+        command.main(["figure", "causal_effects", folder, "--output", str(tmp_path / "f.svg")])
     assert capsys.readouterr().err == ""
-    causal_figure.main([str(tmp_path / "a"), str(tmp_path / "b"), "--output", str(tmp_path / "f.svg")])
+    command.main(
+        ["figure", "causal_effects", str(tmp_path / "a"), str(tmp_path / "b"), "--output", str(tmp_path / "f.svg")]
+    )
     assert capsys.readouterr().err == (
         "Note: The numbers below 'natural logic' rest on different examples in these runs.\n"
     )
@@ -111,15 +113,15 @@ def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, cap
 @pytest.mark.parametrize("name", ["f", "f.jpeg"])
 def test_another_kind_of_file_is_refused(tmp_path, name):
     with refused("bad-setting", f"--output {name}", ".png, .pdf, .svg"):
-        causal_figure.main([save(tmp_path / "a"), "--output", name])
+        command.main(["figure", "causal_effects", save(tmp_path / "a"), "--output", name])
 
 
 def test_a_folder_without_results_is_named(tmp_path):
     with refused("not-a-run", tmp_path / "results.json"):
-        causal_figure.main([str(tmp_path)])
+        command.main(["figure", "causal_effects", str(tmp_path)])
 
 
 @pytest.mark.parametrize(("nothing", "why"), [({"kinds": ()}, "evaluations"), ({"dce": None}, ": none")])
 def test_results_without_causal_effects_are_refused(tmp_path, nothing, why):
     with refused("not-measured", tmp_path / "a" / "results.json", why):
-        causal_figure.main([save(tmp_path / "a", **nothing), save(tmp_path / "b")])
+        command.main(["figure", "causal_effects", save(tmp_path / "a", **nothing), save(tmp_path / "b")])

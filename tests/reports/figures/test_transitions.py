@@ -4,6 +4,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
+from heedful.cli import command
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.records import Measurement, MetricName
 from heedful.reports.figures import transitions as transition_figure
@@ -108,7 +109,7 @@ def test_several_data_sets_of_a_run_are_told_apart(tmp_path):
 def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys):
     output = tmp_path / name
     run = save(tmp_path / "a", operations=("delete", "insert"))
-    transition_figure.main([run, run, "--operation", "insert", "--output", str(output)])
+    command.main(["figure", "transitions", run, run, "--operation", "insert", "--output", str(output)])
     assert capsys.readouterr().out.split() == [str(output)]
     assert output.read_bytes().startswith(start)
 
@@ -116,11 +117,11 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
 def test_another_kind_of_file_an_operation_that_was_not_measured_and_no_run_are_refused(tmp_path):
     run = save(tmp_path / "a", operations=("delete", "permute"))
     with refused("bad-setting", "--output f.jpeg", ".png, .pdf, .svg"):
-        transition_figure.main([run, "--output", "f.jpeg"])
+        command.main(["figure", "transitions", run, "--output", "f.jpeg"])
     with refused("not-measured", tmp_path / "a" / "results.json", "--operation insert", "delete, permute"):
-        transition_figure.main([run, "--operation", "insert"])
+        command.main(["figure", "transitions", run, "--operation", "insert"])
     with refused("not-a-run", tmp_path / "results.json"):
-        transition_figure.main([str(tmp_path)])
+        command.main(["figure", "transitions", str(tmp_path)])
     written_results.save(tmp_path / "b")
     with refused("not-measured", tmp_path / "b" / "results.json"):
-        transition_figure.main([str(tmp_path / "b")])
+        command.main(["figure", "transitions", str(tmp_path / "b")])

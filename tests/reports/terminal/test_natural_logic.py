@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from heedful.cli import command
 from heedful.records import Measurement, MetricName
-from heedful.reports import compare as report
 from heedful.reports.terminal.natural_logic import RULE, categories, print_categories
 
 import written_results
@@ -126,7 +126,7 @@ def test_the_command_prints_categories_and_without_accuracy_no_paired_difference
     monkeypatch.setenv("COLUMNS", "80")
     for name in "ab":
         written_results.save(tmp_path / name, results())
-    report.main([str(tmp_path / "a"), str(tmp_path / "b")])
+    command.main(["compare", str(tmp_path / "a"), str(tmp_path / "b")])
     text = capsys.readouterr().out
     assert "paired" not in text
     assert "alike" in text

@@ -1,0 +1,367 @@
+"""Measuring a model that is not at hand: its inputs are written to a file, and answers to them are scored."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pytorch_lightning.utilities import rank_zero_info
+
+from heedful.assembly.evaluation import measured
+from heedful.assembly.input_files import (
+    FORMS,
+    VERSION,
+    Distinct,
+    Form,
+    Reading,
+    file_hash,
+    read_beside,
+    write,
+    write_beside,
+)
+from heedful.assembly.job import Job
+from heedful.assembly.library_errors import refusing
+from heedful.assembly.making import made, require_types
+from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of
+from heedful.assembly.named_folder import claim_named
+from heedful.assembly.parts import Parts, as_path, given
+from heedful.assembly.quiet import quietly
+from heedful.assembly.results import Results
+from heedful.assembly.settings import EvaluationSettings
+from heedful.assembly.trainers import restored_flags
+from heedful.callbacks.engine.forecast import Needed, needed
+from heedful.datamodules import PairedData, PairedText
+from heedful.datamodules.free_text import FreeText
+from heedful.datamodules.prompting import Prompting
+from heedful.datamodules.sources.values import plain
+from heedful.lightning_modules import Classifier, Endpoint
+from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
+from heedful.lightning_modules.recorded import Recorded
+from heedful.records import Examples, HeedfulError, atomic_path, listing
+from heedful.records.made import IN_PYTHON, section
+from heedful.records.made import plain as written
+from heedful.records.storage.claim import release
+
+ONCE = "Answers from files: each input was answered once, so that the null control shows no noise."
+FREE = ("rows", "endpoint", "settings")  # arguments of many types, of which it is said later what is wrong
+
+
+class Written(NamedTuple):
+    """A file of inputs.
+
+    Attributes:
+        path: The file.
+        inputs: How many it holds, each once.
+        examples: How many examples of the data they are made of.
+        version: With which all ids begin.
+    """
+
+    path: Path
+    inputs: int
+    examples: int
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.inputs:,} inputs of {self.examples:,} examples, version {self.version}"
+
+
+def write_inputs(
+    rows: Any,
+    path: str | PathLike[str],
+    parts: Sequence[str] | Mapping[str, str] | None = None,
+    default_label: str | int | None = None,
+    *,
+    label: str | None = LABEL,
+    labels: Labels | None = None,
+    swap: Sequence[str] | str | None = None,
+    keeps: Sequence[str] | str = (),
+    same: str | None = None,
+    cluster: str | None = None,
+    by: Sequence[str] | str = (),
+    uid: str | None = None,
+    name: str | None = None,
+    evaluations: Sequence[str] | str | None = None,
+    seed: int = 0,
+    endpoint: Endpoint | None = None,
+    prompt: Mapping[str, Any] | None = None,
+    **settings: Mapping[str, Any],
+) -> Written:
+    """Write every input that an evaluation may need, each distinct one once, for a model that is not at hand.
+
+    Each line holds an id and the parts of an input: ``{"id": ..., "parts": {...}}``. Which changed inputs are needed
+    depends on answers that are not known yet, so that all are there. A file beside it, NAME.meta.json, says what they
+    were made of. :func:`score` makes results of the answers.
+
+    Args:
+        rows: As for :func:`heedful.measure`, and so are the arguments that are not named here.
+        path: The file to write.
+        endpoint: A model behind a server, as of :class:`heedful.Endpoint`: then the file is one of OpenAI's batch API,
+            with the requests that this model would get. Nothing is sent.
+        prompt: Settings of prompts, as for :func:`heedful.evaluate`.
+        seed: All that is random follows from it; with the same seed inputs are those of evaluate.py.
+        **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
+
+    Returns:
+        What was written.
+
+    Raises:
+        HeedfulError: Something is wrong with the rows or the settings, or the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from heedful.assembly.names import load_data
+        >>> written = write_inputs(load_data("planted", n_validation=9), f"{tempfile.mkdtemp()}/inputs.jsonl")
+        >>> written.examples
+        9
+    """
+    arguments = locals()
+    require_types(write_inputs, {name: value for name, value in arguments.items() if name not in FREE})
+    if endpoint is None and prompt is not None:
+        raise HeedfulError("idle-setting", "§prompt changes nothing where no §endpoint is asked.")
+    of_rows = {
+        "parts": parts,
+        "default_label": None if default_label is None else plain(default_label),
+        "label": label,
+        "labels": labels,
+        "swap": [swap] if isinstance(swap, str) else swap,
+        "keeps": [keeps] if isinstance(keeps, str) else list(keeps),
+        "same": same,
+        "cluster": cluster,
+        "uid": uid,
+        "name": name,
+    }
+    about: dict[str, Any] = {
+        "version": VERSION,
+        "format": "jsonl" if endpoint is None else "openai-batch",
+        "is_ordered": labels is not None or bool(class_names(rows, label)),
+        "of_rows": written(of_rows),
+        "slices": ([by] if isinstance(by, str) else list(by)) if by else None,
+        "evaluations": evaluations if evaluations is None or isinstance(evaluations, str) else list(evaluations),
+        "settings": written(settings),
+        "seed": seed,
+        "endpoint": None if endpoint is None else section(endpoint)["init_args"],
+        "prompt": None if prompt is None else written(prompt),
+    }
+    with quietly(), refusing():
+        data = _data(rows, about)
+        asked = None if endpoint is None else endpoint.with_settings()
+        job = _job(about, data, asked or _model(about, data), dry_run=True)
+        job.prepare()
+        form = FORMS[about["format"]]
+        if asked is not None:
+            require_batch(asked)
+        _require_one_prompt(job)
+        distinct = Distinct([form.keys(job.model, some.examples) for some in _needed(job)])
+        with atomic_path(Path(path)) as temporary:
+            about["sha256"] = write(temporary, form, job.model, distinct, _needed(job))
+        about |= {"inputs": len(distinct), "ids": distinct.version, "labels": list(job.data.task.labels)}
+        about |= {"parts": list(job.data.task.parts), "examples": _examples(job), "data": _source(rows)}
+        write_beside(path, about)
+        return Written(Path(path), len(distinct), len(_pool(job)), distinct.version)
+
+
+def score(
+    inputs: str | PathLike[str],
+    answers: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    partial: bool = False,
+    rows: Any = None,
+    output: str | PathLike[str] | None = None,
+    trainer: Mapping[str, Any] | None = None,
+) -> Results:
+    """Make results of answers to the inputs that :func:`write_inputs` has written.
+
+    A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
+    any order; "" says that the model gave no answer. A line without either, or with an "error", is a request that
+    failed, and its input has no answer. Of a batch, they are lines of its output.
+
+    Args:
+        inputs: The file of inputs, with the one beside it.
+        answers: The file of answers, or several.
+        partial: Whether to score the examples of which every input has an answer, where some have none. All numbers
+            are flagged then.
+        rows: The rows again, where they were in memory when the inputs were written.
+        output: Folder for the results; by default a new one in runs/.
+        trainer: Settings of Lightning's Trainer, such as {"enable_progress_bar": False}.
+
+    Returns:
+        The results, as those of :func:`heedful.evaluate`.
+
+    Raises:
+        HeedfulError: Inputs have no answer, or two; there are answers to others, or to another version of them; the
+            data are not what they were; or an answer is not a label.
+    """
+    arguments = locals()
+    require_types(score, {name: value for name, value in arguments.items() if name != "rows"})
+    files = [answers] if isinstance(answers, str | PathLike) else [*answers]
+    try:
+        with quietly(), refusing(), restored_flags():
+            about = read_beside(inputs)
+            data = _data(_rows_again(about, rows, fspath(inputs)), about)
+            data = data.with_settings(note=" ".join(filter(None, (data.note, ONCE))))
+            name = Path(files[0]).name.partition(".")[0] or "answers"
+            job = _job(about, data, _model(about, data, name), output=as_path(output), trainer=trainer)
+            claim_named(job)
+            job.prepare()
+            reading = _read(job, about, files, fspath(inputs))
+            if reading.unanswered:
+                _leave_out(job, reading, partial)
+            job.about["answers"] = {"inputs": about["sha256"], "files": {fspath(f): file_hash(f) for f in files}}
+            results = measured(job)
+            assert isinstance(results, Results)
+            return results
+    finally:
+        release()
+
+
+def _data(rows: Any, about: Mapping[str, Any]) -> PairedData:
+    said = RowSettings(**about["of_rows"], batch_size=64)
+    return data_of(rows, said, (), about["endpoint"] is None)[0]
+
+
+def _model(about: Mapping[str, Any], data: PairedData, name: str = "answers") -> Classifier:
+    """What takes the place of the model."""
+    if about["endpoint"] is not None:
+        return made({"class_path": _path(BatchEndpoint), "init_args": about["endpoint"]}, (Classifier,), ("endpoint",))
+    spellings = data.columns.labels if isinstance(data, PairedText) else None
+    same = data.same if isinstance(data, FreeText) else None
+    return Recorded(name, spellings, same, about["is_ordered"])
+
+
+def _path(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _job(
+    about: Mapping[str, Any],
+    data: PairedData,
+    model: Classifier,
+    output: str | None = None,
+    trainer: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
+) -> Job:
+    one = {"accelerator": "cpu", "devices": 1, **(trainer or {})}
+    parts = Parts(
+        model, data, None, None, about["slices"], about["evaluations"], about["settings"], one, about["seed"], {}
+    )
+    settings = EvaluationSettings(about["seed"], parts.only, output, dry_run=dry_run)
+    prompting = given(about["prompt"], Prompting, "prompt")
+    evaluations = parts.all_evaluations(evaluating=True)
+    return Job(model, parts.paired_data(), settings, evaluations, parts.trainer_settings(), prompting=prompting)
+
+
+def _require_one_prompt(job: Job) -> None:
+    """Refuse several prompts, and have the model asked by the one that there is."""
+    if len(job.prompts) > 1:
+        wrong = f"§prompt names {len(job.prompts)} prompts, and a file of inputs holds one."
+        raise HeedfulError("clashing-settings", wrong, "Write a file for each of §prompt.wordings.")
+    for prompt in job.prompts:
+        job.model.prompt_with(prompt)
+
+
+def _needed(job: Job) -> Iterator[Needed]:
+    return needed(job.data, job.planned.values())
+
+
+def _pool(job: Job) -> Examples:
+    """The examples of the data."""
+    assert job.data.pool is not None
+    return job.data.pool
+
+
+def _examples(job: Job) -> list[str]:
+    """The identity of all examples."""
+    pools = [_pool(job), *(planned.plan.pool for planned in job.planned.values())]
+    return sorted({pool.fingerprint for pool in pools})
+
+
+def _source(rows: Any) -> Any:
+    """The rows as a file names them; None of rows in memory."""
+    if isinstance(rows, str | PathLike):
+        return fspath(rows)
+    is_file = isinstance(rows, PairedData) and isinstance(getattr(rows, "path", None), str | PathLike | None)
+    found = section(rows) if is_file else None
+    if found is None or IN_PYTHON in str(found):
+        return None
+    found["init_args"].pop("seed", None)  # which is that of the run
+    return found
+
+
+def _rows_again(about: Mapping[str, Any], rows: Any, inputs: str) -> Any:
+    """The rows that the inputs were made of."""
+    if rows is not None:
+        return rows
+    source = about["data"]
+    if source is None:
+        wrong = f"The inputs in {inputs} were made of rows in memory."
+        raise HeedfulError("missing-setting", wrong, "Give them again, as rows=.")
+    if not isinstance(source, Mapping):
+        return source
+    data: PairedData = made(source, (PairedData,), ("data",))
+    data.given = frozenset()  # the user chose them in another call
+    return data
+
+
+def _read(job: Job, about: Mapping[str, Any], files: Sequence[str | PathLike[str]], inputs: str) -> Reading:
+    """Have the model know the answers.
+
+    Raises:
+        HeedfulError: The data or the inputs are not what they were, or there are answers to other inputs.
+    """
+    if _examples(job) != about["examples"]:
+        wrong = f"{job.data.name}: the examples are not those that {inputs} was made of."
+        raise HeedfulError("changed-data", wrong, "Bring the data back, or write the inputs again.")
+    form: Form = FORMS[about["format"]]
+    _require_one_prompt(job)
+    distinct = Distinct([form.keys(job.model, some.examples) for some in _needed(job)])
+    if distinct.version != about["ids"]:
+        wrong = f"{inputs} does not hold the inputs that this version of Heedful asks about."
+        raise HeedfulError("other-inputs", wrong, "Write the inputs again.")
+    reading = Reading(distinct, form)
+    model: Any = job.model
+    for path in files:
+        model.source = fspath(path)
+        reading.read(path, model)
+    model.finish()
+    reading.require_own()
+    if isinstance(model, Recorded):
+        _require_default(model, job, about["of_rows"])
+    return reading
+
+
+def _require_default(model: Recorded, job: Job, of_rows: Mapping[str, Any]) -> None:
+    """Refuse a default label that is neither an answer nor a gold one, where nobody names the labels."""
+    default = job.data.default_label
+    is_guessed = of_rows["parts"] is not None and of_rows["labels"] is None
+    given = set(model.answered.counts()) if model.answered is not None else set()
+    if is_guessed and default is not None and default not in given | set(_pool(job).column("label")):
+        wrong = f"§default_label {default!r} is never an answer; some are {listing(sorted(given)[:3])}."
+        raise HeedfulError("unknown-label", wrong, "Write the inputs again, with the label as the model writes it.")
+
+
+def _leave_out(job: Job, reading: Reading, partial: bool) -> None:
+    """Leave out the examples of which an input has no answer, whether their own answers need it or not.
+
+    Raises:
+        HeedfulError: Nobody asked for that, no example is left, or examples that an evaluation brings lack an answer.
+    """
+    if not partial:
+        raise HeedfulError("missing-answers", f"{reading.missing}.")
+    pool = _pool(job)
+    is_whole: np.ndarray = np.ones(len(pool), dtype=bool)
+    for some in _needed(job):
+        places = reading.distinct.places(reading.form.keys(job.model, some.examples))
+        is_missing = np.logical_not(reading.is_answered[places])
+        if some.examples.pool is pool:
+            is_whole[some.bases[is_missing]] = False
+        elif is_missing.any():
+            wrong = f"{int(is_missing.sum()):,} inputs of other examples than those of {job.data.name} have no answer."
+            raise HeedfulError("missing-answers", wrong, "Have them answered; §partial does not leave these out.")
+    left = int(np.logical_not(is_whole).sum())
+    if left == len(pool):
+        raise HeedfulError("nothing-left", f"{reading.missing}, and each example lacks one.", "Answer more.")
+    rank_zero_info(f"{reading.missing}: {left:,} of {len(pool):,} examples are left out, and all numbers flagged.")
+    job.data.answered = np.flatnonzero(is_whole)
+    model: Any = job.model
+    model.unanswered = reading.unanswered
