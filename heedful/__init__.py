@@ -11,6 +11,9 @@ measure             any model: a function, (model, tokenizer), a pipeline of
                     transformers, a folder, a hub id, a run
 Endpoint            a model behind a server that speaks the OpenAI protocol
 train, evaluate     what train.py and evaluate.py do, with the same settings
+TransformersCallback, Watch
+                    the same while other people's trainers train: that of
+                    transformers, and Lightning's with any LightningModule
 load_model          a model by its name, with settings of your own
 load_data           data by their name, or rows, with settings of your own
 load                the results in the folder of a run
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from heedful.assembly.names import load_data, load_model
     from heedful.assembly.results import Results, Run, load
     from heedful.assembly.training import train
+    from heedful.assembly.transformers_callback import TransformersCallback
+    from heedful.assembly.watch import Watch
     from heedful.metrics import METRICS
     from heedful.records import Context, Example, HeedfulError, MetricName, Task
     from heedful.records.rows import read_rows
@@ -55,6 +60,8 @@ __all__ = [
     "Results",
     "Run",
     "Task",
+    "TransformersCallback",
+    "Watch",
     "evaluate",
     "load",
     "load_data",
@@ -74,6 +81,8 @@ HOMES = {  # public name to the module that has it
     "Results": "heedful.assembly.results",
     "Run": "heedful.assembly.results",
     "Task": "heedful.records",
+    "TransformersCallback": "heedful.assembly.transformers_callback",
+    "Watch": "heedful.assembly.watch",
     "evaluate": "heedful.assembly.evaluation",
     "load": "heedful.assembly.results",
     "load_data": "heedful.assembly.names",

@@ -125,7 +125,7 @@ def measure(
     default_label = None if default_label is None else plain(default_label)
     keeps = [keeps] if isinstance(keeps, str) else list(keeps)
     swap = [swap] if isinstance(swap, str) else swap
-    _require_known(settings, arguments)
+    require_known(settings, arguments)
     knows_labels = labels is not None or bool(class_names(rows, label))
     with _model(predict, knows_labels) as asked:
         said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
@@ -162,7 +162,7 @@ def measure(
     return replace(results, kept=kept, each=tuple(replace(one, kept=kept) for one in results.each))
 
 
-def _require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
     """Refuse what is neither an argument nor an evaluation, where an argument or a setting of data is meant."""
     evaluations = [kind.metric.name for kind in shown_evaluations(True)]
     for name in settings:
