@@ -1,7 +1,8 @@
 """``heedful.TransformersCallback``: attentiveness in the training of transformers' Trainer."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch import nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.modeling_utils import unwrap_model
 from transformers.trainer_callback import CallbackHandler
+from transformers.utils import logging
 
 from heedful.assembly.results import Results
 from heedful.assembly.while_training import Asks, Live, WhileTraining, require_function
@@ -167,7 +169,8 @@ class TransformersCallback(TrainerCallback):
         _require_tokenizer(tokenizer)
         device = next(model.parameters()).device
         where = {"accelerator": device.type, "devices": 1 if device.index is None else [device.index]}
-        return self._measuring.measured(model, (model, tokenizer), step, epoch, **where)
+        with _quietly():
+            return self._measuring.measured(model, (model, tokenizer), step, epoch, **where)
 
     def _go_first(self) -> None:
         """Go to the front of the Trainer's callbacks, of which those behind see the numbers, as loggers do.
@@ -188,3 +191,17 @@ def _require_tokenizer(tokenizer: Any) -> None:
     if not hasattr(tokenizer, "save_pretrained"):
         wrong = "The Trainer has no tokenizer."
         raise HeedfulError("missing-setting", wrong, "Give it one, as Trainer(processing_class=tokenizer).")
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Have transformers say nothing of the copy that is written and read."""
+    level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    try:
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if has_bars:
+            logging.enable_progress_bar()
