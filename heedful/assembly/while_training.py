@@ -95,9 +95,10 @@ class WhileTraining:
         given = self.settings.get("trainer") or {}
         settings = {**self.settings, "trainer": {"enable_progress_bar": False, **trainer, **given}}
         try:
+            Kept.is_wanted = False
             return measure(predict, self.rows, output=self._folder(step), **settings)
         finally:
-            Kept.answered = None  # they are of weights that will not come back
+            Kept.is_wanted = True
 
     def _folder(self, step: int) -> Path | None:
         """A folder that is not there yet: after training, the best weights may be measured at the last step again."""

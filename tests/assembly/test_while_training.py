@@ -61,7 +61,8 @@ def keep(case, rank, model, hook, **more):
 
 def transformers(rank, world, order):
     torch.set_num_threads(1)
-    os.environ["RANK"] = str(rank)
+    os.environ |= {"RANK": str(rank), "GROUP_RANK": "0", "LOCAL_WORLD_SIZE": str(world)}  # as torchrun does
+    os.environ["TORCHELASTIC_RUN_ID"] = "test"
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(backbone)
     labels = {"id2label": dict(enumerate(NAMES)), "label2id": {name: i for i, name in enumerate(NAMES)}}
