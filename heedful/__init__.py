@@ -13,6 +13,9 @@ Endpoint            a model behind a server that speaks the OpenAI protocol
 write_inputs, score the inputs in a file, and results of answers in another:
                     for a model that runs elsewhere
 train, evaluate     what train.py and evaluate.py do, with the same settings
+TransformersCallback, Watch
+                    the same while other people's trainers train: that of
+                    transformers, and Lightning's with any LightningModule
 load_model          a model by its name, with settings of your own
 load_data           data by their name, or rows, with settings of your own
 load                the results in the folder of a run
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from heedful.assembly.names import load_data, load_model
     from heedful.assembly.results import Results, Run, load
     from heedful.assembly.training import train
+    from heedful.assembly.transformers_callback import TransformersCallback
+    from heedful.assembly.watch import Watch
     from heedful.metrics import METRICS
     from heedful.records import Context, Example, HeedfulError, MetricName, Task
     from heedful.records.rows import read_rows
@@ -58,6 +63,8 @@ __all__ = [
     "Results",
     "Run",
     "Task",
+    "TransformersCallback",
+    "Watch",
     "evaluate",
     "load",
     "load_data",
@@ -79,6 +86,8 @@ HOMES = {  # public name to the module that has it
     "Results": "heedful.assembly.results",
     "Run": "heedful.assembly.results",
     "Task": "heedful.records",
+    "TransformersCallback": "heedful.assembly.transformers_callback",
+    "Watch": "heedful.assembly.watch",
     "evaluate": "heedful.assembly.evaluation",
     "load": "heedful.assembly.results",
     "load_data": "heedful.assembly.names",

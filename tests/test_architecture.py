@@ -190,6 +190,7 @@ def test_the_parser_of_the_command_line_is_in_its_room_alone():
 BY_HAND = {  # file that makes a Trainer, an Engine or a RunFolder itself, and why
     "callbacks/checkpoints/best_and_last.py": "an engine that measures nothing stands for a Trainer without one",
     "tests/test_cli.py": "what Lightning says where a Trainer is made",
+    "tests/assembly/test_watch.py": "the Trainer of somebody else",
     "tests/callbacks/test_progress.py": "the bar of a Trainer that runs nothing",
     "tests/callbacks/engine/test_evaluation.py": "a Trainer without an engine, or without data of ours, is refused",
     "tests/callbacks/outputs/test_run_folder.py": "a folder that is told to begin with another one",

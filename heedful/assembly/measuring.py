@@ -123,7 +123,7 @@ def measure(
     default_label = None if default_label is None else plain(default_label)
     keeps = [keeps] if isinstance(keeps, str) else list(keeps)
     swap = [swap] if isinstance(swap, str) else swap
-    _require_known(settings, arguments)
+    require_known(settings, arguments)
     knows_labels = labels is not None or bool(class_names(rows, label))
     with _model(predict, knows_labels) as asked:
         said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
@@ -158,7 +158,7 @@ def measure(
     return replace(results, kept=kept, each=tuple(replace(one, kept=kept) for one in results.each))
 
 
-def _require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
     """Refuse what is neither an argument nor an evaluation, where an argument or a setting of data is meant."""
     evaluations = [kind.metric.name for kind in shown_evaluations(True)]
     for name in settings:
@@ -185,9 +185,14 @@ def _of_function(trainer: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 class Kept:
-    """The answers of the call that stopped last, until another call looks at them."""
+    """The answers of the call that stopped last, until another call looks at them.
+
+    Attributes:
+        is_wanted: Whether another call may come; not for a model in training, whose weights will not come back.
+    """
 
     answered: Answered | None = None
+    is_wanted = True
 
 
 def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
@@ -202,6 +207,8 @@ def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
 
 def _keep(model: Function) -> None:
     """Keep the answers so far for the next call, and say so."""
+    if not Kept.is_wanted:
+        return
     Kept.answered = model.answered
     if model.answered:
         told = f"Stopped: {len(model.answered):,} answers of {model.description} are kept in memory."
