@@ -6,8 +6,7 @@ python evaluate.py --checkpoint RUN --evaluations natural_logic --natural_logic.
 python evaluate.py --data mnli --model FacebookAI/roberta-large-mnli             never trained here
 """
 
-from heedful.cli.evaluation import main
-from heedful.cli.messages import guarded
+from heedful.cli.command import run
 
 if __name__ == "__main__":
-    guarded(main)
+    run("evaluate")

@@ -9,8 +9,7 @@ python train.py --init_from runs/... --data nlixy --data.path DIR  the model of 
 python train.py --help                                       everything else
 """
 
-from heedful.cli.messages import guarded
-from heedful.cli.training import main
+from heedful.cli.command import run
 
 if __name__ == "__main__":
-    guarded(main)
+    run("train")

@@ -11,7 +11,6 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.assembly.evaluation import output_folder
 from heedful.assembly.folders import run_folder
-from heedful.assembly.names import FOLDER_OF, names
 from heedful.assembly.quiet import quietly
 from heedful.assembly.record import write_record
 from heedful.assembly.training import trained
@@ -24,6 +23,7 @@ from heedful.cli.short_forms import description, expand
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.records import HeedfulError
+from heedful.records.storage.named_configs import FOLDER_OF, names
 from heedful.rooms import folder
 
 from commands import job_of

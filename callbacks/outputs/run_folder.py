@@ -20,7 +20,7 @@ from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.stop import stop_if_asked, take_over
 from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
-from heedful.records.errors import called
+from heedful.records.command_lines import called
 from heedful.records.stopping import Stopped, is_postponed, postpone
 from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import RUN, file_hash, read_run, record_results, write_results

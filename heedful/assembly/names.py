@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
@@ -15,17 +14,14 @@ from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.families import family_of, import_path, stand_ins
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
 from heedful.records import HeedfulError
-from heedful.records.errors import nearest
 from heedful.records.made import class_path
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.named_configs import backbones, named_configs
-from heedful.records.storage.schema import ROOMS, present, whole
+from heedful.records.storage.named_configs import DEFAULTS, backbones, config_path, names
+from heedful.records.storage.schema import whole
 from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml, read_text, read_yaml
 from heedful.reports.runs import short_name
 
-FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
 KIND_OF: dict[str, type] = {"data": PairedData, "model": Classifier}
-DEFAULTS = {"data": "planted", "model": "minilm"}
 
 Section = dict[str, Any]  # "class_path", "init_args" and "dict_kwargs", as config.yaml has them
 
@@ -159,37 +155,6 @@ def augmented(data: PairedData, name: str) -> PairedData:
         wrong = f"§augment {name} names more than settings of the data."
         raise HeedfulError("unknown-setting", wrong, "Keep data: {init_args: ...} in its file.")
     return data.with_settings(**checked(type(data), settings.get("init_args") or {}, ("data",)))
-
-
-def names(kind: str) -> list[str]:
-    """The short names of a kind ("data", "model", "augment"): the files of its folder in configs/,
-    of the working folder and of the package."""
-    return list(named_configs(FOLDER_OF[kind]))
-
-
-def config_path(kind: str, name: str) -> str:
-    """The file that a short name stands for; a path or a class stays as it is.
-
-    Raises:
-        HeedfulError: An unknown name; the message has the nearest that is known.
-    """
-    if file := named_configs(FOLDER_OF[kind]).get(name):
-        return str(file)
-    if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
-        if not name.startswith("{") and not Path(name).is_file():
-            raise HeedfulError("missing-file", f"§{kind} {name} does not exist.")
-        return name
-    if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
-        do = f"Name its kind, as in §data mnli §data.path {name}."
-        raise HeedfulError("unknown-name", f"§{kind} {name} is a file of data.", do)
-    if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
-        return present(name)
-    if kind != "augment" and name in import_module(ROOMS[kind]).__all__:
-        return whole(kind, name)
-    near = nearest(name.lower(), names(kind))
-    do = f"Do you mean {near}?" if near else "See §help for all names."
-    more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
-    raise HeedfulError("unknown-name", f"§{kind} {name} is not known.{more}", do)
 
 
 def class_named(value: str, kind: str, in_section: bool = False) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from pytorch_lightning import Trainer
 
 from heedful.assembly.making import checked, made, made_of
-from heedful.assembly.names import DEFAULTS, augmented, fitting, load_data, section_of
+from heedful.assembly.names import augmented, fitting, load_data, section_of
 from heedful.assembly.record import Record, merged, shown_evaluations
 from heedful.callbacks import EVALUATIONS, Evaluation
 from heedful.datamodules import PairedData
@@ -18,6 +18,7 @@ from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError
 from heedful.records.errors import guess
 from heedful.records.made import class_path, settings_of
+from heedful.records.storage.named_configs import DEFAULTS
 
 Kind = TypeVar("Kind", bound=Any)
 

@@ -17,7 +17,6 @@ from docstring_parser import parse
 import heedful.datamodules
 import heedful.lightning_modules
 from heedful.assembly.evaluation import evaluate
-from heedful.assembly.names import DEFAULTS
 from heedful.assembly.record import SEED, shown_evaluations
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainerDefaults, TrainingSettings
 from heedful.assembly.training import train
@@ -27,6 +26,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.records.made import plain, settings_of
 from heedful.records.refusals import SETTING
+from heedful.records.storage.named_configs import DEFAULTS
 
 GROUPS = ("trainer", "settings")  # arguments of train() and evaluate() that hold settings of their own
 OF_NONE = {**DEFAULTS, "seed": RunSettings.seed}  # what None stands for, where no run and no file say otherwise

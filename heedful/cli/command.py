@@ -1,11 +1,14 @@
 """``heedful``: one command, with a subcommand for each thing that people do. Its own help imports no torch."""
 
-import sys
 from functools import partial
 from importlib import import_module
 from typing import NamedTuple
 
-from heedful.records import HeedfulError, run_command
+from heedful.cli import pages
+from heedful.cli.first_look import look
+from heedful.cli.pages import PAGES
+from heedful.records import HeedfulError
+from heedful.records.command_lines import called, run_command
 from heedful.records.errors import nearest
 
 
@@ -26,13 +29,15 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("heedful.cli.training", "train a classifier, and watch whether it heeds every part", True),
     "evaluate": Command("heedful.cli.evaluation", "measure a trained model on everything that Heedful knows", True),
-    "compare": Command("heedful.reports.compare", "numbers of one run, or of several side by side"),
+    "measure": Command("heedful.cli.measure", "measure a function of yours, or any model, on rows", True),
+    "compare": Command("heedful.cli.compare", "numbers of one run, or of several side by side"),
     "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
     "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),
     "suite": Command("heedful.cli.suite.command", "train, measure and rank many models; what is done stays"),
     "rescore": Command("heedful.reports.rescore", "make results.json anew from the rows beside it"),
     "sheet": Command("heedful.reports.sheet", "does a swap make the label wrong? sheets for people"),
     "figure": Command("heedful.cli.figure", "draw a figure of runs again"),
+    "info": Command("heedful.cli.info", "versions, machine and settings, for a report of a fault"),
 }
 
 
@@ -51,6 +56,14 @@ def main(argv: list[str]) -> None:
         do = f"Do you mean {near}?" if near else "See heedful --help."
         raise HeedfulError("unknown-name", f"There is no command {name!r}.", do)
     command = COMMANDS[name]
+    if name in PAGES:
+        if "-h" in words or "--help" in words:
+            if "all" not in words:
+                print(pages.page(name, called() if called().startswith("heedful") else f"python {called()}"))
+                return
+            words.remove("all")
+        else:
+            look(words)
     run = partial(import_module(command.module).main, words)
     if command.runs_models:
         import_module("heedful.cli.messages").guarded(run)
@@ -65,6 +78,10 @@ def page() -> str:
     return "\n".join(["usage: heedful COMMAND ...", "", *commands, "", "heedful COMMAND --help says the rest."])
 
 
-def run() -> None:
-    """The entry point; a user's mistake becomes one sentence and exit status 2."""
-    run_command(main)
+def run(*words: str) -> None:
+    """The entry point; a user's mistake becomes one sentence and exit status 2.
+
+    Args:
+        *words: Those before the ones that the user typed: "train" of train.py.
+    """
+    run_command(lambda argv: main([*words, *argv]))

@@ -15,7 +15,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from heedful.assembly.library_errors import refusal_behind
 from heedful.assembly.quiet import quietly
 from heedful.records import HeedfulError, ending_with_its_reader, stopping
-from heedful.records.errors import called
+from heedful.records.command_lines import called
 from heedful.records.storage.claim import release
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import examine

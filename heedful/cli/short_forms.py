@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Sequence
 
-from heedful.assembly.names import DEFAULTS, FOLDER_OF, backbone_form, class_named, config_path, names
+from heedful.assembly.names import backbone_form, class_named
 from heedful.cli.messages import as_flag
 from heedful.cli.runs import classes_in_configs, split_configs
 from heedful.lightning_modules.families import stand_ins
 from heedful.records import HeedfulError
+from heedful.records.storage.named_configs import DEFAULTS, FOLDER_OF, config_path, names
 
 SETTINGS = ("partial", "slices")  # of the data
 ENDPOINT = "--endpoint"  # of --endpoint NAME, and --endpoint.max_requests N

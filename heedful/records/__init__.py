@@ -1,7 +1,7 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
 from heedful.records.composed import EMPTIED, Composed, column
-from heedful.records.errors import HeedfulError, ending_with_its_reader, printable, run_command, without_hub
+from heedful.records.errors import HeedfulError, ending_with_its_reader, printable, without_hub
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
 from heedful.records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
@@ -78,7 +78,6 @@ __all__ = [
     "rename_parts",
     "repeats",
     "require_file",
-    "run_command",
     "same_name",
     "same_parts",
     "spooling",

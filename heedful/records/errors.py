@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TextIO
 
 from heedful.records.labels import listing
@@ -135,20 +134,3 @@ def _is_closed(stream: TextIO) -> bool:
     except BrokenPipeError:
         return True
     return False
-
-
-def called() -> str:
-    """What the user typed to start this program: "train.py", or "heedful compare"."""
-    name = Path(sys.argv[0]).name
-    return " ".join(["heedful", *sys.argv[1:2]]) if name in ("heedful", "__main__.py") else name
-
-
-def run_command(main: Callable[[list[str]], None]) -> None:
-    """Run ``main`` on the words of the command line; a user's mistake becomes one sentence and exit status 2."""
-    try:
-        with ending_with_its_reader():
-            main(sys.argv[1:])
-    except HeedfulError as error:
-        error.name_settings(r"--\1")
-        print(f"{called()}: {error.line}", file=sys.stderr)
-        sys.exit(2)

@@ -1,11 +1,10 @@
-"""Models on equal terms: ``python -m heedful.reports.comparable RUN RUN [RUN ...]`` (CAT, appendix D and table 16).
+"""Models on equal terms: ``heedful compare --agreed RUN RUN [RUN ...]`` (CAT, appendix D and table 16).
 
 Attentiveness rests on the examples that a model does not predict as the default label, so that each model has its own.
 Here all models are scored on U, the examples on which their base predictions agree. Rows are enough for that. Runs on
 several data sets are compared within each.
 """
 
-from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -35,7 +34,7 @@ from heedful.records.rows import BASE, cluster_of, runs, strings, where
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results
 from heedful.reports.alike import PAIRED, basis, of_each_set, require_alike
 from heedful.reports.runs import UNKNOWN_WORTH, measured
-from heedful.reports.tables import FORMATS, grid, number, table_text
+from heedful.reports.tables import grid, number, table_text
 from heedful.reports.terminal.table import FLAGS
 
 ATTENTIVENESS = "attentiveness"
@@ -218,14 +217,15 @@ def _print_runs(read: Iterable[Run], names: Mapping[str, str], console: Console)
             console.print(f"{names[run.folder]} has no gold labels: {UNKNOWN_WORTH}.", highlight=False, markup=False)
 
 
-def main(arguments: list[str]) -> None:
-    """Print the comparison of the runs on each data set, for each part that was swapped."""
-    parser = ArgumentParser("python -m heedful.reports.comparable", description=__doc__.partition("\n\n")[2])
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
-    parser.add_argument("--all", action="store_true", help="with models that are not above the majority share")
-    parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
-    options = parser.parse_args(arguments)
-    folders = distinct(options.runs)
+def print_agreed(runs: Sequence[str], with_all: bool, text_format: str | None) -> None:
+    """Print the comparison of runs on each data set, for each part that was swapped.
+
+    Args:
+        runs: Folders of runs or of evaluations.
+        with_all: Whether models that are not above the majority share are compared, too.
+        text_format: One of :data:`FORMATS`: the tables in this format, and nothing else.
+    """
+    folders = distinct(runs)
     if len(folders) < 2:
         raise HeedfulError("too-few-runs", "There is nothing to compare.", "Name the folders of two runs or more.")
     names = {folder: f"({i})" for i, folder in enumerate(folders, 1)}
@@ -236,7 +236,7 @@ def main(arguments: list[str]) -> None:
         together = [read[one.run.folder] for one in alike]
         context = together[0].context
         for part in context.own["swap"]:
-            included = [run for run in together if options.all or part not in run.flagged]
+            included = [run for run in together if with_all or part not in run.flagged]
             heading = f"{context.data}, {together[0].split}: {part} swapped"
             numbers = [names[run.folder] for run in included]
             if len(included) < 2:
@@ -246,13 +246,13 @@ def main(arguments: list[str]) -> None:
                 console.print(f"\n{heading}: {told}", markup=False)
                 continue
             found = comparison([run.rows for run in included], context, part)
-            if options.format:
+            if text_format:
                 paths = [run.folder for run in included]
-                print(table_text((heading, *HEADER[1:]), cells(found, paths), options.format), end="")
+                print(table_text((heading, *HEADER[1:]), cells(found, paths), text_format), end="")
             else:
                 _print(found, heading, numbers, console)
                 for run in together:
                     if run not in included:
                         console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")
-    if not options.format:
+    if not text_format:
         _print_runs(read.values(), names, console)

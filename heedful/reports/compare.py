@@ -1,4 +1,4 @@
-"""Results side by side, for a terminal 80 columns wide: ``python -m heedful.reports.compare RUN [RUN ...]``.
+"""Results side by side, for a terminal 80 columns wide: ``heedful compare RUN [RUN ...]``.
 
 Prints every number of one run, or the headlines of several, and of two the paired difference of each headline.
 With --mean it is the mean of each number and its standard deviation over runs of one model, of several seeds or of the
@@ -6,7 +6,6 @@ folds of a cross-validation. With --format it is the table alone, for a paper or
 """
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from heedful.reports.alike import (
     side_by_side,
 )
 from heedful.reports.runs import measured, unlabelled_notes
-from heedful.reports.tables import FORMATS, table_text, too_few
+from heedful.reports.tables import table_text, too_few
 from heedful.reports.terminal.natural_logic import print_categories
 from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
 
@@ -148,38 +147,34 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
             print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}"))
 
 
-def main(arguments: list[str]) -> None:
+def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | None) -> None:
     """Print the results of runs side by side, and of two on the same examples the paired difference of each headline.
 
-    With ``--mean``, print the mean of runs of several seeds or folds.
+    Args:
+        runs: Folders of runs or of evaluations.
+        is_mean: Print the mean of runs of several seeds or folds instead.
+        text_format: One of :data:`FORMATS`: the table in this format, and nothing else.
     """
-    parser = ArgumentParser("python -m heedful.reports.compare", description=__doc__.partition("\n\n")[2])
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
-    parser.add_argument("--mean", action="store_true", help="the mean of all of them")
-    parser.add_argument("--format", choices=list(FORMATS), help="print the table in this format, and nothing else")
-    options = parser.parse_intermixed_args(arguments)
-    if not options.runs:
-        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
-    results = {folder: read_results(folder) for folder in distinct(options.runs)}
+    results = {folder: read_results(folder) for folder in distinct(runs)}
     shown, title = results, TITLE
-    if options.mean:
+    if is_mean:
         if len(results) < 2:
             raise HeedfulError("too-few-runs", "--mean is of several runs.", "Name the folders of two runs or more.")
         require_alike([basis(run) for run in measured(list(results))], MEAN)
         mean = averaged(list(results.values()))
         shown = {" ".join(results): mean}
         title = f"mean of {len(results)} runs, in %, ± std"
-    told = [] if options.mean else side_by_side(list(results))
-    if options.format:
+    told = [] if is_mean else side_by_side(list(results))
+    if text_format:
         told = [*unlabelled_notes(measured(list(results))), *told]
-        print(table_text(*table_cells(shown, title), options.format), end="")
+        print(table_text(*table_cells(shown, title), text_format), end="")
     else:
         print_table(shown, title=title)
     for note in told:
-        print(printable(f"Note: {note}"), file=sys.stderr if options.format else sys.stdout)
-    if options.format:
+        print(printable(f"Note: {note}"), file=sys.stderr if text_format else sys.stdout)
+    if text_format:
         return
-    if options.mean:
+    if is_mean:
         if left := len(set().union(*(run["metrics"] for run in results.values())) - set(mean["metrics"])):
             print(f"Metrics that not all of these runs have: {left}.")
         return

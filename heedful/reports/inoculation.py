@@ -1,4 +1,4 @@
-"""The effect of inoculation: ``python -m heedful.reports.inoculation BEFORE AFTER [AFTER ...]``.
+"""The effect of inoculation: ``heedful compare --inoculation BEFORE AFTER [AFTER ...]``.
 
 Each is a folder that evaluate.py wrote: of the model before inoculation, and of models after it, on the same data with
 the same settings. The original test is these data; a challenge test is what one kind of change made of them
@@ -6,7 +6,6 @@ the same settings. The original test is these data; a challenge test is what one
 compared with the split of its name, and with all of them where there is none.
 """
 
-import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
@@ -176,16 +175,12 @@ def print_comparison(before: Path, after: Path) -> None:
         print(fill(f"outcome {outcome}", 80, subsequent_indent="  "))
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the comparison of the first folder with each of the others."""
-    about = "Say what inoculation did to a model: on the original test, and on challenge examples."
-    parser = argparse.ArgumentParser("python -m heedful.reports.inoculation", description=about)
-    parser.add_argument("evaluations", nargs="*", metavar="EVALUATION", help="folder: the one before, then those after")
-    chosen = parser.parse_args(arguments)
-    if len(chosen.evaluations) < 2:
+def print_inoculation(evaluations: Sequence[str]) -> None:
+    """Print the comparison of the first folder, of the model before inoculation, with each of the others."""
+    if len(evaluations) < 2:
         remedy = "Name the evaluation before inoculation, and one or more after it."
         raise HeedfulError("too-few-runs", "There is nothing to compare.", remedy)
-    before, *others = map(Path, chosen.evaluations)
+    before, *others = map(Path, evaluations)
     if missing := next((folder for folder in (before, *others) if not folder.is_dir()), None):
         raise HeedfulError("missing-file", f"{missing} is not a folder.")
     print(f"before: {printable(str(before))}")

@@ -1,17 +1,17 @@
-"""Models by data sets: ``python -m heedful.reports.matrix RUN [RUN ...]`` (CAT, tables 4, 5, 12, 13 and 15).
+"""Models by data sets: ``heedful matrix RUN [RUN ...]`` (CAT, tables 4, 5, 12, 13 and 15).
 
-Prints attentiveness, mean ± standard deviation over draws, "-" for models whose accuracy is not above the majority
-share; the scores of models that were trained on one part alone; and, where it was measured, how models of all parts do
-on one of them. Every number is in percent.
+Attentiveness to each part; the scores of models that were trained on one part alone; and, where it was measured, how
+models of all parts do on one of them. Every number is in percent.
 """
 
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
 from heedful.records import HeedfulError, MetricName, printable
+from heedful.records.command_lines import CommandParser
 from heedful.reports.alike import side_by_side
+from heedful.reports.in_context.report import print_prompts
 from heedful.reports.runs import Measured, columns, is_above_majority, measured, unlabelled_notes
 from heedful.reports.tables import FORMATS, Cells, number, print_cells, table_text
 
@@ -80,12 +80,35 @@ def table(cells: Found) -> tuple[list[str], list[list[str]]]:
     return [MODEL, *across], [[row, *(cells.get((row, column), "") for column in across)] for row in rows]
 
 
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "matrix",
+        "Models by data sets: attentiveness, mean ± standard deviation over draws, '-' for models whose accuracy is "
+        "not above the majority share; and the scores of models that were trained on one part alone. In percent.",
+        [
+            ("runs/*/*/*/version_0", "tables 4, 5, 12, 13 and 15 of the CAT paper"),
+            ("--format latex RUN RUN > table.tex", "the same for a paper"),
+            ("--prompts RUN RUN", "models asked in context: tables 6, 7, 9 and 11"),
+        ],
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation, or of several")
+    parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
+    told = "tables of models asked in context, of which those that differ only in demonstrations are averaged"
+    parser.add_argument("--prompts", action="store_true", help=told)
+    parser.add_argument("--all", action="store_true", help="with --prompts: models at chance, too, with a mark")
+    parser.add_argument("--short", action="store_true", help="with --prompts: the tables of each model alone")
+    return parser
+
+
 def main(arguments: list[str]) -> None:
     """Print a table for each kind of number that these runs have."""
-    parser = ArgumentParser("python -m heedful.reports.matrix", description=__doc__.partition("\n\n")[2])
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
-    parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format")
-    options = parser.parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
+    if options.prompts:
+        print_prompts(options.runs, options.all, options.short, options.format)
+        return
+    for flag in ("all", "short"):
+        if getattr(options, flag):
+            raise HeedfulError("idle-setting", f"§{flag} is of the tables of prompts.", "Add §prompts.")
     runs = measured(options.runs)
     console = Console()
     made = {heading: cells for heading, make in TABLES.items() if (cells := make(runs))}

@@ -1,17 +1,17 @@
-"""What one part alone can do, and attentiveness: ``python -m heedful.reports.partial_figure RUN [RUN ...]``.
+"""What one part alone can do, and attentiveness: ``heedful figure partial RUN [RUN ...]``.
 
 Draws figure 2 of the paper (CAT, §5.2). A model of all parts is matched with the run of the same model that was
 trained on the parts that are not swapped (--partial). Rank correlations are of the models whose accuracy is above the
 majority share: over all of them, and within data sets, since clusters of data sets can make the former by themselves.
 """
 
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
 from heedful.records import Context, HeedfulError, Measurement, printable
+from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import read_evaluation
 from heedful.reports.alike import EXAMPLES, MODEL, basis, notes, require_alike
 from heedful.reports.figures.files import require_format, write
@@ -96,7 +96,8 @@ def _print(points: Sequence[Point]) -> None:
 
 def main(arguments: list[str]) -> None:
     """Draw the figure, and print what is in it."""
-    parser = ArgumentParser("python -m heedful.reports.partial_figure", description=__doc__.partition("\n\n")[2])
+    about = "What one part alone can do, and attentiveness: figure 2 of the CAT paper, with rank correlations."
+    parser = CommandParser("figure partial", about, [("RUN RUN RUN", "models of all parts, and those of --partial")])
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
     parser.add_argument(
         "--output", default="partial_inputs.png", metavar="FILE", help="a .png, .pdf or .svg (default: %(default)s)"

@@ -1,4 +1,4 @@
-"""Do ten examples tell which model will hold? ``python -m heedful.reports.ranking [RUN ...] [--set NAME=RUN,RUN,...]``.
+"""Do ten examples tell which model will hold? ``heedful rank [RUN ...] [--set NAME=RUN,RUN,...]``.
 
 Ranks the models of a suite by their attributions on a few out-of-distribution examples, and holds that against their
 accuracy on all of them ("Assessing Out-of-Domain Language Model Performance from Few Examples", tables 1 to 9, figures
@@ -6,7 +6,6 @@ accuracy on all of them ("Assessing Out-of-Domain Language Model Performance fro
 then the set is called as the folder is. Evaluations that are named one by one are grouped by their data and split.
 """
 
-from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,7 @@ from heedful.metrics.attributions.factors import FACTORS, Factor
 from heedful.metrics.ranking.baselines import ACC
 from heedful.metrics.ranking.ranked import FEWEST, ranked
 from heedful.records import HeedfulError, atomic_path, printable
+from heedful.records.command_lines import CommandParser
 from heedful.reports.figures import rankings as figures
 from heedful.reports.rankings import tables
 from heedful.reports.rankings.folders import sets_of, unexplained
@@ -140,8 +140,16 @@ def _numbers(text: str) -> list[int]:
     return list(dict.fromkeys(map(int, numbers)))
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser("python -m heedful.reports.ranking", description=__doc__.partition("\n\n")[2])
+def _parser() -> CommandParser:
+    about = (
+        "Do ten examples tell which model will hold? Ranks the models of a suite by their attributions on a few "
+        "examples of other data, and holds that against their accuracy on all of them."
+    )
+    examples = [
+        ("runs/suites/msgs", "all sets below a folder"),
+        ("--set morph=RUN,RUN,RUN --n 5,10,20", "evaluations that are named, samples of three sizes"),
+    ]
+    parser = CommandParser("rank", about, examples)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of an evaluation, or a folder of these")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=RUN,RUN", help="evaluations on one set")
     parser.add_argument("--method", default="", help="methods of attribution, such as shap,lime; by default all")

@@ -1,4 +1,4 @@
-"""Make results.json anew from the rows files beside it: ``python -m heedful.reports.rescore RUN [RUN ...]``.
+"""Make results.json anew from the rows files beside it: ``heedful rescore RUN [RUN ...]``.
 
 Neither the model nor the data are needed: a rows file holds all that its metric has to know. The same version of
 Heedful writes the same bytes; another one may count otherwise, and then says which metrics differ.
@@ -7,13 +7,13 @@ The rows must be those whose hashes stand in results.json. With --accept_rows, o
 rows are taken as they are, if they make sense, and the results are marked for good.
 """
 
-import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from heedful.metrics import METRICS, Metric
 from heedful.records import HeedfulError, atomic_path, printable, read_json
+from heedful.records.command_lines import CommandParser
 from heedful.records.rows import read_rows
 from heedful.records.storage.results import (
     ACCEPTED,
@@ -98,7 +98,11 @@ def _is_marked(folder: str | Path, files: Iterable[str], accept_rows: bool) -> b
 def main(arguments: Sequence[str]) -> None:
     """Write results.json of each folder, and say whether it is what was there, and whether it is marked."""
     about = "Write results.json anew from the rows files beside it; neither the model nor the data are needed."
-    parser = argparse.ArgumentParser("python -m heedful.reports.rescore", description=about)
+    examples = [
+        ("RUN", "the same bytes again, or which metrics differ"),
+        ("RUN --accept_rows", "of rows that were changed"),
+    ]
+    parser = CommandParser("rescore", about, examples)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation, with rows/")
     told = "take rows that are not those that results.json names by their hashes, and mark the results for good"
     parser.add_argument("--accept_rows", action="store_true", help=told)

@@ -1,4 +1,4 @@
-"""Does a swap make the predicted label wrong? Sheets for people: ``python -m heedful.reports.sheet RUN [--n 50]``.
+"""Does a swap make the predicted label wrong? Sheets for people: ``heedful sheet RUN [--n 50]``.
 
 The attentiveness test takes it that a label other than the default one is wrong once a part comes from another
 example (CAT, §4.2 and table 2). A sheet holds 50 swapped inputs with the label that the model had predicted, and asks
@@ -6,13 +6,13 @@ whether it is now wrong; what the model says of the swapped input is not in it. 
 annotator or of two.
 """
 
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from heedful.records import HeedfulError, Measurement, atomic_path, percent, printable
+from heedful.records.command_lines import CommandParser
 from heedful.records.storage.folder_names import folder_name
 from heedful.reports.annotation.scoring import answers_of, attentive_among, kappa, require_same_sheet, share_wrong
 from heedful.reports.comparable import read_run
@@ -107,7 +107,15 @@ def _told(m: Measurement) -> str:
 
 def main(arguments: list[str]) -> None:
     """Write the sheet of each run, or score sheets."""
-    parser = ArgumentParser("python -m heedful.reports.sheet", description=__doc__.partition("\n\n")[2])
+    about = (
+        "Does a swap make the predicted label wrong? A sheet holds swapped inputs with the label that the model had "
+        "predicted, for one person or two to judge (CAT, section 4.2)."
+    )
+    examples = [
+        ("RUN --n 100", "a sheet of 100 cases, as .tsv and .html"),
+        ("--score A.tsv B.tsv", "what two people wrote into it, and their agreement"),
+    ]
+    parser = CommandParser("sheet", about, examples)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
     parser.add_argument("--n", type=int, default=50, help="cases of a sheet (default: 50)")
     parser.add_argument("--output", metavar="NAME", help="what the files of one run are called, but for .tsv and .html")

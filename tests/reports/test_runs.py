@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from heedful.assembly.names import config_path, names
+from heedful.records.storage.named_configs import config_path, names
 from heedful.reports.runs import columns, measured, short_name
 
 import written_results

@@ -1,18 +1,13 @@
-"""Train, measure and rank the models of a suite; what is finished is not done again.
+"""The command that trains, measures and ranks the models of a suite."""
 
-heedful suite msgs --data_path DIR              DIR: the folder of all data
-heedful suite msgs --data_path DIR --only train,morph
-heedful suite FILE --data_path DIR --output runs/suites/msgs --evaluations accuracy
-"""
-
-import argparse
 import sys
 from pathlib import Path
 
 from heedful.cli.suite.plan import EVALUATIONS, Suite
 from heedful.cli.suite.running import run
 from heedful.records import HeedfulError, stopping
-from heedful.records.errors import called, guess
+from heedful.records.command_lines import CommandParser, called
+from heedful.records.errors import guess
 from heedful.records.storage.claim import claim
 from heedful.records.storage.named_configs import named_configs
 
@@ -48,18 +43,23 @@ def _main(argv: list[str]) -> None:
     run(steps, every)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="heedful suite",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "suite",
+        "Train, measure and rank the models of a suite. What is finished is not done again, so that the same command "
+        "goes on with one that was stopped.",
+        [
+            ("msgs --data_path DIR", "all of a known suite; DIR is the folder of all data"),
+            ("msgs --data_path DIR --only train,morph", "some steps, sets or models of it"),
+            ("FILE --data_path DIR --evaluations accuracy", "one of your own"),
+        ],
     )
     parser.add_argument("suite", help=f"the YAML file of the suite, or one of {', '.join(named_configs('suite'))}")
-    parser.add_argument("--data_path", help="folder of all data, $DATA in the file")
-    parser.add_argument("--output", help="folder of the suite; by default runs/suites/NAME")
-    parser.add_argument("--only", help="some steps: train, evaluate, rank, or names of sets and models, with commas")
+    parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the file")
+    parser.add_argument("--output", metavar="DIR", help="folder of the suite; by default runs/suites/NAME")
     parser.add_argument(
-        "--evaluations", default=EVALUATIONS, help="by default %(default)s; without attributions nothing is ranked"
+        "--only", metavar="NAMES", help="some steps: train, evaluate, rank, or names of sets and models, with commas"
     )
+    told = "by default %(default)s; without attributions nothing is ranked"
+    parser.add_argument("--evaluations", metavar="NAMES", default=EVALUATIONS, help=told)
     return parser

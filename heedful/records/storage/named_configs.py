@@ -1,11 +1,17 @@
 """The YAML files that short names stand for: ``mnli`` is ``configs/data/mnli.yaml``."""
 
+import ast
+import re
 from pathlib import Path
 from typing import Any
 
-from heedful.records.storage.schema import whole
+from heedful.records.errors import HeedfulError, nearest
+from heedful.records.storage.schema import ROOMS, present, whole
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.rooms import folder
+
+FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
+DEFAULTS = {"data": "planted", "model": "minilm"}
 
 
 def named_configs(kind: str) -> dict[str, Path]:
@@ -38,3 +44,45 @@ def backbones() -> dict[str, tuple[Any, str | None]]:
             whole("model", class_path) if isinstance(class_path, str) else None,
         )
     return found
+
+
+def names(kind: str) -> list[str]:
+    """The short names of a kind ("data", "model", "augment"): the files of its folder in configs/,
+    of the working folder and of the package."""
+    return list(named_configs(FOLDER_OF[kind]))
+
+
+def config_path(kind: str, name: str) -> str:
+    """The file that a short name stands for; a path or a class stays as it is.
+
+    Raises:
+        HeedfulError: An unknown name; the message has the nearest that is known.
+    """
+    if file := named_configs(FOLDER_OF[kind]).get(name):
+        return str(file)
+    if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
+        if not name.startswith("{") and not Path(name).is_file():
+            raise HeedfulError("missing-file", f"§{kind} {name} does not exist.")
+        return name
+    if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
+        do = f"Name its kind, as in §data mnli §data.path {name}."
+        raise HeedfulError("unknown-name", f"§{kind} {name} is a file of data.", do)
+    if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
+        return present(name)
+    if kind != "augment" and name in _classes(kind):
+        return whole(kind, name)
+    near = nearest(name.lower(), names(kind))
+    do = f"Do you mean {near}?" if near else "See §help for all names."
+    more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
+    raise HeedfulError("unknown-name", f"§{kind} {name} is not known.{more}", do)
+
+
+def _classes(kind: str) -> list[str]:
+    """The names of the classes of data or of models; importing them would import torch."""
+    room = ROOMS[kind].rpartition(".")[2]
+    module = ast.parse((folder(room) / "__init__.py").read_text(encoding="utf-8"))
+    return next(
+        ast.literal_eval(line.value)
+        for line in module.body
+        if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name) and line.targets[0].id == "__all__"
+    )

@@ -1,11 +1,11 @@
-"""TCE against DCE, as in figures 3 and 4: ``python -m heedful.reports.figures.causal_effects RUN [RUN ...]``."""
+"""TCE against DCE, as in figures 3 and 4: ``heedful figure causal_effects RUN [RUN ...]``."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from heedful.records import HeedfulError, MetricName
+from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct, named, read_results
 from heedful.reports.figures.canvas import bars, style
 from heedful.reports.figures.files import require_format, write
@@ -86,8 +86,9 @@ def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
 
 def main(arguments: list[str]) -> None:
     """Draw the causal effects of runs into a file."""
-    parser = argparse.ArgumentParser(
-        "python -m heedful.reports.figures.causal_effects", description="TCE against DCE of runs."
+    about = "The total causal effect (TCE) of runs against the direct one (DCE), with 95 % intervals."
+    parser = CommandParser(
+        "figure causal_effects", about, [("RUN RUN --output effects.pdf", "two models in one figure")]
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder with a results.json")
     parser.add_argument("--output", default="causal_effects.png", metavar="FILE.png", help="default: %(default)s")

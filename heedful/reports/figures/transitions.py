@@ -1,10 +1,9 @@
-"""Transitions when tables are edited, as a graph (figure 3): ``python -m heedful.reports.figures.transitions RUN``.
+"""Transitions when tables are edited, as a graph (figure 3): ``heedful figure transitions RUN``.
 
 Several runs, or the splits of one that was evaluated on several, stand side by side on each edge: 5.8 / 7.3 / 5.0. Of
 several runs, a number is the mean over the splits of each.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from heedful.interventions.tables.allowed_transitions import LABELS, key_of, steps, transitions
 from heedful.metrics.tables.transitions import TRANSITIONS
 from heedful.records import HeedfulError
+from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct, named, read_results
 from heedful.reports.figures.canvas import RED
 from heedful.reports.figures.files import require_format, write
@@ -199,9 +199,8 @@ def figure(runs: Mapping[str, Edges], operation: str) -> "Figure":
 
 def main(arguments: list[str]) -> None:
     """Draw the transitions of runs into a file."""
-    parser = argparse.ArgumentParser(
-        "python -m heedful.reports.figures.transitions", description="Transitions of predictions."
-    )
+    about = "How predictions move when rows of a table are deleted, inserted, ...: figure 3 of the InfoTabS paper."
+    parser = CommandParser("figure transitions", about, [("RUN --operation insert", "of one run, or several in one")])
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder with a results.json")
     parser.add_argument("--operation", default="delete", help="default: %(default)s")
     parser.add_argument("--output", default="transitions.png", metavar="FILE.png", help="default: %(default)s")

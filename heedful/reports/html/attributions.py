@@ -1,16 +1,16 @@
-"""Words coloured by what they add: ``python -m heedful.reports.html.attributions RUN [RUN ...]``.
+"""Words coloured by what they add: ``heedful figure attributions RUN [RUN ...]``.
 
 Draws figures/attributions.html and figures/attributions.png of a run again, from its rows alone: of each example the
 words of all parts, by each method, and beside them the same with a part swapped.
 """
 
-from argparse import ArgumentParser
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.metrics.attributions.attribution import attributions
 from heedful.records import Context, HeedfulError, atomic_path, printable
+from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct, read_evaluation
 from heedful.reports.figures.explanations import (
     Explanation,
@@ -113,9 +113,10 @@ def write(explained: Explanations, folder: str | Path) -> "Figure":
 
 def main(arguments: list[str]) -> None:
     """Draw the attributions of runs again."""
-    parser = ArgumentParser(
-        "python -m heedful.reports.html.attributions", description=(__doc__ or "").partition("\n\n")[2]
+    about = (
+        "Words coloured by what they add to the probability of the answer: figures/attributions.html and .png of runs."
     )
+    parser = CommandParser("figure attributions", about, [("RUN", "drawn again, from the rows alone")])
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
     for run in distinct(parser.parse_args(arguments).runs):
         evaluated = read_evaluation(run, NAME)

@@ -1,0 +1,59 @@
+"""Command lines: a parser for the words of a subcommand, and how a user's mistake ends it."""
+
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from textwrap import fill
+from typing import Any, NoReturn
+
+from heedful.records.errors import HeedfulError, ending_with_its_reader
+
+WIDTH = 79  # of help
+
+
+class CommandParser(ArgumentParser):
+    """The parser of a subcommand, whose help is one screen; a flag is given whole.
+
+    Args:
+        name: The words behind ``heedful``: "compare", "figure transitions".
+        about: What it does, in a sentence or a few.
+        examples: Commands, without ``heedful NAME``, and what each does.
+    """
+
+    def __init__(self, name: str, about: str, examples: Sequence[tuple[str, str]] = (), **settings: Any) -> None:
+        each = [f"  heedful {name} {words}\n      {told}" for words, told in examples]
+        super().__init__(
+            prog=f"heedful {name}",
+            description=fill(about, WIDTH),
+            epilog="\n".join(["examples:", *each]) if each else None,
+            formatter_class=partial(RawDescriptionHelpFormatter, width=WIDTH, max_help_position=24),
+            allow_abbrev=False,
+            **settings,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the words.
+
+        Raises:
+            HeedfulError: Always.
+        """
+        raise HeedfulError("bad-setting", f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} --help.")
+
+
+def called() -> str:
+    """What the user typed to start this program: "train.py", or "heedful compare"."""
+    name = Path(sys.argv[0]).name
+    return " ".join(["heedful", *sys.argv[1:2]]) if name in ("heedful", "__main__.py") else name
+
+
+def run_command(main: Callable[[list[str]], None]) -> None:
+    """Run ``main`` on the words of the command line; a user's mistake becomes one sentence and exit status 2."""
+    try:
+        with ending_with_its_reader():
+            main(sys.argv[1:])
+    except HeedfulError as error:
+        error.name_settings(r"--\1")
+        print(f"{called()}: {error.line}", file=sys.stderr)
+        sys.exit(2)
