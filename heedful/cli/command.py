@@ -30,6 +30,7 @@ COMMANDS = {
     "train": Command("heedful.cli.training", "train a classifier, and watch whether it heeds every part", True),
     "evaluate": Command("heedful.cli.evaluation", "measure a trained model on everything that Heedful knows", True),
     "measure": Command("heedful.cli.measure", "measure a function of yours, or any model, on rows", True),
+    "plan": Command("heedful.cli.plan", "how many examples a study needs, and what it costs", True),
     "compare": Command("heedful.cli.compare", "numbers of one run, or of several side by side"),
     "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
     "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),

@@ -3,8 +3,8 @@
 What a pilot leaves open is drawn by the Bayesian bootstrap (Rubin 1981, Annals of Statistics 9): each simulated study
 takes its clusters from those of the pilot, with weights of its own. Beside these stand a cluster of hits alone and one
 of misses, for half a cluster each, as in Jeffreys' prior of a share: a pilot without a hit does not say that there are
-none. So a promise of 80 % is one over pilots and studies together. Where a difference is assumed, the weights are tilted
-to it exponentially (Efron 1981, Canadian Journal of Statistics 9), which changes them least.
+none. So a promise of 80 % is one over pilots and studies together. Where a difference is assumed, the weights are
+tilted to it exponentially (Efron 1981, Canadian Journal of Statistics 9), which changes them least.
 
 The intervals of the simulated studies are those of :mod:`heedful.metrics.statistics.intervals`.
 """
@@ -12,8 +12,9 @@ The intervals of the simulated studies are those of :mod:`heedful.metrics.statis
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
-from heedful.metrics.statistics.intervals import Bounds, between, interval, shares
+from heedful.metrics.statistics.intervals import LEVEL, Bounds, between, interval, shares
 
 OFTEN = 0.8  # of the studies that reach the aim
 STUDIES = 400  # that are simulated; then 80 % is known to 2 points
@@ -111,11 +112,25 @@ def examples_needed(pilot: Pilot, aim: Width | Told, draws: int, seed: int = 0) 
     weights = np.random.default_rng(seed).standard_gamma(counts, (STUDIES, len(counts)))
     weights /= weights.sum(axis=1, keepdims=True)
     if isinstance(aim, Told):
-        weights = _tilted(weights, sums, aim.difference)
-        if weights is None:
+        tilted = _tilted(weights, sums, aim.difference)
+        if tilted is None:
             return None
+        weights = tilted
     clusters = _clusters_needed(sums, weights, aim, len(pilot.sums), seed)
     return int(np.ceil(MARGIN * clusters * pilot.examples / len(pilot.sums)))
+
+
+def at_worst(width: float) -> int:
+    """How many examples have an interval of this width whatever the share, where each is its own cluster.
+
+    That is the width at one half, with 2 / width more for an interval that is exact (Fleiss, Levin and Paik 2003,
+    section 2.5).
+
+    Example:
+        >>> at_worst(0.02), at_worst(0.1)
+        (9704, 405)
+    """
+    return int(np.ceil((-ndtri((1 - LEVEL) / 2) / width) ** 2 + 2 / width))
 
 
 def _kinds(sums: np.ndarray, draws: int) -> tuple[np.ndarray, np.ndarray] | None:

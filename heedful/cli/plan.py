@@ -1,0 +1,172 @@
+"""The command that plans a study: how many examples, forwards, tokens and dollars, from a pilot."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import NamedTuple
+
+from heedful.assembly.evaluation import evaluated
+from heedful.assembly.planning import StudyPlan, at_worst, plan_study
+from heedful.assembly.prompting import Requests
+from heedful.assembly.results import Results
+from heedful.assembly.starts import is_first
+from heedful.cli.app import HeedfulCLI, naming_flags
+from heedful.cli.model_forms import with_run
+from heedful.cli.remedies import with_remedy
+from heedful.cli.runs import take, with_packages
+from heedful.cli.short_forms import ENDPOINT, expand
+from heedful.records import SPAN, HeedfulError
+from heedful.records.command_lines import CommandParser
+from heedful.records.storage.run_files import CONFIG
+
+PILOT = 200  # examples
+BATCH = 64  # inputs at most
+
+
+class Batches(NamedTuple):
+    """Whole batches of a pilot.
+
+    Example:
+        >>> Batches.of(200), Batches.of(200, 64), Batches.of(1)
+        (Batches(size=50, count=4), Batches(size=64, count=4), Batches(size=1, count=1))
+    """
+
+    size: int
+    count: int
+
+    @classmethod
+    def of(cls, examples: int, size: int | None = None) -> "Batches":
+        """As few as hold so many examples, of this size or of one that leaves few over."""
+        size = size or -(-examples // -(-examples // BATCH))
+        return cls(size, -(-examples // size))
+
+    @property
+    def words(self) -> list[str]:
+        """The settings that have as many examples measured: a random sample, whose swaps are those of all data."""
+        return ["--data.eval_batch_size", str(self.size), "--trainer.limit_val_batches", str(self.count)]
+
+
+def main(argv: list[str]) -> None:
+    """Measure a pilot where there is none yet, and print what a study needs.
+
+    Raises:
+        HeedfulError: A setting makes no sense, or the pilot cannot be measured.
+    """
+    options, words = _parser().parse_known_args(argv)
+    with naming_flags():
+        _require_sound(options, words)
+        folders = options.pilot if _names_runs(options.pilot) else []
+        if folders or (options.compare and not words):
+            _planned(options, folders or options.compare).show()
+            return
+        size, words = take(words, "--data.eval_batch_size")
+        batches = Batches.of(int(options.pilot[0]), int(size) if size and size.isdecimal() else None)
+        models = [[]] if not options.compare else [_model(one) for one in options.compare]
+        if _asks_server(words) and not _prices_told(options, [*words, *batches.words]):
+            return
+        pilots = [_measured([*model, *words, *batches.words]) for model in models]
+        if is_first():
+            plan = _planned(options, pilots)
+            plan.show()
+            _print_settings(plan, batches)
+
+
+def _require_sound(options: Namespace, words: list[str]) -> None:
+    """Refuse settings that clash, before anything is read."""
+    if (options.price_in is None) != (options.price_out is None):
+        raise HeedfulError("missing-setting", "§price_in and §price_out belong together.", "Name both.")
+    if options.compare and _names_runs(options.pilot):
+        raise HeedfulError("clashing-settings", "§pilot and §compare both name runs.", "Name them with §compare.")
+    if _names_runs(options.pilot) and words:
+        wrong = f"{words[0]} changes nothing: the pilot was measured before."
+        raise HeedfulError("idle-setting", wrong, "Leave it out, or say with §pilot N how many examples to measure.")
+    if options.width is None and not options.compare:
+        raise HeedfulError("missing-setting", "What the study is for is not given.", "Add §width .02, or §compare A B.")
+    if not _names_runs(options.pilot) and int(options.pilot[0]) < 1:
+        raise HeedfulError("bad-setting", f"§pilot {options.pilot[0]} is less than 1.")
+
+
+def _names_runs(pilot: list[str]) -> bool:
+    return len(pilot) > 1 or not pilot[0].isdecimal()
+
+
+def _asks_server(words: list[str]) -> bool:
+    return any(word.partition("=")[0] == ENDPOINT for word in words)
+
+
+def _model(named: str) -> list[str]:
+    """The words that name one of two models: a run, or a model that was never trained here."""
+    return ["--checkpoint" if (Path(named) / CONFIG).is_file() or named.endswith(".ckpt") else "--model", named]
+
+
+def _prices(options: Namespace) -> tuple[float, float] | None:
+    return None if options.price_in is None else (options.price_in, options.price_out)
+
+
+def _planned(options: Namespace, pilots: list[str] | list[Results]) -> StudyPlan:
+    return plan_study(pilots, width=options.width, difference=options.difference, prices=_prices(options))
+
+
+def _prices_told(options: Namespace, words: list[str]) -> bool:
+    """Say what a pilot asks a server for, and what a study does at worst; whether the pilot may be measured."""
+    requests = _evaluated([*words, "--dry_run"])
+    assert isinstance(requests, Requests)
+    if options.yes:
+        return True
+    print(f"The pilot: {requests.at(_prices(options))}")
+    if options.width is not None:
+        print(at_worst(requests.at(_prices(options)), options.width))
+    print("Add --yes to measure the pilot, which says how many are enough; its answers are kept for the study.")
+    return False
+
+
+def _measured(words: list[str]) -> Results:
+    results = _evaluated(words)
+    if not isinstance(results, Results) or results.each:
+        raise HeedfulError("several-numbers", "A study is planned for one prompt.", "Name one with §prompt.names.")
+    return results
+
+
+def _evaluated(words: list[str]) -> Results | Requests:
+    """What evaluate does with these words, of accuracy and attentiveness alone."""
+    job = HeedfulCLI(True, expand(with_run(with_packages(words)))).job
+    if job.settings.evaluations is None:
+        score = "answers" if job.data.full_task.kind is SPAN else "accuracy"
+        job.settings.evaluations = [score, "attentiveness"]
+    with with_remedy(job):
+        return evaluated(job)
+
+
+def _print_settings(plan: StudyPlan, batches: Batches) -> None:
+    """Print with which settings the cheapest study is measured."""
+    best = plan.best
+    if best is None:
+        return
+    draws = [] if best.draws is None else ["--attentiveness.draws", str(best.draws)]
+    print(f"Fewest forwards, {best.forwards:,}: heedful evaluate with")
+    print(" ", *Batches.of(best.examples, batches.size).words, *draws)
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "plan",
+        "How many examples a study needs, and how many forwards, tokens and dollars, by the variances of a pilot. "
+        "The pilot is measured by the settings of heedful evaluate, which are taken as well (--data, --model, "
+        "--checkpoint, --endpoint, ...), or was measured before.",
+        [
+            ("--data rte --model HUB/ID --width .02", "intervals of 2 points in all, by a pilot of 200"),
+            ("--data rte --compare RUN RUN --difference .05", "two runs that differ by 5 points"),
+            ("--pilot FOLDER --width .02 --price_in .5 --price_out 2", "what was measured before"),
+        ],
+    )
+    told = "the 95 %% interval of each number is so wide at most, from its low end to its high end: .02 is 2 points"
+    parser.add_argument("--width", type=float, metavar="W", help=told)
+    told = "two models to tell apart: runs or models, with --data; or folders of results on the same examples"
+    parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help=told)
+    told = "the smallest difference to tell; by default that of the pilot, which is uncertain"
+    parser.add_argument("--difference", type=float, metavar="D", help=told)
+    told = f"how many examples to measure first ({PILOT}), or a folder of results"
+    parser.add_argument("--pilot", nargs="+", default=[str(PILOT)], metavar="N", help=told)
+    parser.add_argument("--price_in", type=float, metavar="USD", help="of a million tokens that a server reads")
+    parser.add_argument("--price_out", type=float, metavar="USD", help="of a million tokens that it writes")
+    parser.add_argument("--yes", action="store_true", help="measure the pilot of an --endpoint, which may cost")
+    return parser
