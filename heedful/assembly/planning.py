@@ -132,41 +132,46 @@ class StudyPlan:
     def show(self) -> None:
         """Print what is needed, and what it rests on."""
         console = Console()
-        print_cells(self._cells(), console)
+        print_cells(self._sizes(), console)
+        if self.tokens is not None:
+            print_cells(self._prices(), console)
         for text in self._explained():
             console.print(printable(text), highlight=False, markup=False)
 
-    def _cells(self) -> Cells:
-        sign = "+" if self.width is None or len(self.folders) == 2 else ""
-        rows = []
+    def _amounts(self) -> Iterator[tuple[str, str, int | None, float]]:
+        """The lines of a table: a title, what was seen in the pilot, examples, and inputs for each."""
+        sign = "+" if len(self.folders) == 2 else ""
         for need in self.needs:
             value = need.pilot.value()
             seen = "undefined" if np.isnan(value) else f"{percents(value, sign)} {bounds(need.pilot.bounds(), sign)}"
-            rows.append([need.title, seen, *self._amounts(need.examples, need.inputs)])
-        if len(self.needs) > 1:
-            rows += [
-                [_title(TOGETHER, one.draws), "", *self._amounts(one.examples, one.forwards / one.examples)]
-                for one in self.costs
-            ]
-        header = ["number", "pilot [95 %]", "examples", "forwards"]
-        if self.tokens is not None:
-            header += ["tokens", *(["USD"] if self.prices is not None else [])]
-        what = "tell the second model from the first"
-        if self.width is not None:
-            what = f"have a 95 % interval of {percents(self.width)} points in all"
-        return Cells(f"Examples to {what}", header, rows)
+            yield need.title, seen, need.examples, need.inputs
+        for one in self.costs if len(self.needs) > 1 else ():
+            yield _title(TOGETHER, one.draws), "", one.examples, one.forwards / one.examples
 
-    def _amounts(self, examples: int | None, inputs: float) -> list[str]:
-        """The cells behind a number and its pilot."""
-        if examples is None:
-            unknown = 2 + (self.tokens is not None) + (self.tokens is not None and self.prices is not None)
-            return ["n/a"] * unknown
-        forwards = examples * inputs
-        cells = [f"{examples:,}{' (a)' if examples > self.available else ''}", f"{forwards:,.0f}"]
-        if self.tokens is not None:
-            cells.append(f"{forwards * sum(self.tokens):,.0f}")
-        dollars = self.dollars(forwards)
-        return cells if dollars is None else [*cells, f"{dollars:,.2f}"]
+    def _sizes(self) -> Cells:
+        rows = []
+        for title, seen, examples, inputs in self._amounts():
+            if examples is None:
+                rows.append([title, seen, "n/a", "n/a"])
+            else:
+                more = " (a)" if examples > self.available else ""
+                rows.append([title, seen, f"{examples:,}{more}", f"{examples * inputs:,.0f}"])
+        what = "to tell the second model from the first"
+        if self.width is not None:
+            of = "difference" if len(self.folders) == 2 else "number"
+            what = f"for 95 % intervals of each {of} of {percents(self.width)} points in all"
+        return Cells(f"Examples {what}", ["number", "pilot [95 %]", "examples", "forwards"], rows)
+
+    def _prices(self) -> Cells:
+        assert self.tokens is not None
+        rows = []
+        for title, _, examples, inputs in self._amounts():
+            if examples is not None:
+                dollars = self.dollars(examples * inputs)
+                tokens = (f"{examples * inputs * each:,.0f}" for each in self.tokens)
+                rows.append([title, *tokens, *([] if dollars is None else [f"{dollars:,.2f}"])])
+        usd = [] if self.prices is None else ["USD"]
+        return Cells("About as many tokens", ["number", "read", "written, at most", *usd], rows)
 
     def _explained(self) -> Iterator[str]:
         often = f"{100 * OFTEN:.0f} of 100"
@@ -266,12 +271,12 @@ def _require_aim(models: int, width: float | None, difference: float | None) -> 
     """Refuse aims that make no sense."""
     if models not in (1, 2):
         raise HeedfulError("bad-setting", f"A study is planned from one pilot or two, and these are {models}.")
-    if width is not None and difference is not None:
-        raise HeedfulError("clashing-settings", "§width and §difference are two aims.", "Leave one out.")
-    if models == 1 and width is None:
-        raise HeedfulError("missing-setting", "One pilot needs §width.", "Add §width .02, or name two models.")
     if models == 1 and difference is not None:
         raise HeedfulError("idle-setting", "§difference is of two models.", "Name another one, or leave it out.")
+    if models == 1 and width is None:
+        raise HeedfulError("missing-setting", "One pilot needs §width.", "Add §width .02, or name two models.")
+    if width is not None and difference is not None:
+        raise HeedfulError("clashing-settings", "§width and §difference are two aims.", "Leave one out.")
     for name, value in (("width", width), ("difference", difference)):
         if value is not None and not 0 < value < 1:
             raise HeedfulError("bad-setting", f"§{name} {value:g} is not a share.", "Write .02 for 2 points.")

@@ -101,6 +101,12 @@ class Requests:
         """The same at other prices; None leaves them."""
         return self if prices is None else replace(self, prices=prices)
 
+    @property
+    def each(self) -> tuple[float, float]:
+        """How many tokens a request reads, and writes at most; 0 where nothing limits these."""
+        requests, tokens = self.totals["together"]
+        return tokens / max(1, requests), float(self.most_written or 0)
+
     def __str__(self) -> str:
         of = f" for {self.prompts} prompts" if self.prompts > 1 else ""
         lines = [f"{self.model}{of}: at most, where nothing is in {self.cache} yet"]

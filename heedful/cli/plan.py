@@ -59,15 +59,19 @@ def main(argv: list[str]) -> None:
             _planned(options, folders or options.compare).show()
             return
         size, words = take(words, "--data.eval_batch_size")
-        batches = Batches.of(int(options.pilot[0]), int(size) if size and size.isdecimal() else None)
+        fixed = int(size) if size and size.isdecimal() else None
+        batches = Batches.of(int(options.pilot[0]), fixed)
         models = [[]] if not options.compare else [_model(one) for one in options.compare]
-        if _asks_server(words) and not _prices_told(options, [*words, *batches.words]):
+        words = [*words, *batches.words]
+        requests = _evaluated([*words, "--dry_run"]) if _asks_server(words) else None
+        if isinstance(requests, Requests) and not options.yes:
+            _print_prices(options, requests.at(_prices(options)))
             return
-        pilots = [_measured([*model, *words, *batches.words]) for model in models]
+        pilots = [_measured([*model, *words]) for model in models]
         if is_first():
-            plan = _planned(options, pilots)
+            plan = _planned(options, pilots, None if requests is None else requests.each)
             plan.show()
-            _print_settings(plan, batches)
+            _print_settings(plan, fixed)
 
 
 def _require_sound(options: Namespace, words: list[str]) -> None:
@@ -102,21 +106,20 @@ def _prices(options: Namespace) -> tuple[float, float] | None:
     return None if options.price_in is None else (options.price_in, options.price_out)
 
 
-def _planned(options: Namespace, pilots: list[str] | list[Results]) -> StudyPlan:
-    return plan_study(pilots, width=options.width, difference=options.difference, prices=_prices(options))
+def _planned(
+    options: Namespace, pilots: list[str] | list[Results], tokens: tuple[float, float] | None = None
+) -> StudyPlan:
+    aim = {"width": options.width, "difference": options.difference}
+    return plan_study(pilots, **aim, tokens=tokens, prices=_prices(options))
 
 
-def _prices_told(options: Namespace, words: list[str]) -> bool:
-    """Say what a pilot asks a server for, and what a study does at worst; whether the pilot may be measured."""
-    requests = _evaluated([*words, "--dry_run"])
-    assert isinstance(requests, Requests)
-    if options.yes:
-        return True
-    print(f"The pilot: {requests.at(_prices(options))}")
+def _print_prices(options: Namespace, requests: Requests) -> None:
+    """Print what a pilot asks a server for, and what a study does at worst."""
+    print(f"The pilot: {requests}")
     if options.width is not None:
-        print(at_worst(requests.at(_prices(options)), options.width))
-    print("Add --yes to measure the pilot, which says how many are enough; its answers are kept for the study.")
-    return False
+        print(at_worst(requests, options.width))
+    print("Add --yes to measure the pilot, which says how many are enough.")
+    print("Its answers are kept, and not asked for again by the study.")
 
 
 def _measured(words: list[str]) -> Results:
@@ -136,14 +139,14 @@ def _evaluated(words: list[str]) -> Results | Requests:
         return evaluated(job)
 
 
-def _print_settings(plan: StudyPlan, batches: Batches) -> None:
+def _print_settings(plan: StudyPlan, size: int | None) -> None:
     """Print with which settings the cheapest study is measured."""
     best = plan.best
     if best is None:
         return
     draws = [] if best.draws is None else ["--attentiveness.draws", str(best.draws)]
     print(f"Fewest forwards, {best.forwards:,}: heedful evaluate with")
-    print(" ", *Batches.of(best.examples, batches.size).words, *draws)
+    print(" ", *Batches.of(best.examples, size).words, *draws)
 
 
 def _parser() -> CommandParser:
