@@ -44,7 +44,7 @@ def seeing(inputs: list[Row]) -> list[str]:
 
 def half_blind(inputs: list[Row]) -> list[str]:
     """Sees the premise in some of the examples alone."""
-    return [answer(codes(row)[0] if len(row["premise"]) % 2 else 0, codes(row)[1]) for row in inputs]
+    return [answer(codes(row)[0] if int(row["premise"].split()[2]) % 2 else 0, codes(row)[1]) for row in inputs]
 
 
 def measured(predict: Any, data: list[Row], draws: int = 2, **more: Any) -> heedful.Results:
@@ -54,7 +54,7 @@ def measured(predict: Any, data: list[Row], draws: int = 2, **more: Any) -> heed
 
 @pytest.fixture(autouse=True)
 def _few_studies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study_size, "STUDIES", 100)
+    monkeypatch.setattr(study_size, "STUDIES", 40)
 
 
 def test_studies_on_fresh_rows_have_the_width() -> None:
@@ -100,7 +100,7 @@ def test_a_pilot_of_more_data_knows_how_many_there_are() -> None:
     assert (plan.examples, plan.available) == (60, 120)
 
 
-def test_two_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_models(capsys: pytest.CaptureFixture[str]) -> None:
     data = rows(120, seed=3)
     one, other = measured(half_blind, data), measured(seeing, data)
     plan = plan_study([one, other])
@@ -120,8 +120,8 @@ def test_two_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "95 % intervals of each difference of 10.0 points" in capsys.readouterr().out
 
 
-def test_two_that_do_not_belong_together() -> None:
-    one, other = measured(seeing, rows(60, seed=4)), measured(seeing, rows(60, seed=5))
+def test_two_that_do_not_belong_together(tmp_path: Path) -> None:
+    one, other = (measured(seeing, rows(60, seed), output=tmp_path / f"{seed}") for seed in (4, 5))
     with refused("other-examples"):
         plan_study([one, other])
     with refused("bad-setting"):
