@@ -10,12 +10,13 @@ DATA ?= data
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
-install: $(VENV)/installed  ## Create .venv and install the lock
+install: $(VENV)/installed  ## Create .venv and install the lock, and the command heedful
 
-$(VENV)/installed: requirements.txt heedful/torchvision_fix.py
+$(VENV)/installed: requirements.txt setup.cfg heedful/torchvision_fix.py
 	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 13) or sys.exit("Heedful needs Python 3.11 or 3.12: make install PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	$(BIN)/python heedful/torchvision_fix.py
 	touch $@
 
@@ -23,7 +24,7 @@ demo: install  ## Train MiniLM twice on the embedded data, plainly and with coun
 	rm -rf $(DEMO)
 	$(BIN)/python train.py --output $(DEMO)/plain
 	$(BIN)/python train.py --augment counterfactual --output $(DEMO)/counterfactual
-	$(BIN)/python -m heedful.reports.compare $(DEMO)/plain $(DEMO)/counterfactual
+	$(BIN)/heedful compare $(DEMO)/plain $(DEMO)/counterfactual
 	@echo "Curves of both runs: $(BIN)/tensorboard --logdir $(DEMO)"
 
 test: install  ## Run the tests
@@ -39,7 +40,7 @@ suite-msgs:  ## Train, attribute and rank models of MSGS: make suite-msgs DATA=D
 suite-hans:  ## The same of HANS
 suite-paws:  ## The same of PAWS
 suite-msgs suite-hans suite-paws: install
-	$(BIN)/python -m heedful.cli.suite $(@:suite-%=%) --data_path $(DATA)
+	$(BIN)/heedful suite $(@:suite-%=%) --data_path $(DATA)
 
 lint: install  ## Check style
 	$(BIN)/ruff check .

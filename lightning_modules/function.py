@@ -204,6 +204,12 @@ class Answered:
         places[places == len(found)] = 0
         return np.where(found[places] == keys, places, -1)
 
+    def counts(self) -> dict[str, int]:
+        """How many inputs that can be found have each answer, of those that were given."""
+        assert self._sorted is not None
+        numbers, counts = np.unique(self._sorted[1], return_counts=True)
+        return {self.texts[number]: int(n) for number, n in zip(numbers, counts, strict=True)}
+
     def at(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The answers at some places, int32 [places], and their probabilities, float32 [places, labels]."""
         assert self._sorted is not None
@@ -236,6 +242,7 @@ class Function(Classifier):
         spellings = {str(other): label for label, others in (labels or {}).items() for other in (label, *others)}
         self.spellings = spellings
         self.answered: Answered | None = None
+        self.doubtful: str | None = None  # a default label that nothing but the answers can confirm
         self._is_from_before = False
         self._is_steady = False
         self._has_probabilities: bool | None = None
@@ -291,6 +298,9 @@ class Function(Classifier):
         if (places[again] < 0).any():  # the first of the null control: all base answers are there
             self.answered.index()
             places = self.answered.find(batch.keys)
+        if again.any() and self.doubtful is not None:
+            self._require_default(self.doubtful)
+            self.doubtful = None
         if self._is_from_before and (places >= 0).any():  # the first of those of a call that was stopped
             again = again | (places >= 0)
             self._is_from_before = False
@@ -413,7 +423,7 @@ class Function(Classifier):
 
     def _unknown(self, text: str, row: Mapping[str, Any]) -> HeedfulError:
         wrong = f"{self.description} answered {cut(repr(text))} to {quoted(row)}; the labels are"
-        do = "Name all in labels=[...], or return None."
+        do = "Name all: labels=[...]; of texts, same=."
         return HeedfulError("unknown-label", f"{wrong} {listing(self.task.labels)}.", do)
 
     def _probabilities(self, values: list[Any], inputs: Inputs) -> np.ndarray:
@@ -466,6 +476,17 @@ class Function(Classifier):
                 text, again = (cut(repr(self.answered.texts[one[0][i]])) for one in (before, now))
                 wrong = f"{self.description} answered {text} to {quoted(inputs.at(i))}, and {again} when asked again."
                 raise HeedfulError("unsteady-function", wrong)
+
+    def _require_default(self, default_label: str) -> None:
+        """Refuse a default label that is never an answer: it is misspelt."""
+        assert self.answered is not None
+        counts = self.answered.counts()
+        if default_label in counts:
+            return
+        commonest = ", ".join(f"{cut(text)!r}" for text in sorted(counts, key=lambda text: (-counts[text], text))[:3])
+        wrong = f"§default_label {default_label!r} is never an answer, and the commonest are {commonest}."
+        do = "Write it as the model does, or leave it out: then all examples count."
+        raise HeedfulError("unknown-label", wrong, do)
 
     def configure_optimizers(self) -> dict[str, Any]:
         raise HeedfulError("never-trained", "§model is a function, which is asked and never trained.")

@@ -13,12 +13,13 @@ from safetensors.torch import load_file, save_file
 
 import evaluate
 import train
+from heedful.cli import command
 from heedful.cli.model_forms import initialised
 from heedful.cli.runs import continued
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import read_json, write_json
 from heedful.records.storage.claim import LOCK
-from heedful.reports import compare, matrix, rescore
+from heedful.reports import compare, rescore
 
 from commands import results_of, run
 from refusals import refused
@@ -139,7 +140,7 @@ def test_settings_that_were_edited_are_read_by_nobody(copied: Path) -> None:
         with refused("changed-run-file", copied / "config.yaml"):
             take(["--resume" if take is continued else "--init_from", str(copied)])
     with refused("changed-run-file", copied / "config.yaml"):
-        matrix.main([str(copied)])
+        command.main(["matrix", str(copied)])
 
 
 def test_a_copy_of_a_run_and_notes_beside_its_model_are_no_hindrance(copied: Path, finished: Path) -> None:
@@ -157,7 +158,7 @@ def test_an_export_has_the_weights_of_the_run(
 ) -> None:
     run(evaluate.main, "--model", copied / BACKBONE, *EVALUATED, "--output", tmp_path / "out")
     assert results_of(tmp_path / "out")["weights"] == results_of(finished)["weights"]
-    compare.main([str(finished), str(tmp_path / "out")])
+    command.main(["compare", str(finished), str(tmp_path / "out")])
     assert "Note: (1) and (2) are of the same weights." in capsys.readouterr().out
 
 
@@ -191,11 +192,11 @@ def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
     (folder,) = (killed / "evaluations").iterdir()
     assert folder.name.startswith("planted-validation-unfinished-")
     assert results_of(folder)["unfinished"] == "epoch 1 of 4, step 3"
-    compare.main([str(finished), str(folder)])
+    command.main(["compare", str(finished), str(folder)])
     assert "The numbers of (2) are of a run that had not ended: epoch 1 of 4" in " ".join(
         capsys.readouterr().out.split()
     )
-    matrix.main([str(finished), str(folder)])
+    command.main(["matrix", str(finished), str(folder)])
     assert "epoch 1 of 4, step 3" in " ".join(capsys.readouterr().out.split())
 
 
@@ -271,15 +272,15 @@ def test_numbers_that_were_edited_or_are_of_another_run_are_refused(
     for main, argv in ((compare.main, [copied]), (rescore.main, [copied])):
         with refused("changed-run-file", path):
             main([*map(str, argv)])
-    rescore.main(["--accept_rows", str(copied)])
+    command.main(["rescore", "--accept_rows", str(copied)])
     assert (
         read_json(path)["metrics"]["accuracy/planted"]["value"]
         == results_of(finished)["metrics"]["accuracy/planted"]["value"]
     )
-    compare.main([str(copied)])
+    command.main(["compare", str(copied)])
     assert "not known to be those that were recorded" in " ".join(capsys.readouterr().out.split())
     run(evaluate.main, "--checkpoint", finished, "--evaluations", "accuracy", "--output", tmp_path / "other")
     for name in ("results.json", "rows/accuracy.parquet"):
         shutil.copy(finished / name, tmp_path / "other" / name)
     with refused("changed-run-file", tmp_path / "other" / "results.json"):
-        compare.main([str(tmp_path / "other")])
+        command.main(["compare", str(tmp_path / "other")])

@@ -16,11 +16,11 @@ from transformers import BertConfig, BertForSequenceClassification
 import evaluate
 import heedful
 from heedful.assembly.results import Results
+from heedful.cli import command
 from heedful.records import MetricName
 from heedful.records.rows import BASE, read_rows, select, where
 from heedful.records.storage.sound_rows import require_sound
-from heedful.reports import comparable, compare, inoculation, matrix, partial_figure
-from heedful.reports.in_context import __main__ as in_context
+from heedful.reports import comparable, compare, matrix
 from heedful.reports.rankings.suite import read_suite
 from heedful.reports.rescore import rescored
 from heedful.reports.sheet import write_sheet
@@ -298,11 +298,11 @@ def test_reports_read_such_runs_or_say_why_not(
     assert printed(compare.main, [bare], capsys).count(unknown) == 1
     assert printed(comparable.main, [bare, again], capsys).count(unknown) == 2
     with refused("other-examples"):
-        comparable.main([again, gold])
+        command.main(["compare", "--agreed", again, gold])
     with refused("nothing-to-show", unknown):
-        partial_figure.main([bare, "--output", str(tmp_path / "x.png")])
+        command.main(["figure", "partial", bare, "--output", str(tmp_path / "x.png")])
     with refused("not-measured", "without gold labels"):
-        inoculation.main([bare, again])
+        command.main(["compare", "--inoculation", bare, again])
     with refused("not-measured", "without gold labels"):
         read_suite("own", [bare, again], {}, [])
 
@@ -345,4 +345,4 @@ def test_prompts_are_measured_on_logs_and_demonstrations_need_gold(
     assert len(folders) == 2
     assert not any(name.startswith("accuracy") for name in results_of(first)["metrics"])
     with refused("not-measured", "without gold labels"):
-        in_context.main([str(folder) for folder in folders])
+        command.main(["matrix", "--prompts", *(str(folder) for folder in folders)])

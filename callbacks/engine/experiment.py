@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from importlib.util import find_spec
 from itertools import pairwise, starmap
 from typing import Any
 
@@ -25,7 +24,7 @@ from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.outputs import Outputs
 from heedful.records import Composed, Examples, HeedfulError, Spool, stopping
 from heedful.records import rows as r
-from heedful.reports.html.table import in_notebook
+from heedful.reports.html.table import has_bars
 
 PADDING = 64  # tokens that a CPU computes in the time that a batch takes to begin; other devices want full batches
 Predict = Callable[[dict[str, Any]], Outputs | None]
@@ -149,8 +148,7 @@ class Experiment:
             batches: int64 [inputs of the batch] each; batch j goes whole to rank j mod world.
             what: What is shown beside the progress bar.
         """
-        shown = self.trainer.progress_bar_callback is not None and self.trainer.is_global_zero
-        shown = shown and not (in_notebook() and find_spec("ipywidgets") is None)  # of which each bar would warn
+        shown = self.trainer.progress_bar_callback is not None and self.trainer.is_global_zero and has_bars()
         mine = share(batches, self.trainer.global_rank, self.module.predicting)
         pairs = zip(mine, self._inputs(make, mine), strict=True)
         for positions, inputs in track(pairs, what, len(mine), transient=True, disable=not shown):

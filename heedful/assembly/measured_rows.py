@@ -53,8 +53,8 @@ class Scan(NamedTuple):
     texts: Sequence[str]
 
 
-def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool) -> PairedData:
-    """The data that rows are.
+def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool) -> tuple[PairedData, set[str]]:
+    """The data that rows are, and the gold answers in them that were looked at.
 
     Args:
         rows: As :func:`heedful.measure` takes them.
@@ -68,7 +68,7 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     rows = fspath(rows) if isinstance(rows, PathLike) else rows
     named = _named(rows)
     if named is not None:
-        return _changed(named, said, is_function)
+        return _changed(named, said, is_function), set()
     if said.parts is None or isinstance(said.parts, str) or not said.parts:
         wrong = "§parts does not name the columns that the model reads."
         raise HeedfulError("missing-setting", wrong, 'Name them, as parts=["premise", "hypothesis"].')
@@ -98,8 +98,8 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
         settings["meta"] = [] if said.cluster in parts else [said.cluster]
     name = said.name or "rows"  # whatever they come from: equal rows have equal uids, and so equal draws
     if labels is None:
-        return FreeText(name, parts, _same(said, scan.texts), **settings)
-    return PairedText(name, parts, labels, **settings)
+        return FreeText(name, parts, _same(said, scan.texts), **settings), {*scan.texts}
+    return PairedText(name, parts, labels, **settings), {*scan.labels}
 
 
 def _same(said: RowSettings, golds: Sequence[str]) -> Same:

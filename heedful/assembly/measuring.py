@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import pyarrow.parquet as pq
 from pytorch_lightning import LightningModule
 from torch import nn
 
@@ -34,9 +32,9 @@ from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import HeedfulError, listing
 from heedful.records.errors import guess
 from heedful.records.made import settings_of
-from heedful.records.storage.results import rows_file
 from heedful.records.storage.run_files import CONFIG
 
+RESUMABLE = ("failed-function", "unknown-label")  # codes of what may be mended without asking everything again
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
 FREE = ("predict", "rows", "settings")  # arguments of many types, of which it is said later what is wrong
 
@@ -129,8 +127,11 @@ def measure(
     knows_labels = labels is not None or bool(class_names(rows, label))
     with _model(predict, knows_labels) as asked:
         said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
-        data = data_of(rows, said, asked.outputs, asked.is_function)
+        data, golds = data_of(rows, said, asked.outputs, asked.is_function)
         model = asked.model(data)
+        is_known = parts is None or knows_labels or asked.outputs or data.default_label in golds
+        if asked.is_function and not is_known:
+            model.doubtful = data.default_label
         if draws is not None:
             if settings.get("attentiveness") is not None:
                 wrong = "§draws and §attentiveness both set up the test of attentiveness."
@@ -152,11 +153,6 @@ def measure(
         )
     if not isinstance(results, Results):  # of dry_run, by which a server is not asked
         return results
-    is_guessed = (
-        parts is not None and not knows_labels and not asked.outputs
-    )  # what stands in the rows is all that is known
-    if asked.is_function and is_guessed and default_label is not None:
-        _require_default(results, default_label, model)
     if output is not None:
         return results.save(output) if asked.is_function else results
     return replace(results, kept=kept, each=tuple(replace(one, kept=kept) for one in results.each))
@@ -199,7 +195,7 @@ def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
     try:
         return evaluate(model, data, **settings)
     except (KeyboardInterrupt, HeedfulError) as stop:
-        if isinstance(model, Function) and getattr(stop, "code", "failed-function") == "failed-function":
+        if isinstance(model, Function) and getattr(stop, "code", RESUMABLE[0]) in RESUMABLE:
             _keep(model)
         raise
 
@@ -236,13 +232,13 @@ def _model(predict: Any, is_ordered: bool) -> Iterator[_Asked]:
         backbone = getattr(predict, "backbone", None)
         yield _Asked(lambda data: predict, learned or (_outputs(model_config(backbone)) if backbone else ()))
     elif isinstance(predict, str | PathLike):
-        yield _named(fspath(predict))
+        yield _named(fspath(predict), is_ordered)
     elif isinstance(predict, tuple):
         if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not hasattr(predict[1], "save_pretrained"):
             wrong = f"§predict is a tuple of {listing([type(one).__name__ for one in predict])}."
             raise HeedfulError("bad-setting", wrong, "Give (model, tokenizer) of transformers.")
         with TemporaryDirectory(prefix="heedful-") as folder:
-            yield _copied(*predict, folder)
+            yield _copied(*predict, folder, is_ordered)
     elif isinstance(predict, nn.Module) and hasattr(predict, "config"):
         wrong = f"§predict is a {type(predict).__name__} without its tokenizer."
         raise HeedfulError("bad-setting", wrong, "Give (model, tokenizer).")
@@ -256,7 +252,7 @@ def _model(predict: Any, is_ordered: bool) -> Iterator[_Asked]:
         raise HeedfulError("bad-setting", wrong, "Give a function, (model, tokenizer), a pipeline, or a folder.")
 
 
-def _named(name: str) -> _Asked:
+def _named(name: str, is_ordered: bool) -> _Asked:
     """A run or one of its checkpoints, or a model by its short name, its folder or its id on the hub."""
     path = Path(name)
     if (path / CONFIG).is_file() or path.suffix == ".ckpt":
@@ -264,13 +260,13 @@ def _named(name: str) -> _Asked:
         return _Asked(lambda data: None, _outputs(model_config(run / "checkpoints" / "backbone")), checkpoint=name)
     model = _within_positions(load_model(name))
     outputs = _outputs(model_config(getattr(model, "backbone", name)))
-    return _Asked(lambda data: model if outputs else _with_outputs(model, data), outputs)
+    return _Asked(lambda data: model if outputs else _with_outputs(model, data, is_ordered), outputs)
 
 
-def _with_outputs(model: Classifier, data: PairedData) -> Classifier:
-    """A model whose outputs have no names, with those of the labels: they stand in one order.
+def _with_outputs(model: Classifier, data: PairedData, is_ordered: bool) -> Classifier:
+    """A model whose outputs have no names, with those of the labels, where somebody says their order.
 
-    Where each label has the number or the name of an output among its spellings, as 0 or LABEL_0, these say the order.
+    Where each label has the number or the name of an output among its spellings, as 0 or LABEL_0, these say it.
     """
     if not isinstance(model, PretrainedClassifier) or not isinstance(data, PairedText):
         return model
@@ -282,6 +278,8 @@ def _with_outputs(model: Classifier, data: PairedData) -> Classifier:
         if (match := re.fullmatch(r"(?:label_?)?(\d+)", str(spelling), re.IGNORECASE))
     }
     is_whole = sorted(numbers) == list(range(len(labels)))
+    if not is_whole and not is_ordered:  # labels that stand in the rows have no order: the model refuses
+        return model
     return model.with_settings(labels=[numbers[k] for k in sorted(numbers)] if is_whole else list(labels))
 
 
@@ -300,7 +298,7 @@ def _outputs(config: Mapping[str, Any]) -> list[str]:
     return outputs if outputs and is_named(outputs) else []
 
 
-def _copied(model: Any, tokenizer: Any, folder: str) -> _Asked:
+def _copied(model: Any, tokenizer: Any, folder: str, is_ordered: bool) -> _Asked:
     """A model of transformers and its tokenizer, written into a folder: what is measured is a copy in float32."""
     config = model.config.to_dict()
     called = Path(str(config.get("_name_or_path") or "") or type(model).__name__).name
@@ -310,7 +308,7 @@ def _copied(model: Any, tokenizer: Any, folder: str) -> _Asked:
 
     def made(data: PairedData) -> Classifier:
         classifier = _within_positions(load_model(path))
-        classifier = classifier if outputs else _with_outputs(classifier, data)
+        classifier = classifier if outputs else _with_outputs(classifier, data, is_ordered)
         classifier.from_memory = True
         return classifier
 
@@ -333,6 +331,9 @@ def _function(predict: Any, is_ordered: bool) -> _Asked:
     def made(data: PairedData) -> Classifier:
         asked = _Pipeline(predict, data) if is_pipeline else predict
         spellings = data.columns.labels if isinstance(data, PairedText) else None
+        if is_pipeline and is_ordered and not outputs:  # LABEL_0 is the first
+            numbered = predict.model.config.id2label
+            spellings = {label: [*of, numbered.get(k)] for k, (label, of) in enumerate((spellings or {}).items())}
         same = data.same if isinstance(data, FreeText) else None
         function = Function(asked, spellings, same, is_ordered=is_ordered or bool(outputs))
         function.answered, Kept.answered = Kept.answered, None
@@ -362,22 +363,3 @@ class _Pipeline:
         texts = [dict(zip(names, (row[part] for part in self.parts), strict=False)) for row in inputs]
         said = self.pipeline(texts, top_k=None, batch_size=self.batch_size)
         return [{one["label"]: one["score"] for one in scores} for scores in said]
-
-
-def _require_default(results: Results, default_label: str, model: Function) -> None:
-    """Refuse a default label that is never an answer or a gold one, where nobody names the labels: it is misspelt."""
-    file = rows_file(results.folder, "attentiveness")
-    if not file.exists():  # it was not asked for
-        return
-    texts = ["y", "y2", "gold"]
-    rows = pq.read_table(file, columns=texts, read_dictionary=texts)  # of which few are different
-    counts: Counter[str] = Counter()
-    for one in (one for name in texts for chunk in rows[name].chunks for one in chunk.value_counts().to_pylist()):
-        counts[one["values"]] += one["counts"]
-    counted = sorted((-n, text) for text, n in counts.items() if text is not None)
-    if default_label in {text for _, text in counted}:
-        return
-    _keep(model)
-    commonest = ", ".join(f"{text[:20]!r}" for _, text in counted[:3])
-    wrong = f"§default_label {default_label!r} is never an answer, and the commonest are {commonest}."
-    raise HeedfulError("unknown-label", wrong, "Write it as the model does, or leave it out: then all examples count.")

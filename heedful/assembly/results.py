@@ -271,7 +271,9 @@ class Differences(Numbers):
     def _explained(self) -> list[str]:
         """What the flags mean."""
         flags = dict.fromkeys(flag for m in self.found.values() for flag in m["flags"] if flag in FLAGS)
-        return [f"{flag}, of one of them: {FLAGS[flag][1]}." for flag in flags]
+        left = ", ".join(words_of_name(name) for name in self.unpaired if name.family == "attentiveness")
+        told = [f"Not paired, since the swaps or their examples differ: {left}."] if left else []
+        return [*(f"{flag}, of one of them: {FLAGS[flag][1]}." for flag in flags), *told]
 
     def _cells(self) -> Cells:
         """The differences as texts."""

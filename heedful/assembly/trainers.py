@@ -31,6 +31,7 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.lightning_internals import start_method
 from heedful.records import HeedfulError
+from heedful.reports.html.table import has_bars
 
 UNFIT = {  # callbacks of Lightning by which a run is not what its folder says, and what to do instead
     WeightAveraging: ("would have other weights measured than best.ckpt holds", "Leave it out."),
@@ -155,13 +156,15 @@ def make_trainer(
     """
     settings = {**trainer_defaults(), **settings}
     named = several(settings["callbacks"])
-    has_bar = settings["enable_progress_bar"] is not False and not any(isinstance(c, ProgressBar) for c in named)
+    is_wanted = settings["enable_progress_bar"] is not False and has_bars()
+    has_bar = is_wanted and not any(isinstance(c, ProgressBar) for c in named)
     plugins = several(settings["plugins"])
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
     root = settings["default_root_dir"] or (None if folder is None else str(folder))
     whole = {
         **settings,
+        **({} if has_bars() else {"enable_progress_bar": False}),
         "default_root_dir": root,
         "callbacks": [*callbacks, *([Progress()] if has_bar else []), *named, *own],
         "plugins": plugins,

@@ -18,19 +18,19 @@ class Command(NamedTuple):
     Attributes:
         module: Its ``main`` takes the words behind the name.
         told: What it does, in one line.
-        runs_models: Whether it imports torch and Lightning, whose errors have to be told in a sentence as well.
+        is_heavy: Whether its module imports torch and Lightning, whose errors have to be told in a sentence as well.
     """
 
     module: str
     told: str
-    runs_models: bool = False
+    is_heavy: bool = False
 
 
 COMMANDS = {
     "train": Command("heedful.cli.training", "train a classifier, and watch whether it heeds every part", True),
     "evaluate": Command("heedful.cli.evaluation", "measure a trained model on everything that Heedful knows", True),
-    "measure": Command("heedful.cli.measure", "measure a function of yours, or any model, on rows", True),
-    "plan": Command("heedful.cli.plan", "how many examples a study needs, and what it costs", True),
+    "measure": Command("heedful.cli.measure", "measure a function of yours, or any model, on rows"),
+    "plan": Command("heedful.cli.plan", "how many examples a study needs, and what it costs"),
     "compare": Command("heedful.cli.compare", "numbers of one run, or of several side by side"),
     "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
     "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),
@@ -66,7 +66,7 @@ def main(argv: list[str]) -> None:
         else:
             look(words)
     run = partial(import_module(command.module).main, words)
-    if command.runs_models:
+    if command.is_heavy:
         import_module("heedful.cli.messages").guarded(run)
     else:
         run()

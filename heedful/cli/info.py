@@ -16,11 +16,9 @@ from heedful.records.storage.results import read_run
 from heedful.records.storage.run_files import CONFIG
 from heedful.records.storage.yaml_files import read_yaml
 
-PACKAGES = (
-    "heedful torch torchvision pytorch-lightning lightning transformers torchmetrics datasets accelerate tokenizers"
-)
-PACKAGES += " jsonargparse numpy pyarrow scipy timm captum tensorboard openai"
-SECRET = re.compile(r"(?i)(^|_)(key|token|secret|password|credentials?)$")
+PACKAGES = """torch torchvision pytorch-lightning lightning transformers tokenizers torchmetrics datasets accelerate
+jsonargparse numpy pyarrow scipy timm captum tensorboard openai"""
+SECRET = re.compile(r"(?i)(^|[_.-])(key|token|secret|password|credentials?)$")
 IN_TEXT = [  # what is left out of texts, and what stands there instead
     (re.compile(r"(\w+://)[^/@\s]+@"), r"\1...@"),
     (re.compile(r"(?i)\b(sk|hf|ghp|xox\w)[-_][\w-]{8,}"), "..."),
@@ -30,11 +28,11 @@ IN_TEXT = [  # what is left out of texts, and what stands there instead
 
 def main(argv: list[str]) -> None:
     """Print the versions, the machine, and the settings and the command of a run."""
-    about = (
-        "What a report of a fault needs: versions, the kind of machine, and the settings of a run. Secrets, and your "
-    )
     parser = CommandParser(
-        "info", f"{about}home folder, are left out.", [("", "of this machine"), ("RUN", "of a run, too")]
+        "info",
+        "What a report of a fault needs: versions, the kind of machine, and the settings of a run. Secrets, and the "
+        "name of your home folder, are left out.",
+        [("", "of this machine"), ("RUN", "of a run, too")],
     )
     parser.add_argument("run", nargs="?", metavar="RUN", help="folder of a run or of an evaluation")
     run = parser.parse_args(argv).run
@@ -45,13 +43,16 @@ def main(argv: list[str]) -> None:
 
 
 def _versions() -> list[str]:
-    lines = [f"python {platform.python_version()}"]
-    for name in PACKAGES.split():
-        try:
-            lines.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            lines.append(f"{name} is not installed" if name == "heedful" else "")
-    return [line for line in lines if line]
+    lines = [f"python {platform.python_version()}", f"heedful {_version('heedful') or 'in a clone'}"]
+    return lines + [f"{name} {number}" for name in PACKAGES.split() if (number := _version(name))]
+
+
+def _version(package: str) -> str | None:
+    """The version of an installed package; None where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _machine() -> list[str]:
@@ -70,9 +71,8 @@ def _of_run(run: Path) -> list[str]:
     if not (run / CONFIG).is_file():
         raise HeedfulError("not-a-run", f"{run} has no {CONFIG}.")
     words = [without_secrets(word) for word in read_run(run).get("command", [])]
-    words = [
-        "..." if SECRET.search(before.lstrip("-")) else word for before, word in zip(["", *words], words, strict=False)
-    ]
+    flags = ["", *words]
+    words = ["..." if SECRET.search(flag.lstrip("-")) else word for flag, word in zip(flags, words, strict=False)]
     settings = without_secrets(read_yaml(str(run / CONFIG), str(run / CONFIG)))
     return ["", f"command: {' '.join(words)}", "", yaml.safe_dump(settings, sort_keys=False).rstrip()]
 

@@ -1,6 +1,7 @@
 """The command that measures a function of the user's, or any model, on rows: :func:`heedful.measure` from a shell."""
 
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -31,16 +32,22 @@ TOLD = {  # setting: what is written behind it, and what it means
 
 
 def main(argv: list[str]) -> None:
-    """Measure, and show the results."""
+    """Measure, and show the results.
+
+    Raises:
+        HeedfulError: A word is not an argument, or a file does not exist.
+    """
     options = vars(_parser().parse_args(argv))
     predict, rows = options.pop("predict"), options.pop("rows")
     settings: dict[str, Any] = {name: _value(name, text) for name, text in options.items() if text is not None}
-    if not Path(predict).exists() and ":" in predict:
-        predict = _function(predict)
-    if Path(rows).suffix and "/" in rows and not Path(rows).exists():
+    if Path(rows).suffix and not Path(rows).exists():
         raise HeedfulError("missing-file", f"{rows} does not exist.")
-    result = import_module("heedful").measure(predict, rows, **settings)
-    result.show()
+    import_module("heedful.cli.messages").guarded(partial(_measured, predict, rows, settings))
+
+
+def _measured(predict: str, rows: str, settings: dict[str, Any]) -> None:
+    model = _function(predict) if ":" in predict and not Path(predict).exists() else predict
+    import_module("heedful").measure(model, rows, **settings).show()
 
 
 def _value(name: str, text: Any) -> Any:

@@ -1,152 +1,41 @@
 """The command that plans a study: how many examples, forwards, tokens and dollars, from a pilot."""
 
 from argparse import Namespace
-from pathlib import Path
-from typing import NamedTuple
+from functools import partial
+from importlib import import_module
 
-from heedful.assembly.evaluation import evaluated
-from heedful.assembly.planning import StudyPlan, at_worst, plan_study
-from heedful.assembly.prompting import Requests
-from heedful.assembly.results import Results
-from heedful.assembly.starts import is_first
-from heedful.cli.app import HeedfulCLI, naming_flags
-from heedful.cli.model_forms import with_run
-from heedful.cli.remedies import with_remedy
-from heedful.cli.runs import take, with_packages
-from heedful.cli.short_forms import ENDPOINT, expand
-from heedful.records import SPAN, HeedfulError
+from heedful.records import HeedfulError
 from heedful.records.command_lines import CommandParser
-from heedful.records.storage.run_files import CONFIG
 
 PILOT = 200  # examples
-BATCH = 64  # inputs at most
-
-
-class Batches(NamedTuple):
-    """Whole batches of a pilot.
-
-    Example:
-        >>> Batches.of(200), Batches.of(200, 64), Batches.of(1)
-        (Batches(size=50, count=4), Batches(size=64, count=4), Batches(size=1, count=1))
-    """
-
-    size: int
-    count: int
-
-    @classmethod
-    def of(cls, examples: int, size: int | None = None) -> "Batches":
-        """As few as hold so many examples, of this size or of one that leaves few over."""
-        size = size or -(-examples // -(-examples // BATCH))
-        return cls(size, -(-examples // size))
-
-    @property
-    def words(self) -> list[str]:
-        """The settings that have as many examples measured: a random sample, whose swaps are those of all data."""
-        return ["--data.eval_batch_size", str(self.size), "--trainer.limit_val_batches", str(self.count)]
 
 
 def main(argv: list[str]) -> None:
     """Measure a pilot where there is none yet, and print what a study needs.
 
     Raises:
-        HeedfulError: A setting makes no sense, or the pilot cannot be measured.
+        HeedfulError: A setting makes no sense.
     """
     options, words = _parser().parse_known_args(argv)
-    with naming_flags():
-        _require_sound(options, words)
-        folders = options.pilot if _names_runs(options.pilot) else []
-        if folders or (options.compare and not words):
-            _planned(options, folders or options.compare).show()
-            return
-        size, words = take(words, "--data.eval_batch_size")
-        fixed = int(size) if size and size.isdecimal() else None
-        batches = Batches.of(int(options.pilot[0]), fixed)
-        models = [[]] if not options.compare else [_model(one) for one in options.compare]
-        words = [*words, *batches.words]
-        requests = _evaluated([*words, "--dry_run"]) if _asks_server(words) else None
-        if isinstance(requests, Requests) and not options.yes:
-            _print_prices(options, requests.at(_prices(options)))
-            return
-        pilots = [_measured([*model, *words]) for model in models]
-        if is_first():
-            plan = _planned(options, pilots, None if requests is None else requests.each)
-            plan.show()
-            _print_settings(plan, fixed)
+    options.runs = options.pilot if len(options.pilot) > 1 or not options.pilot[0].isdecimal() else []
+    _require_sound(options, words)
+    guarded = import_module("heedful.cli.messages").guarded
+    guarded(partial(import_module("heedful.cli.pilots").plan, options, words))
 
 
 def _require_sound(options: Namespace, words: list[str]) -> None:
     """Refuse settings that clash, before anything is read."""
     if (options.price_in is None) != (options.price_out is None):
         raise HeedfulError("missing-setting", "§price_in and §price_out belong together.", "Name both.")
-    if options.compare and _names_runs(options.pilot):
+    if options.compare and options.runs:
         raise HeedfulError("clashing-settings", "§pilot and §compare both name runs.", "Name them with §compare.")
-    if _names_runs(options.pilot) and words:
+    if options.runs and words:
         wrong = f"{words[0]} changes nothing: the pilot was measured before."
         raise HeedfulError("idle-setting", wrong, "Leave it out, or say with §pilot N how many examples to measure.")
     if options.width is None and not options.compare:
         raise HeedfulError("missing-setting", "What the study is for is not given.", "Add §width .02, or §compare A B.")
-    if not _names_runs(options.pilot) and int(options.pilot[0]) < 1:
+    if not options.runs and int(options.pilot[0]) < 1:
         raise HeedfulError("bad-setting", f"§pilot {options.pilot[0]} is less than 1.")
-
-
-def _names_runs(pilot: list[str]) -> bool:
-    return len(pilot) > 1 or not pilot[0].isdecimal()
-
-
-def _asks_server(words: list[str]) -> bool:
-    return any(word.partition("=")[0] == ENDPOINT for word in words)
-
-
-def _model(named: str) -> list[str]:
-    """The words that name one of two models: a run, or a model that was never trained here."""
-    return ["--checkpoint" if (Path(named) / CONFIG).is_file() or named.endswith(".ckpt") else "--model", named]
-
-
-def _prices(options: Namespace) -> tuple[float, float] | None:
-    return None if options.price_in is None else (options.price_in, options.price_out)
-
-
-def _planned(
-    options: Namespace, pilots: list[str] | list[Results], tokens: tuple[float, float] | None = None
-) -> StudyPlan:
-    aim = {"width": options.width, "difference": options.difference}
-    return plan_study(pilots, **aim, tokens=tokens, prices=_prices(options))
-
-
-def _print_prices(options: Namespace, requests: Requests) -> None:
-    """Print what a pilot asks a server for, and what a study does at worst."""
-    print(f"The pilot: {requests}")
-    if options.width is not None:
-        print(at_worst(requests, options.width))
-    print("Add --yes to measure the pilot, which says how many are enough.")
-    print("Its answers are kept, and not asked for again by the study.")
-
-
-def _measured(words: list[str]) -> Results:
-    results = _evaluated(words)
-    if not isinstance(results, Results) or results.each:
-        raise HeedfulError("several-numbers", "A study is planned for one prompt.", "Name one with §prompt.names.")
-    return results
-
-
-def _evaluated(words: list[str]) -> Results | Requests:
-    """What evaluate does with these words, of accuracy and attentiveness alone."""
-    job = HeedfulCLI(True, expand(with_run(with_packages(words)))).job
-    if job.settings.evaluations is None:
-        score = "answers" if job.data.full_task.kind is SPAN else "accuracy"
-        job.settings.evaluations = [score, "attentiveness"]
-    with with_remedy(job):
-        return evaluated(job)
-
-
-def _print_settings(plan: StudyPlan, size: int | None) -> None:
-    """Print with which settings the cheapest study is measured."""
-    best = plan.best
-    if best is None:
-        return
-    draws = [] if best.draws is None else ["--attentiveness.draws", str(best.draws)]
-    print(f"Fewest forwards, {best.forwards:,}: heedful evaluate with")
-    print(" ", *Batches.of(best.examples, size).words, *draws)
 
 
 def _parser() -> CommandParser:

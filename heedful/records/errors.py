@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import select
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -131,6 +132,10 @@ def ending_with_its_reader() -> Iterator[None]:
 def _is_closed(stream: TextIO) -> bool:
     try:
         stream.flush()
+        poll = select.poll()
+        poll.register(stream.fileno(), select.POLLOUT)
     except BrokenPipeError:
         return True
-    return False
+    except (AttributeError, OSError, ValueError):  # no poll on this system, or a stream that is not a file
+        return False
+    return any(event & select.POLLERR for _, event in poll.poll(0))  # nothing is left to flush of an unbuffered one

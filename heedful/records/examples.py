@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from heedful.records.errors import HeedfulError
 from heedful.records.example import Example, Part, as_text
 from heedful.records.pool.contents import KINDS, canonical, content_id, fingerprint, identities, keys, kinds_of
-from heedful.records.pool.groups import joined, partners, related
+from heedful.records.pool.groups import constants, joined, partners, related
 from heedful.records.pool.partners import Partners
 from heedful.records.pool.related import Related
 from heedful.records.storage.files import Spool
@@ -234,13 +234,19 @@ class Examples(Sequence[Example]):
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
         """Which examples may lend some parts to which.
 
+        A part that is the same in all examples makes nobody related, unless nothing else is lent.
+
         Args:
             parts: The parts that are lent.
             within: A meta column; partners have the same in it.
         """
-        return self._once(
-            "partners", tuple(parts), within, make=lambda: partners(self.table, parts, self.related(within))
-        )
+        same = [] if set(parts) <= {*self._constants} else self._constants
+        among = self._once("related", within, *same, make=lambda: related(self.table, within, same))
+        return self._once("partners", tuple(parts), within, make=lambda: partners(self.table, parts, among))
+
+    @cached_property
+    def _constants(self) -> list[str]:
+        return constants(self.table)
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
         """What an evaluation asks for in every epoch."""

@@ -91,7 +91,7 @@ def _parser() -> CommandParser:
             ("--prompts RUN RUN", "models asked in context: tables 6, 7, 9 and 11"),
         ],
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation, or of several")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation, or of several")
     parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
     told = "tables of models asked in context, of which those that differ only in demonstrations are averaged"
     parser.add_argument("--prompts", action="store_true", help=told)
@@ -103,6 +103,8 @@ def _parser() -> CommandParser:
 def main(arguments: list[str]) -> None:
     """Print a table for each kind of number that these runs have."""
     options = _parser().parse_intermixed_args(arguments)
+    if not options.runs:
+        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
     if options.prompts:
         print_prompts(options.runs, options.all, options.short, options.format)
         return

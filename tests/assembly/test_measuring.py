@@ -16,9 +16,9 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 
 import heedful
 from heedful.assembly import measuring
+from heedful.cli.compare import main as run_command_of_compare
 from heedful.datamodules.planted import Planted
 from heedful.records import MetricName
-from heedful.reports.compare import main as run_command_of_compare
 
 from refusals import refused
 
@@ -312,13 +312,17 @@ def test_a_failure_and_a_default_that_never_is_cost_no_answers(tmp_path: Path) -
     how = {"batch_size": 16, "trainer": QUIET, "output": tmp_path / "out"}
     with refused("failed-function", "TimeoutError"):
         heedful.measure(said, rows, list(SHARES), **how)
-    with refused("unknown-label", "'none'"):
+    before = sum(asked)
+    with refused("unknown-label", "'none'"):  # as soon as all rows are asked, before any change is
         heedful.measure(said, rows, list(SHARES), "none", **how)
     assert not (tmp_path / "out").exists()
+    assert sum(asked) - before <= len(rows) + 16
     n = sum(asked)
     result = heedful.measure(said, rows, list(SHARES), **how)
     again = sum(asked) - n
-    assert again == len(rows) + 16  # the null control, and a batch of those that are kept
+    whole: list[int] = []
+    heedful.measure(lambda inputs: whole.append(len(inputs)) or says_codes(inputs), rows, list(SHARES), trainer=QUIET)
+    assert sum(whole) - again >= len(rows) - 16  # the rows are not asked again, but for a batch
     assert result.folder == tmp_path / "out"
     with refused("folder-taken", "out"):
         heedful.measure(said, rows, list(SHARES), **how)
@@ -541,9 +545,16 @@ def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Pat
             found = heedful.measure(form, pairs, labels=labels, **how)
             assert values(found)[MetricName("accuracy", "rows")] == values(named)[MetricName("accuracy", "rows")]
             assert number(found, "attentiveness", "premise") == number(named, "attentiveness", "premise")
+    of_pipeline = heedful.measure(
+        pipeline("text-classification", model, tokenizer=tokenizer), pairs, labels=in_order, **how
+    )
+    assert values(of_pipeline)[MetricName("accuracy", "rows")] == values(named)[MetricName("accuracy", "rows")]
     with refused("missing-setting", "labels="):
         bare = [{part: row[part] for part in PARTS} for row in pairs]
         heedful.measure((model, tokenizer), bare, **how)
+    for form in ((model, tokenizer), tmp_path / "unnamed"):  # labels that stand in the rows have no order
+        with refused("other-labels", "LABEL_0"):
+            heedful.measure(form, pairs, **how)
     with refused("bad-setting", "without its tokenizer"):
         heedful.measure(model, pairs, **how)
     model.config.problem_type = "multi_label_classification"
@@ -610,3 +621,18 @@ def test_a_part_alone_is_told(pairs: list[Row]) -> None:
     result = heedful.measure(lambda inputs: ["neutral"] * len(inputs), pairs, ["hypothesis"], trainer=QUIET)
     assert not [name for name in result if name.family == "attentiveness"]
     assert "attentiveness needs two" in result.content["note"]
+
+
+def test_a_fixed_instruction_keeps_no_partner_away() -> None:
+    """Values by hand: the answer is the code of the document, and each document of another code changes it."""
+    rows = [row | {"instruction": "Answer."} for row in segments(60)]
+    asked = {"parts": ["instruction", "document", "question"], "trainer": QUIET}
+    result = heedful.measure(
+        lambda inputs: [code(row, "document") for row in inputs], rows, keeps="instruction", **asked
+    )
+    assert result["attentiveness", "question"].value == 0
+    table = result.rows_of("attentiveness").to_pandas()
+    swapped = table[(table.part == "document") & (table.draw >= 0)]
+    assert len(swapped) == 5 * len(rows)
+    assert result["attentiveness", "document"].value == pytest.approx((swapped.y != swapped.y2).mean())
+    assert result["attentiveness", "instruction", "kept"].reason == "no example has a partner"

@@ -13,12 +13,13 @@ from live_runs import MEASURED, ONCE, pairs, small
 
 import heedful
 from heedful.assembly.results import Differences, Results, Run
+from heedful.cli import command
 from heedful.records import Context, Measurement, MetricName
 from heedful.reports import compare, rescore
-from heedful.reports.results import score
 
 import written_results
 from refusals import refused
+from written_results import saved_rows
 
 PREMISE, HYPOTHESIS = MetricName("attentiveness", "d", "premise"), MetricName("attentiveness", "d", "hypothesis")
 ACCURACY = MetricName("accuracy", "d")
@@ -90,14 +91,6 @@ def test_a_trial_of_a_few_batches_measures_nothing(tiny_bert: Path, tmp_path: Pa
 def made() -> Results:
     """Results with numbers of all kinds, and without a folder."""
     return Results(Path("made"), written_results.results(NUMBERS))
-
-
-def saved_rows(folder: Path, rows: pa.Table) -> Results:
-    """Results of rows with accuracy alone, with the numbers that they have, as an evaluation writes them."""
-    about = written_results.about(rows, Context("d", labels=("yes", "no", "maybe")))
-    written = {"accuracy": (rows, about)}
-    written_results.write_results(folder, score(about["run"], written).results, written)
-    return heedful.load(folder)
 
 
 @pytest.fixture
@@ -287,7 +280,7 @@ def test_what_is_saved_is_the_same_to_the_byte(two: tuple[Results, Results], tmp
         assert [path.name for path in to.parent.iterdir() if path.name.startswith(".")] == []
         assert (saved - result)["accuracy"].value == 0
         assert rescore.rescored(to) == (to / "results.json").read_text()
-        compare.main([str(to)])
+        command.main(["compare", str(to)])
     assert (tmp_path / "new" / "saved").stat().st_mode == (tmp_path / "new").stat().st_mode
 
 
@@ -322,7 +315,7 @@ def test_a_folder_is_loaded_as_what_it_is(run: Run, two: tuple[Results, Results]
 def test_results_are_shown_in_a_terminal(run: Run, made: Results, capsys: pytest.CaptureFixture[str]) -> None:
     run.show()
     text = capsys.readouterr().out
-    compare.main([str(run.folder)])
+    command.main(["compare", str(run.folder)])
     assert text == capsys.readouterr().out
     Results(Path("made"), {}).show()
     assert capsys.readouterr().out == "Nothing was measured.\n"

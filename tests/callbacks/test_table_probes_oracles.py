@@ -7,13 +7,14 @@ import pyarrow as pa
 import pytest
 
 from heedful.callbacks import Challenge, CounterfactualTables, Evidence, Nothing, Setting, TableRows
+from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.lightning_modules import Seq2Seq
 from heedful.records import MetricName
 from heedful.records.rows import contents, save_rows
 from heedful.records.storage.results import write_results
-from heedful.reports.inoculation import compare, main
+from heedful.reports.inoculation import compare
 
 from infotabs_files import PAIRS, C, E, N, module, write_infotabs
 from oracles import measure
@@ -243,7 +244,7 @@ def test_the_outcome_of_inoculation_is_printed(folder, capsys):
     assert found[MetricName("inoculation", str(test), "original", "before")].value == right / 7
     assert found[MetricName("inoculation", str(test), "original", "after")].value == 1
     assert found[MetricName("inoculation", str(test), "challenge", "after")].value == 1
-    main([str(before), str(after)])
+    command.main(["compare", "--inoculation", str(before), str(after)])
     printed = capsys.readouterr().out
     assert "challenge: counterfactuals-flips, annotated, label flipped" in printed
     assert max(map(len, printed.splitlines())) <= max(80, len(f"before: {before}"))

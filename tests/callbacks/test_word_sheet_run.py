@@ -10,12 +10,12 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from heedful.assembly.trainers import measured
 from heedful.callbacks import Accuracy, WordSheet
 from heedful.callbacks.evaluations import Attributions
+from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.records import Context
 from heedful.records.parts.words import words
 from heedful.records.rows import read_rows
-from heedful.reports.html.attributions import main
 
 NAMES = ["attributions.html", "attributions.png"]
 
@@ -73,7 +73,7 @@ def test_it_is_drawn_again_from_rows_alone(run, capsys):
     before = [path.read_bytes() for path in paths]
     for path in paths:
         path.unlink()
-    main([str(folder)])
+    command.main(["figure", "attributions", str(folder)])
     assert [path.read_bytes() for path in paths] == before
     assert capsys.readouterr().out == f"in {folder}/figures/attributions.html and attributions.png\n"
 

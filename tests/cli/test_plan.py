@@ -18,7 +18,7 @@ from heedful.metrics.statistics import study_size
 
 from commands import QUIET
 from fake_server import FakeServer, question_of, share_of
-from refusals import refused
+from refusals import refused, told
 
 SMALL = ["--data", "planted", "--data.n_validation", "600"]
 
@@ -104,22 +104,32 @@ def test_two_pilots(here: Path, pilots: list[Path], capsys: pytest.CaptureFixtur
     assert many > few
 
 
-def test_what_is_refused(here: Path, pilots: list[Path]) -> None:
+def test_what_is_refused_at_once(pilots: list[Path]) -> None:
     folder = str(pilots[0])
     for words, code in (
         ([], "missing-setting"),
         (["--pilot", folder], "missing-setting"),
-        (["--width", "2", "--pilot", folder], "bad-setting"),
         (["--width", ".02", "--pilot", "0"], "bad-setting"),
+        (["--width", "wide"], "bad-setting"),
         (["--width", ".02", "--pilot", folder, "--data", "rte"], "idle-setting"),
-        (["--width", ".02", "--pilot", folder, "--difference", ".1"], "idle-setting"),
         (["--width", ".02", "--pilot", folder, "--compare", folder, folder], "clashing-settings"),
-        (["--width", ".02", "--difference", ".1", "--compare", *map(str, pilots)], "clashing-settings"),
         (["--width", ".02", "--pilot", folder, "--price_in", "1"], "missing-setting"),
-        (["--width", ".02", "--pilot", "missing"], "missing-file"),
     ):
         with refused(code):
             main(words)
+
+
+def test_what_is_refused_of_pilots(pilots: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(pilots[0])
+    for words, code in (
+        (["--width", "2", "--pilot", folder], "bad-setting"),
+        (["--width", ".02", "--pilot", folder, "--difference", ".1"], "idle-setting"),
+        (["--width", ".02", "--difference", ".1", "--compare", *map(str, pilots)], "clashing-settings"),
+        (["--width", ".02", "--pilot", "missing"], "missing-file"),
+    ):
+        with pytest.raises(SystemExit):
+            plan(*words)
+        told(capsys.readouterr().err.replace("heedful plan", "plan"), code)
 
 
 def test_a_model(here: Path, classifier: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from heedful.cli import evaluation, training
+from heedful.cli import command, evaluation, training
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.prompted.requests.answers import SEAL, sealed
 from heedful.records.rows import read_rows, select, strings
@@ -148,7 +148,7 @@ def test_the_rows_give_the_same_values_again(frozen, name):
     raised = {metric for metric, m in metrics.items() if "few_examples" in m["flags"]}
     assert raised == {metric for metric, m in before["metrics"].items() if "few_examples" in m["flags"]}
     assert as_now({k: v for k, v in json.loads(text).items() if k not in UNLIKE}) == before
-    rescore.main([f"runs/{name}"])
+    command.main(["rescore", f"runs/{name}"])
     assert as_now(of_model(content(Path("runs", name)))) == before
     assert of_model(json.loads(rescore.rescored(Path("runs", name)))) == json.loads(text)
     for metric, m in metrics.items():
@@ -165,7 +165,7 @@ def test_two_runs_are_compared(frozen, capsys):
     difference = compare.paired_differences("runs/plain", "runs/counterfactual")["accuracy/planted"]
     shares = [content(f"runs/{name}")["metrics"]["accuracy/planted"]["value"] for name in ("plain", "counterfactual")]
     assert difference.value == pytest.approx(shares[1] - shares[0])
-    compare.main(["runs/plain", "runs/counterfactual"])
+    command.main(["compare", "runs/plain", "runs/counterfactual"])
     told = capsys.readouterr().out
     assert "counterfactual" in told
     assert f"{100 * shares[0]:.2f}" in told

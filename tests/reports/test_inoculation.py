@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from heedful.cli import command
 from heedful.records import Context
 from heedful.records.storage.results import write_results
-from heedful.reports.inoculation import challenge_tests, compare, main
+from heedful.reports.inoculation import challenge_tests, compare
 
 import written_results
 from refusals import refused
@@ -94,7 +95,7 @@ def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, 
     assert [found["original", time] for time in ("before", "after", "change")] == [1, 1, 0]
     assert [found["paired", time] for time in ("before", "after", "change")] == [1, 1, 0]
     assert [found["challenge", time] for time in ("before", "after", "change")] == [0, 1, 1]
-    main([str(before), str(after)])
+    command.main(["compare", "--inoculation", str(before), str(after)])
     text = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert "challenge: challenge, perturb, label flipped".split() in text
     assert "paired originals 3 100.0 [29.2, 100.0] 100.0 [29.2, 100.0]".split() in text
@@ -104,7 +105,8 @@ def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, 
 
 
 def test_each_way_of_what_flips_is_printed_and_one_that_is_missing_is_undefined(tmp_path, rows_of, capsys):
-    main([str(written(tmp_path / str(right), rows_of, right)) for right in (False, True)])
+    folders = [str(written(tmp_path / str(right), rows_of, right)) for right in (False, True)]
+    command.main(["compare", "--inoculation", *folders])
     text = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert "from entailment 3 0.0 [0.0, 70.8] 100.0 [29.2, 100.0]".split() in text
     assert "from contradiction 0 undefined undefined".split() in text
@@ -122,10 +124,10 @@ def test_mistakes_are_one_sentence(tmp_path, rows_of):
     folder = written_results.save(tmp_path / "a", rows={"accuracy": rows_of(BASE)}, context=MADE)
     without = written_results.save(tmp_path / "b")
     with refused("too-few-runs"):
-        main([str(folder)])
+        command.main(["compare", "--inoculation", str(folder)])
     with refused("missing-file", tmp_path / "gone"):
-        main([str(folder), str(tmp_path / "gone")])
+        command.main(["compare", "--inoculation", str(folder), str(tmp_path / "gone")])
     with refused("incomparable-runs", folder):
-        main([str(folder), str(folder)])
+        command.main(["compare", "--inoculation", str(folder), str(folder)])
     with refused("missing-rows", without, "accuracy"):
-        main([str(folder), str(without)])
+        command.main(["compare", "--inoculation", str(folder), str(without)])

@@ -20,13 +20,13 @@ from heedful.callbacks import (
     TableRows,
     TwoClass,
 )
+from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS, Metric
 from heedful.records import HeedfulError, Measurement, MetricName, generator
 from heedful.records.storage.results import read_results, write_results
-from heedful.reports import compare
-from heedful.reports.rescore import main, rescored
+from heedful.reports.rescore import rescored
 from heedful.reports.runs import measured as runs_of
 
 from infotabs_files import module, write_infotabs
@@ -114,9 +114,9 @@ def test_the_command_writes_what_differs(tmp_path, capsys):
     engine = texts()
     write_results(tmp_path, engine.results, engine.rows)
     path, text = tmp_path / "results.json", (tmp_path / "results.json").read_text()
-    main([str(tmp_path)])
+    command.main(["rescore", str(tmp_path)])
     path.write_text(text.replace('"n": 40', '"n": 41'))
-    main([str(tmp_path)])
+    command.main(["rescore", str(tmp_path)])
     assert path.read_text() == text
     said = [line.partition("results.json: ")[2] for line in capsys.readouterr().out.splitlines()]
     assert said[0] == "the same"
@@ -184,12 +184,12 @@ def test_rows_that_were_not_recorded_are_not_scored(runs, attack, later, capsys)
     before = (runs / "one" / "results.json").read_text()
     ATTACKS[attack](runs / "one" / "rows", runs / "other" / "rows")
     if attack == "a missing file" and later:
-        main([str(runs / "one"), *later])
+        command.main(["rescore", str(runs / "one"), *later])
         told = capsys.readouterr().out
         assert "are gone, the first is attentiveness/planted/hypothesis; marked" in told
         return
     with pytest.raises(HeedfulError) as error:
-        main([str(runs / "one"), *later])
+        command.main(["rescore", str(runs / "one"), *later])
     assert error.value.code in (("damaged-rows", "other-rows") if later else ("missing-rows", "other-rows"))
     assert ("accept_rows" in str(error.value)) != bool(later)
     assert (runs / "one" / "results.json").read_text() == before
@@ -200,12 +200,12 @@ def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_fo
     before = read_results(folder)
     save_edited(folder / "rows" / ACCURACY, lambda table: table)
     with refused("other-rows", folder / "rows" / ACCURACY, "accept_rows"):
-        main([str(folder)])
-    main(["--accept_rows", str(folder)])
+        command.main(["rescore", str(folder)])
+    command.main(["rescore", "--accept_rows", str(folder)])
     assert "marked, since rows are not known to be those that were recorded" in capsys.readouterr().out
     first = (folder / "results.json").read_text()
     for again in ([], ["--accept_rows"]):
-        main([str(folder), *again])
+        command.main(["rescore", str(folder), *again])
         assert (folder / "results.json").read_text() == first
     found = read_results(folder)
     assert found["accepted_rows"] is True
@@ -213,16 +213,16 @@ def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_fo
         assert m == before["metrics"][name] | {"flags": [*before["metrics"][name]["flags"], "accepted_rows"]}
     told = "results.json: made by rescore, of rows that are not known to be those that were recorded."
     assert capsys.readouterr().err.count(told) == 1
-    compare.main([str(folder), str(runs / "other")])
+    command.main(["compare", str(folder), str(runs / "other")])
     assert "(p) rows are not known to be those that were recorded" in " ".join(capsys.readouterr().out.split())
-    compare.main([str(folder), "--format", "csv"])
+    command.main(["compare", str(folder), "--format", "csv"])
     assert "(accepted_rows)" in capsys.readouterr().out
     assert runs_of([str(folder)])[0].label == "one (rows accepted)"
 
 
 def test_rows_alone_give_marked_results(runs, capsys):
     (runs / "one" / "results.json").unlink()
-    main([str(runs / "one")])
+    command.main(["rescore", str(runs / "one")])
     assert "written, there was none; marked" in capsys.readouterr().out
     assert read_results(runs / "one")["accepted_rows"] is True
     assert json.loads(rescored(runs / "one"))["accepted_rows"] is True
@@ -234,9 +234,9 @@ def test_results_that_say_no_hashes_stay_unless_rows_are_accepted(runs, capsys):
     for content, code in {**contents, '{"schema": 7, "rows": []}': "damaged-results"}.items():
         path.write_text(content)
         with refused(code, path, "accept_rows"):
-            main([str(runs / "one")])
+            command.main(["rescore", str(runs / "one")])
         assert path.read_text() == content
-        main([str(runs / "one"), "--accept_rows"])
+        command.main(["rescore", str(runs / "one"), "--accept_rows"])
         assert "what was there could not be read; marked" in capsys.readouterr().out
 
 
@@ -291,7 +291,7 @@ def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
     with refused("missing-rows", tmp_path):
         rescored(tmp_path)
     with refused("too-few-runs"):
-        main([])
+        command.main(["rescore"])
     engine = texts(Attentiveness())
     table, meta = engine.rows["accuracy"]
     others = {"accuracy": (table, meta | {"run": meta["run"] | {"split": "test"}})}

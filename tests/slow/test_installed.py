@@ -157,18 +157,18 @@ def test_a_model_is_evaluated_in_another_folder_with_configurations_of_the_wheel
     model = ["--model", FROZEN / "models" / "classifier", "--model.max_length", "64", *QUIET]
     for data in ("planted", "mine"):
         settings = ["--data", data, "--evaluations", "accuracy,attentiveness", "--output", data]
-        told = from_wheel.run(tmp_path, "-m", "heedful.cli.evaluation", *model, *settings)
+        told = from_wheel.run(tmp_path, "-m", "heedful", "evaluate", *model, *settings)
         assert "attentiveness" in told
     results = json.loads((tmp_path / "mine" / "results.json").read_text())
     assert results["metrics"]["accuracy/planted"]["n"] == 30
-    assert "accuracy" in from_wheel.run(tmp_path, "-m", "heedful.reports.compare", "planted", "mine")
+    assert "accuracy" in from_wheel.run(tmp_path, "-m", "heedful", "compare", "planted", "mine")
 
 
 def test_two_processes_train(from_wheel, tmp_path):
     settings = ["--model.backbone", FROZEN / "models" / "bert", "--model.max_length", "64", "--data.n_train", "64"]
     settings += ["--data.n_validation", "20", "--trainer.max_epochs", "1", "--output", "run"]
     two = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
-    from_wheel.run(tmp_path, "-m", "heedful.cli.training", *settings, *two, *QUIET)
+    from_wheel.run(tmp_path, "-m", "heedful", "train", *settings, *two, *QUIET)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
 
 

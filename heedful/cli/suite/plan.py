@@ -5,7 +5,7 @@ A suite trains models, measures all of them on the same sets of examples, and ra
     train: settings of train.py for every model
     evaluate: settings of evaluate.py for every set
     attributions: further ones, where attributions are among the evaluations
-    ranking: settings of heedful.reports.ranking
+    ranking: settings of heedful rank
     models: name to the settings of train.py, or {from: another model, train: settings}
     sets: name to {evaluate: settings}, or {train: settings, evaluate: settings}, whose models are trained for it alone
 

@@ -223,7 +223,7 @@ def _run(step: Step, all_steps: Sequence[Step]) -> None:
 
 
 def _sets(steps: Sequence[Step]) -> list[str]:
-    """The folders of all evaluations, set by set, as heedful.reports.ranking takes them."""
+    """The folders of all evaluations, set by set, as heedful rank takes them."""
     sets: dict[str, list[str]] = {}
     for step in steps:
         if step.kind == EVALUATE:

@@ -1,6 +1,6 @@
 """What examples share, read from the columns of a pool."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,19 +10,25 @@ from heedful.records.pool.partners import Partners
 from heedful.records.pool.related import ODD, Related
 
 
-def related(table: pa.Table, within: str | None = None) -> Related:
+def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
     """Which examples share a group: all parts have one vocabulary of contents, and each further group has its own.
 
     Args:
         table: The table of a pool.
         within: A meta column; examples that differ in it are related as well.
+        without: Parts whose content relates nobody.
     """
     groups = _names(table, "groups")
     parts = _names(table, "parts")
-    contents = [group for group in groups if group in parts]
-    further = [[group] for group in groups if group not in contents]
+    contents = [group for group in groups if group in parts and group not in without]
+    further = [[group] for group in groups if group not in parts]
     apart = None if within is None else numbered(table, [f"meta.{within}"])
     return Related([_group_keys(table, names) for names in (contents, *further) if names], apart)
+
+
+def constants(table: pa.Table) -> list[str]:
+    """The parts whose content is the same in all examples, as the instruction of a prompt may be."""
+    return [part for part in _names(table, "parts") if len(table[f"groups.{part}"].unique()) == 1]
 
 
 def partners(table: pa.Table, parts: Sequence[str], among: Related) -> Partners:

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from heedful.datamodules import PairedData
 from heedful.metrics.hits import hits
 from heedful.records import Composed, Context, TableForm, keys, random_key, words_of
 from heedful.records.rows import strings, where
 from heedful.reports.figures.contact_sheet import Content
-from heedful.reports.figures.seen import seen
+
+if TYPE_CHECKING:
+    from heedful.datamodules import PairedData
 
 DRAW = 0  # the draw that people look at
 
@@ -55,8 +57,10 @@ def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])
 
 
-def cases(rows: pa.Table, places: Sequence[int], data: PairedData) -> list[Case]:
+def cases(rows: pa.Table, places: Sequence[int], data: "PairedData") -> list[Case]:
     """The cases of some rows of swaps, with their texts and pictures from the data."""
+    from heedful.reports.figures.seen import seen  # and with it torch
+
     made = []
     for row in rows.select(["uid", "partner", "part", "y"]).take(places).to_pylist():
         position = np.array([data.pool.position(row["uid"])])

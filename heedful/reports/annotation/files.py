@@ -95,7 +95,7 @@ def read_tsv(path: str | Path) -> list[dict[str, str]]:
     lines = list(csv.DictReader(io.StringIO(text, newline=""), delimiter="\t", restval=""))
     needed = (UID, PART, LABEL, ANSWER)
     if missing := [name for name in needed if not lines or name not in lines[0]]:
-        remedy = "Name a sheet that heedful.reports.sheet wrote, saved with tabs."
+        remedy = "Name a sheet that heedful sheet wrote, saved with tabs."
         raise HeedfulError("bad-sheet", f"{path} has no column {missing[0]!r}.", remedy)
     cases: dict[tuple[str, str], int] = {}
     for k, line in enumerate(lines, 2):

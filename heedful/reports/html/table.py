@@ -5,6 +5,7 @@ import io
 import sys
 from collections.abc import Sequence
 from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from heedful.records import printable
@@ -52,6 +53,11 @@ def in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
+
+
+def has_bars() -> bool:
+    """Whether progress bars can be drawn: not in a notebook without ipywidgets, where each would warn of that."""
+    return not in_notebook() or find_spec("ipywidgets") is not None
 
 
 def _text(text: str) -> str:

@@ -1,1 +1,1 @@
-"""What ``python -m heedful.reports.in_context`` reads, computes and prints."""
+"""What ``heedful matrix --prompts`` reads, computes and prints."""

@@ -1,1 +1,1 @@
-"""What ``python -m heedful.reports.ranking`` reads, computes and prints."""
+"""What ``heedful rank`` reads, computes and prints."""

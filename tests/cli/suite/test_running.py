@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli.suite import __main__ as command
-from heedful.cli.suite import running
+from heedful.cli.suite import command, running
 
 import written_results
 from refusals import refused
@@ -270,7 +269,7 @@ def test_help_names_the_command(capsys):
     with pytest.raises(SystemExit) as stopped:
         command.main(["--help"])
     assert stopped.value.code == 0
-    assert capsys.readouterr().out.startswith("usage: python -m heedful.cli.suite ")
+    assert capsys.readouterr().out.startswith("usage: heedful suite ")
 
 
 @pytest.mark.parametrize(
@@ -280,8 +279,8 @@ def test_a_signal_ends_the_step_and_then_the_suite(tmp_path, number, status, nam
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "own.yaml").write_text(SUITE.replace("--steps 0", "--steps slow"))
     main = f"from heedful.cli.suite import running; running.COMMANDS['train'] = ({str(tmp_path / 'train.py')!r},)"
-    main += "; import runpy; runpy.run_module('heedful.cli.suite', run_name='__main__')"
-    argv = [sys.executable, "-c", main, str(tmp_path / "own.yaml"), "--output", str(tmp_path / "out")]
+    main += "; from heedful.cli import command; import sys; sys.argv[0] = 'heedful'; command.run()"
+    argv = [sys.executable, "-c", main, "suite", str(tmp_path / "own.yaml"), "--output", str(tmp_path / "out")]
     pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     listens = partial(signal.signal, number, signal.SIG_DFL)  # a shell's background jobs ignore Ctrl-C
     with subprocess.Popen(argv, cwd=ROOT, preexec_fn=listens, **pipes) as suite:
@@ -292,5 +291,5 @@ def test_a_signal_ends_the_step_and_then_the_suite(tmp_path, number, status, nam
         os.kill(suite.pid, number)
         _, err = suite.communicate(timeout=120)
     assert suite.returncode == status
-    assert err.strip() == f"suite: stopped by {name}: the same command goes on."
+    assert err.strip() == f"heedful suite: stopped by {name}: the same command goes on."
     assert "Traceback" not in err

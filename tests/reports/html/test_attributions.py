@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from heedful.reports.html.attributions import main, page
+from heedful.cli import command
+from heedful.reports.html.attributions import page
 
 from refusals import refused
 from word_cases import CASES, HOSTILE
@@ -94,8 +95,8 @@ def test_a_cell_says_what_is_known_of_it():
 
 def test_a_run_without_attributions_is_refused(tmp_path):
     with refused("missing-rows", tmp_path, "attributions", "evaluations"):
-        main([str(save(tmp_path))])
+        command.main(["figure", "attributions", str(save(tmp_path))])
     empty = tmp_path / "empty"
     empty.mkdir()
     with refused("not-a-run", empty / "results.json"):
-        main([str(empty)])
+        command.main(["figure", "attributions", str(empty)])

@@ -9,6 +9,7 @@ from statistics import mean, stdev
 
 import pytest
 
+from heedful.cli import command
 from heedful.metrics.accuracy import accuracy
 from heedful.metrics.attentiveness import attentiveness
 from heedful.records import NO_LABEL, SPAN, MetricName
@@ -17,7 +18,6 @@ from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, rows_file
 from heedful.records.task import SOFT
 from heedful.reports.in_context import folders
-from heedful.reports.in_context.__main__ import main
 from heedful.reports.in_context.folders import folders_of, read
 from heedful.reports.in_context.groups import groups_of
 from heedful.reports.in_context.summary import print_summary
@@ -73,7 +73,7 @@ def runs(tmp_path_factory):
 
 def tables(capsys, *arguments):
     """Heading to rows; each a list of cells below its header."""
-    main([*arguments, "--format", "csv"])
+    command.main(["matrix", "--prompts", *arguments, "--format", "csv"])
     found = {}
     for block in capsys.readouterr().out.split("\n\n"):
         (heading, *header), *rows = csv.reader(io.StringIO(block))
@@ -207,7 +207,7 @@ def test_demonstrations_of_another_version_stand_apart(tmp_path, capsys, kind, v
         return
     assert {group.key.kind: group.seeds for group in groups} == {
         kind: (2, 3), f"{kind}, version {max(1, version)}": (0, 1)}  # fmt: skip
-    main([str(tmp_path)])
+    command.main(["matrix", "--prompts", str(tmp_path)])
     text = " ".join(capsys.readouterr().out.split())
     assert f"{kind}, version {max(1, version)}: drawn otherwise than now, and so a kind of its own;" in text
 
@@ -226,18 +226,18 @@ def test_all_shows_attentiveness_at_chance_with_a_mark(runs, capsys):
         (rows,) = (rows for heading, rows in found.items() if "attentiveness, premise" in heading)
         assert all((row["value"] != "-") == is_shown for row in rows)
         assert all(("(not_above_majority)" in row["value"]) == is_shown for row in rows)
-    main([f"{runs}/hard", "--all", "--short"])
+    command.main(["matrix", "--prompts", f"{runs}/hard", "--all", "--short"])
     assert " (a) " in capsys.readouterr().out
 
 
 def test_the_terminal_has_80_columns(runs, capsys):
-    main([runs])
+    command.main(["matrix", "--prompts", runs])
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines() if runs not in line) <= 80
     assert f"in {runs}: 32 folders" in text
     assert "(a) accuracy not above the majority share" in text
     assert "crosses examples and seeds" in text
-    main([runs, "--short"])
+    command.main(["matrix", "--prompts", runs, "--short"])
     short = capsys.readouterr().out
     assert "(table 6)" not in short
     assert short.count("examples, %") == 2
@@ -248,7 +248,7 @@ def test_latex_and_markdown_are_tables_alone(runs, capsys):
         ("latex", "\\begin{tabular}{l"),
         ("markdown", "| models-tiny, hard validation: 60 examples, % |"),
     ):
-        main([runs, "--format", form])
+        command.main(["matrix", "--prompts", runs, "--format", form])
         text = capsys.readouterr().out
         assert text.startswith(start)
         assert "crosses" not in text
@@ -271,11 +271,11 @@ def test_the_summary_of_other_evaluations_is_their_table(tmp_path, capsys):
 
 
 def test_one_seed_says_nothing_of_other_demonstrations(runs, capsys):
-    main([f"{runs}/nli/paper-plain-k1-seed0"])
+    command.main(["matrix", "--prompts", f"{runs}/nli/paper-plain-k1-seed0"])
     text = " ".join(capsys.readouterr().out.split())
     assert "One seed alone: k=1. [95 %] says nothing of other demonstrations there." in text
     assert "crosses" not in text
-    main([f"{runs}/nli/paper-plain-k0-seed0"])
+    command.main(["matrix", "--prompts", f"{runs}/nli/paper-plain-k0-seed0"])
     assert "One seed alone" not in capsys.readouterr().out
 
 
@@ -285,7 +285,7 @@ def test_seeds_that_predict_the_default_label_alone_are_told(tmp_path, capsys):
     default = base.filter([row["intervention"] == BASE for row in base.to_pylist()])
     default = default.set_column(default.schema.get_field_index("y"), "y", [["neutral"] * default.num_rows])
     save(tmp_path / "b", default, seed=1)
-    main([str(tmp_path), "--all"])
+    command.main(["matrix", "--prompts", str(tmp_path), "--all"])
     text = " ".join(capsys.readouterr().out.split())
     assert "k=1: with 1 of 2 seeds attentiveness to premise is undefined; they do not count." in text
     assert "(i) defined for one seed of demonstrations alone: the interval says nothing of others." in text
@@ -324,7 +324,7 @@ def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
     rows = [change for change in swaps if change["part"] == "distractor"]
     assert row["value"] == percent(mean(change["y2"] == base[change["uid"]][1] for change in rows))
     assert [heading for heading in found if "(table 7)" in heading and "distractor" in heading] == []
-    main([str(tmp_path)])
+    command.main(["matrix", "--prompts", str(tmp_path)])
     text = capsys.readouterr().out
     assert "never answering" in text
     assert "+invalid" not in text
@@ -353,7 +353,7 @@ def test_a_model_that_writes_nothing_has_no_written_answers(tmp_path, capsys, se
     assert list(found["models-tiny, nli validation: 60 examples, %"][0])[-2:] == ["[95 %]", "invalid"]
     swapped = found["models-tiny, nli validation: attentiveness, premise swapped, %"]
     assert [row["answer"] for row in swapped] == ["scored"]
-    main([str(tmp_path)])
+    command.main(["matrix", "--prompts", str(tmp_path)])
     text = " ".join(capsys.readouterr().out.split())
     assert "models-tiny: nothing is written; the answer is the label with the highest likelihood." in text
     assert "written: the label" not in text
@@ -382,7 +382,7 @@ def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, fe
     assert [cell.startswith("n=9") for cell in cells] == [few == 9] * len(cells)
     assert ["few_examples" in row["value"] for row in swapped] == [few == 9] * len(swapped)
     assert [bool(cell) for cell in beside] == [few == 10] * len(beside)
-    main([str(tmp_path), "--all"])
+    command.main(["matrix", "--prompts", str(tmp_path), "--all"])
     assert ("(j) fewer than 10 examples count" in capsys.readouterr().out) == (few == 9)
 
 
@@ -392,7 +392,7 @@ def test_what_is_left_out_is_counted(tmp_path, capsys):
     (tmp_path / "in" / "plain" / "run.json").write_text("{}")
     save(tmp_path / "in" / "stopped", rows_of(), seed=1)
     (tmp_path / "in" / "stopped" / "results.json").unlink()
-    main([str(tmp_path / "in")])
+    command.main(["matrix", "--prompts", str(tmp_path / "in")])
     text = capsys.readouterr().out
     assert f"Left out, as they hold no prompt: 1 folders, such as {tmp_path}/in/plain." in text
     assert f"Left out, as their evaluation has not ended: 1, such as {tmp_path}/in/stopped." in text
@@ -414,26 +414,26 @@ def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, code, 
     settings = {"rows": rows_of(seed=1), "seed": 1, **settings}
     save(tmp_path / "b", **settings)
     with refused(code, tmp_path / "b", *facts):
-        main([str(tmp_path / "a"), str(tmp_path / "b")])
+        command.main(["matrix", "--prompts", str(tmp_path / "a"), str(tmp_path / "b")])
 
 
 def test_folders_without_prompts_are_refused(tmp_path):
     with refused("too-few-runs"):
-        main([])
+        command.main(["matrix", "--prompts"])
     plain = str(written_results.save(tmp_path / "plain"))
     with refused("not-measured", plain, "run.json", "'prompt'"):
-        main([plain])
+        command.main(["matrix", "--prompts", plain])
     (tmp_path / "empty").mkdir()
     with refused("not-measured", tmp_path / "empty"):
-        main([str(tmp_path / "empty")])
+        command.main(["matrix", "--prompts", str(tmp_path / "empty")])
     with refused("missing-file", tmp_path / "none"):
-        main([str(tmp_path / "none")])
+        command.main(["matrix", "--prompts", str(tmp_path / "none")])
     broken = save(tmp_path / "broken", rows_of())
     (Path(broken) / "run.json").write_text(json.dumps({"prompt": {"wording": "paper"}}))
     with refused("damaged-results", f"{broken}/run.json", "'prompt'", "'kind'"):
-        main([broken])
+        command.main(["matrix", "--prompts", broken])
     lacking = save(tmp_path / "lacking", rows_of(), swapped=False)
     written_results.save(Path(lacking))
     assert not rows_file(lacking, "accuracy").exists()
     with refused("missing-rows", lacking, "accuracy"):
-        main([lacking])
+        command.main(["matrix", "--prompts", lacking])

@@ -1,0 +1,203 @@
+"""The one command: its help, what it looks at before torch is imported, and what its views say."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import heedful
+from heedful.cli import command, compare, figure, info, pages
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.first_look import look
+from heedful.cli.short_forms import expand
+from heedful.records.storage.run_files import CONFIG
+
+from refusals import refused
+from written_results import saved_rows
+
+ROOT = Path(__file__).parents[2]
+PAGES = [[name] for name in command.COMMANDS] + [["figure", kind] for kind in figure.KINDS] + [[]]
+LIGHT = """
+import contextlib, io, json, sys
+sys.argv[0] = "heedful"
+from heedful.cli import command
+heavy = {}
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            command.main(words)
+        except SystemExit as stop:
+            assert not stop.code
+        except Exception as error:
+            assert type(error).__name__ == "HeedfulError", error
+            heavy["; ".join(words)] = str(error)
+    assert "torch" not in sys.modules, words
+print(json.dumps(heavy))
+"""
+Saved = Callable[..., pa.Table]
+
+
+def helped(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command says of itself."""
+    with contextlib.suppress(SystemExit):
+        command.main([*words, "--help"])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", PAGES, ids=" ".join)
+def test_help_is_one_screen(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["heedful", *words])
+    told = helped(words, capsys)
+    assert told.startswith(f"usage: {' '.join(['heedful', *words])} ")
+    assert len(told.splitlines()) <= 48
+    assert max(map(len, told.splitlines())) <= 80
+    assert "`" not in told, "marks of a docstring are not for a terminal"
+    assert not words or told.count(f"  heedful {' '.join(words)}") >= 1, "an example"
+
+
+@pytest.mark.parametrize("name", pages.PAGES)
+def test_settings_in_help_are_those_of_the_parser(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each flag is one that the parser takes, and its default what the parser has."""
+    monkeypatch.setattr(sys, "argv", ["heedful", name])
+    config = HeedfulCLI(name == "evaluate", expand([])).config
+    short = {"--data": "planted", "--model": "minilm", "--augment": None, "--partial": None, "--endpoint": None}
+    short |= {"--slices": None, "--config": None}
+    settings = pages.PAGES[name].settings
+    assert len({setting.flag for setting in settings}) == 20
+    for setting in settings:
+        flag = setting.flag.removeprefix("--")
+        for kind in ("data.", "model."):
+            flag = flag.replace(kind, f"{kind}init_args.") if flag.startswith(kind) else flag
+        if setting.flag in short:
+            assert setting.default == short[setting.flag]
+        elif flag != "data.init_args.path":  # which the embedded data do not have
+            assert setting.default == config[flag], flag
+
+
+def test_a_page_names_what_was_typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    assert helped(["train"], capsys).startswith("usage: python train.py ")
+
+
+def test_help_and_mistakes_import_no_torch(tmp_path: Path) -> None:
+    bad, good = tmp_path / "bad.yaml", tmp_path / "good.yaml"
+    bad.write_text("a: [\n")
+    good.write_text("trainer: {max_epochs: 1}\n")
+    mistakes = {
+        "trian": "Do you mean train?",
+        "train --data mnly": "Do you mean mnli?",
+        "train --model minilmm": "Do you mean minilm?",
+        "train --augment counterfactul": "Do you mean counterfactual?",
+        f"train --config {bad}": "is not valid YAML",
+        f"evaluate --data={bad}": "is not valid YAML",
+        "evaluate --config gone.yaml": "gone.yaml does not exist",
+        "evaluate --data mnli --data.path gone": "gone does not exist",
+        "evaluate --checkpoint gone": "gone does not exist",
+        "train --resume gone": "gone does not exist",
+        "compare gone": "gone",
+        "rescore gone": "gone",
+        "measure gone.csv": "ROWS",
+        "measure mine:predict ./gone.csv": "./gone.csv does not exist",
+        "suite gone.yaml": "gone.yaml",
+        "figure transition RUN": "Do you mean transitions?",
+    }
+    words = [[*of, "--help"] for of in PAGES] + [mistake.split() for mistake in mistakes]
+    ran = subprocess.run([sys.executable, "-c", LIGHT, json.dumps(words)], capture_output=True, text=True, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told.keys() == {mistake.replace(" ", "; ") for mistake in mistakes}
+    for mistake, fact in mistakes.items():
+        assert fact in told[mistake.replace(" ", "; ")]
+
+
+def test_what_is_sound_is_let_through(tmp_path: Path) -> None:
+    config = tmp_path / "own.yaml"
+    config.write_text("class_path: heedful.datamodules.PairedText\n")
+    look(["--data", "mnli", "--data.path", str(tmp_path), "--model", "owner/name", "--trainer.max_epochs", "1"])
+    look([f"--data={config}", "--model", str(tmp_path), "--config", str(config), "--checkpoint", "null"])
+    look(["--data", '{"class_path": "Planted"}', "--data.path", "s3://somewhere", "--data.path", "[a.csv, b.csv]"])
+    look(["--data", "Planted", "--model", "Encoder", "--model", "mine.Model", "--help"])
+
+
+@pytest.fixture
+def two(rows_of: Saved, tmp_path: Path) -> list[str]:
+    """Folders of results of 60 examples, of which 40 and 55 are answered rightly."""
+    for name, right in (("a", 40), ("b", 55)):
+        saved_rows(tmp_path / name, rows_of({f"u{i:02}": ("yes", "yes" if i < right else "no") for i in range(60)}))
+    return [str(tmp_path / "a"), str(tmp_path / "b")]
+
+
+def test_requirements_are_decided_on_the_bound(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Accuracy 40 of 60 is 66.7 % [53.3, 78.3], and 55 of 60 is 91.7 %."""
+    command.main(["compare", "--require", "accuracy >= 0.5", "--require", "accuracy > 50 %", *two])
+    assert capsys.readouterr().out.count(" holds.") == 4
+    with refused("requirement-missed", two[0], "does not hold"):
+        command.main(["compare", "--require", "accuracy >= .6", *two])
+    assert capsys.readouterr().out == f"{two[1]}: accuracy >= .6 holds.\n"
+    with refused("requirement-missed", two[0]):
+        command.main(["compare", "--require", "accuracy >= .95", *two])
+    assert two[1] in capsys.readouterr().out  # the second that does not hold
+    with refused("not-measured", "recall"):
+        command.main(["compare", "--require", "recall >= 0.5", *two])
+
+
+MIXED = ["--mean --agreed", "--all", "--require accuracy>0 --format csv", "--inoculation --mean"]
+
+
+@pytest.mark.parametrize("words", MIXED)
+def test_views_do_not_mix(words: str, two: list[str]) -> None:
+    code = "idle-setting" if "--all" in words or "--format" in words else "clashing-settings"
+    with refused(code):
+        compare.main([*two, *words.split()])
+
+
+def test_views_of_prompts_do_not_mix(two: list[str]) -> None:
+    with refused("idle-setting", "short"):
+        command.main(["matrix", *two, "--short"])
+
+
+def test_a_function_is_measured_from_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", ["heedful", "measure"])
+    Path("mine.py").write_text("def predict(rows):\n    return ['yes' if '1' in row['a'] else 'no' for row in rows]\n")
+    lines = (f"a {i},b {i},{'yes' if i % 3 else 'no'}" for i in range(60))
+    Path("rows.csv").write_text("\n".join(["first,b,label", *lines]))
+    words = ["mine:predict", "rows.csv", "--parts", "a=first,b=b", "--draws", "2", "--by", "label", "--output", "out"]
+    command.main(["measure", *words])
+    assert "attentiveness a" in capsys.readouterr().out
+    sys.path.insert(0, "")
+    import mine
+
+    rows = [{"a": f"a {i}", "b": f"b {i}", "label": "yes" if i % 3 else "no"} for i in range(60)]
+    same = heedful.measure(mine.predict, rows, ["a", "b"], draws=2, by="label", trainer={"enable_progress_bar": False})
+    assert heedful.load("out").content["metrics"] == same.content["metrics"]
+    for wrong in ("mine:gone", "nowhere:predict"):
+        with pytest.raises(SystemExit):
+            command.main(["measure", wrong, "rows.csv", "--parts", "a,b"])
+        assert "cannot be imported" in capsys.readouterr().err
+
+
+def test_info_leaves_secrets_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = "model: {init_args: {api_key: abc, url: 'https://me:pw@host/v1?key=abc', max_length: 3}}\n"
+    (tmp_path / CONFIG).write_text(settings + f"data: {{path: {Path.home()}/data, note: hf_abcdefghijkl}}\n")
+    words = ["heedful", "evaluate", "--endpoint.key", "abc", "--data", "mnli"]
+    (tmp_path / "run.json").write_text(json.dumps({"schema": heedful.records.storage.schema.SCHEMA, "command": words}))
+    info.main([str(tmp_path)])
+    told = capsys.readouterr().out
+    assert "torch " in told
+    assert "max_length: 3" in told
+    assert "evaluate --endpoint.key ... --data mnli" in told
+    assert "path: ~/data" in told
+    assert not any(secret in told for secret in ("abc", "pw", str(Path.home())))
+    with refused("not-a-run", "gone"):
+        info.main(["gone"])
