@@ -180,7 +180,8 @@ class StudyPlan:
         else:
             aims = {need.name: need.aim.difference for need in self.needs if isinstance(need.aim, Told)}
             told = ", ".join(f"{percents(difference, '+')} ({name})" for name, difference in aims.items())
-            yield f"{often} studies of this size tell the models apart if they differ by {told} points."
+            if told:
+                yield f"{often} studies of this size tell the models apart if they differ by {told} points."
         if any(need.examples is not None and need.examples > self.available for need in self.needs):
             yield f"(a) more than the data have: {self.available:,}."
         if any(need.examples is None for need in self.needs):
@@ -411,5 +412,5 @@ def _notes(
         unsure = {need.name for need in needs if need.pilot.bounds()[0] <= 0 <= need.pilot.bounds()[1]}
         if unsure:
             told = ", ".join(sorted(unsure))
-            yield f"The pilot does not tell the models apart in {told}: the true difference may be"
-            yield "smaller, or the other way round. Name the smallest that matters instead."
+            more = "the true difference may be smaller, or the other way round. Name the smallest that matters."
+            yield f"The pilot does not tell the models apart in {told}: {more}"

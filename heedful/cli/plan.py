@@ -32,6 +32,11 @@ def _require_sound(options: Namespace, words: list[str]) -> None:
     if options.runs and words:
         wrong = f"{words[0]} changes nothing: the pilot was measured before."
         raise HeedfulError("idle-setting", wrong, "Leave it out, or say with §pilot N how many examples to measure.")
+    if options.compare and any(word.partition("=")[0] == "--endpoint" for word in words):
+        wrong = "§compare and §endpoint both name models."
+        raise HeedfulError(
+            "clashing-settings", wrong, "Plan for one at a time, and compare the folders of both pilots."
+        )
     if options.width is None and not options.compare:
         raise HeedfulError("missing-setting", "What the study is for is not given.", "Add §width .02, or §compare A B.")
     if not options.runs and int(options.pilot[0]) < 1:

@@ -113,6 +113,7 @@ def test_what_is_refused_at_once(pilots: list[Path]) -> None:
         (["--width", "wide"], "bad-setting"),
         (["--width", ".02", "--pilot", folder, "--data", "rte"], "idle-setting"),
         (["--width", ".02", "--pilot", folder, "--compare", folder, folder], "clashing-settings"),
+        (["--compare", "one", "two", "--endpoint", "three"], "clashing-settings"),
         (["--width", ".02", "--pilot", folder, "--price_in", "1"], "missing-setting"),
     ):
         with refused(code):
@@ -150,6 +151,15 @@ def test_a_model(here: Path, classifier: Path, capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert "Pilot: 60 examples" in out
     assert re.search(r"Fewest forwards, [\d,]+: heedful evaluate with\n +--data.eval_batch_size \d+ ", out)
+
+
+def test_two_models_on_a_pilot(here: Path, classifier: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which are the same, so that there is no difference to tell until somebody names one."""
+    words = [*SMALL, "--compare", classifier, classifier, "--model.max_length", "64", "--pilot", "60", *QUIET]
+    plan(*words, "--attentiveness.draws", "1")
+    assert re.search(r"attentiveness premise, 1 draw +\+0.0 \[.*\] +n/a", capsys.readouterr().out)
+    plan(*words, "--attentiveness.draws", "1", "--difference", ".2")
+    assert re.search(r"attentiveness premise, 1 draw +\+0.0 \[.*\] +\d+", capsys.readouterr().out)
 
 
 def answer(body: dict, n: int = 0) -> str:
