@@ -54,7 +54,7 @@ def measured(predict: Any, data: list[Row], draws: int = 2, **more: Any) -> heed
 
 @pytest.fixture(autouse=True)
 def _few_studies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study_size, "STUDIES", 40)
+    monkeypatch.setattr(study_size, "STUDIES", 25)
 
 
 def test_studies_on_fresh_rows_have_the_width() -> None:

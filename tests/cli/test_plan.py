@@ -35,7 +35,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _few_studies(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the tests are fast; tests/metrics/statistics/test_study_size.py asks what they say."""
-    monkeypatch.setattr(study_size, "STUDIES", 50)
+    monkeypatch.setattr(study_size, "STUDIES", 25)
 
 
 @pytest.fixture(scope="module")
