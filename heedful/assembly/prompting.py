@@ -1,7 +1,7 @@
 """Models that are asked in context: the prompts that are measured, one after the other, each in a folder of its own."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heedful.callbacks import RunFolder
 from heedful.callbacks.engine.engine import Planned
@@ -96,6 +96,16 @@ class Requests:
     most_written: int | None
     prices: Sequence[float] | None
     cache: str
+
+    def at(self, prices: Sequence[float] | None) -> "Requests":
+        """The same at other prices; None leaves them."""
+        return self if prices is None else replace(self, prices=prices)
+
+    @property
+    def each(self) -> tuple[float, float]:
+        """How many tokens a request reads, and writes at most; 0 where nothing limits these."""
+        requests, tokens = self.totals["together"]
+        return tokens / max(1, requests), float(self.most_written or 0)
 
     def __str__(self) -> str:
         of = f" for {self.prompts} prompts" if self.prompts > 1 else ""

@@ -33,6 +33,7 @@ COMMANDS = {
     "measure": Command("heedful.cli.measure", "measure a function of yours, or any model, on rows"),
     "inputs": Command("heedful.cli.inputs", "write all inputs to a file, for a model that runs elsewhere"),
     "score": Command("heedful.cli.score", "make results of a file of answers to these inputs"),
+    "plan": Command("heedful.cli.plan", "how many examples a study needs, and what it costs"),
     "compare": Command("heedful.cli.compare", "numbers of one run, or of several side by side"),
     "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
     "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),

@@ -1,0 +1,70 @@
+"""The command that plans a study: how many examples, forwards, tokens and dollars, from a pilot."""
+
+from argparse import Namespace
+from collections.abc import Callable
+from importlib import import_module
+
+from heedful.cli.first_look import look
+from heedful.records import HeedfulError
+from heedful.records.command_lines import CommandParser
+
+PILOT = 200  # examples
+
+
+def main(argv: list[str]) -> Callable[[], None]:
+    """Look at the words; what is returned measures a pilot where there is none yet, and prints what a study needs.
+
+    Raises:
+        HeedfulError: A setting makes no sense.
+    """
+    options, words = _parser().parse_known_args(argv)
+    options.runs = options.pilot if len(options.pilot) > 1 or not options.pilot[0].isdecimal() else []
+    _require_sound(options, words)
+    look(words)
+    return lambda: import_module("heedful.cli.pilots").plan(options, words)
+
+
+def _require_sound(options: Namespace, words: list[str]) -> None:
+    """Refuse settings that clash, before anything is read."""
+    if (options.price_in is None) != (options.price_out is None):
+        raise HeedfulError("missing-setting", "§price_in and §price_out belong together.", "Name both.")
+    if options.compare and options.runs:
+        raise HeedfulError("clashing-settings", "§pilot and §compare both name runs.", "Name them with §compare.")
+    if options.runs and words:
+        wrong = f"{words[0]} changes nothing: the pilot was measured before."
+        raise HeedfulError("idle-setting", wrong, "Leave it out, or say with §pilot N how many examples to measure.")
+    if options.compare and any(word.partition("=")[0] == "--endpoint" for word in words):
+        wrong = "§compare and §endpoint both name models."
+        raise HeedfulError(
+            "clashing-settings", wrong, "Plan for one at a time, and compare the folders of both pilots."
+        )
+    if options.width is None and not options.compare:
+        raise HeedfulError("missing-setting", "What the study is for is not given.", "Add §width .02, or §compare A B.")
+    if not options.runs and int(options.pilot[0]) < 1:
+        raise HeedfulError("bad-setting", f"§pilot {options.pilot[0]} is less than 1.")
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "plan",
+        "How many examples a study needs, and how many forwards, tokens and dollars, by the variances of a pilot. "
+        "The pilot is measured by the settings of heedful evaluate, which are taken as well (--data, --model, "
+        "--checkpoint, --endpoint, ...), or was measured before.",
+        [
+            ("--data rte --model HUB/ID --width .02", "intervals of 2 points in all, by a pilot of 200"),
+            ("--data rte --compare RUN RUN --difference .05", "two runs that differ by 5 points"),
+            ("--pilot FOLDER --width .02 --price_in .5 --price_out 2", "what was measured before"),
+        ],
+    )
+    told = "the 95 %% interval of each number is so wide at most, from its low end to its high end: .02 is 2 points"
+    parser.add_argument("--width", type=float, metavar="W", help=told)
+    told = "two models to tell apart: runs or models, with --data; or folders of results on the same examples"
+    parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help=told)
+    told = "the smallest difference to tell; by default that of the pilot, which is uncertain"
+    parser.add_argument("--difference", type=float, metavar="D", help=told)
+    told = f"how many examples to measure first ({PILOT}), or a folder of results"
+    parser.add_argument("--pilot", nargs="+", default=[str(PILOT)], metavar="N", help=told)
+    parser.add_argument("--price_in", type=float, metavar="USD", help="of a million tokens that a server reads")
+    parser.add_argument("--price_out", type=float, metavar="USD", help="of a million tokens that it writes")
+    parser.add_argument("--yes", action="store_true", help="measure the pilot of an --endpoint, which may cost")
+    return parser
