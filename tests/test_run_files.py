@@ -19,7 +19,6 @@ from heedful.cli.runs import continued
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import read_json, write_json
 from heedful.records.storage.claim import LOCK
-from heedful.reports import compare, rescore
 
 from commands import results_of, run
 from refusals import refused
@@ -269,9 +268,9 @@ def test_numbers_that_were_edited_or_are_of_another_run_are_refused(
     accuracy = found["metrics"]["accuracy/planted"]
     accuracy["value"] = accuracy["ci95"][1]  # still within its interval
     write_json(path, found)
-    for main, argv in ((compare.main, [copied]), (rescore.main, [copied])):
+    for name in ("compare", "rescore"):
         with refused("changed-run-file", path):
-            main([*map(str, argv)])
+            command.main([name, str(copied)])
     command.main(["rescore", "--accept_rows", str(copied)])
     assert (
         read_json(path)["metrics"]["accuracy/planted"]["value"]

@@ -20,7 +20,6 @@ from heedful.cli import evaluation as evaluate
 from heedful.records import MetricName
 from heedful.records.rows import BASE, read_rows, select, where
 from heedful.records.storage.sound_rows import require_sound
-from heedful.reports import comparable, compare, matrix
 from heedful.reports.rankings.suite import read_suite
 from heedful.reports.rescore import rescored
 from heedful.reports.sheet import write_sheet
@@ -292,11 +291,11 @@ def test_reports_read_such_runs_or_say_why_not(
     )
     unknown = "whether the model is better than a single answer is not known"
     for form in ([], ["--format", "csv"]):
-        for main, argv in ((compare.main, [bare, gold]), (matrix.main, [bare, gold]), (matrix.main, [bare])):
-            assert printed(main, [*argv, *form], capsys).count(unknown) == 1
-        assert unknown not in printed(matrix.main, [gold, *form], capsys)
-    assert printed(compare.main, [bare], capsys).count(unknown) == 1
-    assert printed(comparable.main, [bare, again], capsys).count(unknown) == 2
+        for words in (["compare", bare, gold], ["matrix", bare, gold], ["matrix", bare]):
+            assert printed(command.main, [*words, *form], capsys).count(unknown) == 1
+        assert unknown not in printed(command.main, ["matrix", gold, *form], capsys)
+    assert printed(command.main, ["compare", bare], capsys).count(unknown) == 1
+    assert printed(command.main, ["compare", "--agreed", bare, again], capsys).count(unknown) == 2
     with refused("other-examples"):
         command.main(["compare", "--agreed", again, gold])
     with refused("nothing-to-show", unknown):

@@ -25,7 +25,7 @@ def look(argv: Sequence[str]) -> None:
 
 def _settings(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The settings with a value, in their order."""
-    for word, after in zip(argv, [*argv[1:], ""], strict=True):
+    for word, after in zip(argv, [*argv[1:], ""], strict=False):
         flag, has_value, value = word.partition("=")
         value = value if has_value else after
         if flag.startswith("--") and value and not value.startswith("--"):

@@ -124,7 +124,7 @@ def test_answers_of_another_process_give_what_evaluate_gives(classifier: Path, m
     data += ["--seed_everything", "3", "--attentiveness.draws", "3"]
     alone = ["--model.max_length", "128", "--data.eval_batch_size", "1", "--output", "evaluated"]
     run(evaluate.main, "--model", classifier, *data, *alone)
-    inputs([*data, "-o", "inputs.jsonl"])
+    inputs([*data, "-o", "inputs.jsonl"])()
     elsewhere(classifier)
     scored = score("inputs.jsonl", "answers.jsonl", output="scored", trainer=QUIET)
     assert 0.1 < scored["attentiveness", "premise"].value < 0.95
@@ -139,7 +139,7 @@ def test_a_batch_gives_what_the_server_gives(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
         run(evaluate.main, *small, "--output", "evaluated")
         asked = {question_of(body) for body in fake.requests[1:]}  # the first shows what the server can do
-        inputs([*small, "--format", "openai-batch", "-o", "batch.jsonl"])
+        inputs([*small, "--format", "openai-batch", "-o", "batch.jsonl"])()
         for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
             monkeypatch.delenv(name, raising=False)
         lines = lines_of("batch.jsonl")
@@ -223,7 +223,7 @@ def test_free_texts_of_a_file_of_rows_and_of_rows_in_memory() -> None:
 def test_tables_and_examples_that_an_evaluation_brings(tmp_path: Path) -> None:
     write_infotabs(tmp_path)
     folder, relevant = tmp_path / "infotabs", tmp_path / "relevant.csv"
-    inputs(["--data", "infotabs", f"--data.path={folder}", "--evidence.path", str(relevant), "-o", "inputs.jsonl"])
+    inputs(["--data", "infotabs", f"--data.path={folder}", "--evidence.path", str(relevant), "-o", "inputs.jsonl"])()
     assert lines_of("inputs.jsonl")[0]["parts"]["premise"]["title"] in ("Alpha", "Beta", "Gamma")
     answered = answer_by(by_words)
     scored = score("inputs.jsonl", "answers.jsonl", trainer=QUIET)
