@@ -362,6 +362,6 @@ def _leave_out(job: Job, reading: Reading, partial: bool) -> None:
     if left == len(pool):
         raise HeedfulError("nothing-left", f"{reading.missing}, and each example lacks one.", "Answer more.")
     rank_zero_info(f"{reading.missing}: {left:,} of {len(pool):,} examples are left out, and all numbers flagged.")
-    job.data.answered = np.flatnonzero(is_whole)
+    job.data.evaluated_only = np.flatnonzero(is_whole)
     model: Any = job.model
     model.unanswered = reading.unanswered
