@@ -10,6 +10,7 @@ from torch import Tensor
 
 from heedful.lightning_modules.pretrained.misfits import reason
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.lightning_modules.processors.pictures import sent
 from heedful.records import HeedfulError
 
 Scale = Literal["probability", "logit"]
@@ -38,7 +39,8 @@ def integrated_gradients(
         scale: Whether the probability is explained, or its log-odds.
 
     Returns:
-        float64 [inputs, tokens]; the sum over tokens is about the probability of the input less that of the baseline.
+        float64 [inputs, tokens], on the host; the sum over tokens is about the probability of the input less that of
+        the baseline.
 
     Raises:
         HeedfulError: The model does not take embeddings in place of ids.
@@ -54,15 +56,16 @@ def integrated_gradients(
         total = torch.zeros_like(end)
         n = len(end)
         step = max(1, at_once // len(end))
-        for begin in range(0, steps, step):
-            at = torch.tensor((nodes[begin : begin + step] + 1) / 2, dtype=end.dtype, device=end.device)
-            weight = torch.tensor(weights[begin : begin + step] / 2, dtype=end.dtype, device=end.device)
+        points = sent(torch.tensor((nodes + 1) / 2, dtype=end.dtype), end.device).split(step)
+        shares = sent(torch.tensor(weights / 2, dtype=end.dtype), end.device).split(step)
+        for at, weight in zip(points, shares, strict=True):
             way = (start + at[:, None, None, None] * (end - start)).flatten(0, 1).requires_grad_()
             beside = {name: values.repeat(len(at), *[1] * (values.dim() - 1)) for name, values in given.items()}
             scores = _scores(module, {"inputs_embeds": way, **beside})
             (gradient,) = torch.autograd.grad(explained(scores, labels.repeat(len(at)), scale).sum(), way)
             total += torch.einsum("k,kntw->ntw", weight, gradient.view(len(at), n, *gradient.shape[1:]))
-        return ((end - start) * total).double().sum(dim=-1).detach()
+        added = ((end - start) * total).cpu()  # not every device has float64
+        return added.double().sum(dim=-1).detach()
 
 
 def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:

@@ -28,10 +28,10 @@ class _Watched(LogitsProcessor):
     """Leaves the scores of the next tokens as they are, and notes for which texts they were not finite."""
 
     def __init__(self) -> None:
-        self.is_broken = torch.tensor([False])  # [texts], or of all texts
+        self.is_broken = torch.tensor(False)  # [texts], or of all texts; one value of the host is not copied
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        self.is_broken = self.is_broken.to(scores.device) | ~scores.amax(dim=-1).isfinite()
+        self.is_broken = self.is_broken | ~scores.amax(dim=-1).isfinite()
         return scores
 
 

@@ -296,7 +296,7 @@ class LateFusion(PictureClassifier):
                 features[k : k + BATCH] = self._encode(numbers[k : k + BATCH].tolist())
         if self.trainer.world_size > 1:  # all others have zeros in these places
             features = self.trainer.strategy.reduce(features, reduce_op="sum")
-        self._features[torch.from_numpy(numbers).to(self.device)] = features
+        self._features[sent(torch.from_numpy(numbers), self.device)] = features
         self._known[numbers] = True
 
     def _encode_pool(self) -> None:

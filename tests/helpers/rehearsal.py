@@ -1,0 +1,373 @@
+"""A device that is rehearsed: tensors say that they are on a GPU, and are computed on the CPU.
+
+Tensors "on the device" hold a tensor of the CPU. Every operation on them is seen before it is computed, so that whole
+runs pass through, and each hidden wait for a GPU is noted with the place that it was made at. To C++ they lie on
+"meta", which needs no driver; Python is told "cuda:0", so that code takes its branches for a GPU.
+"""
+
+import sys
+import sysconfig
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+DEVICE = torch.device("cuda:0")
+ROOT = Path(__file__).parents[2]
+LIBRARIES = Path(sysconfig.get_paths()["purelib"])
+OWN = ("callbacks/", "datamodules/", "lightning_modules/", "heedful/", "tests/")
+aten = torch.ops.aten
+
+WAITS = {  # operators whose values, or whose shapes, the host reads
+    aten._local_scalar_dense,
+    aten.bincount,
+    aten.equal,
+    aten.masked_select,
+    aten.nonzero,
+    aten.unique_consecutive,
+    aten.unique_dim,
+    aten._unique2,
+}
+INDEXES = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
+MOVES = {aten._to_copy, aten.copy_}
+# of torch's documentation of autocast on CUDA, by the names of Python's functions
+LOWER = set("linear matmul mm mv bmm baddbmm addmm addmv addbmm addr einsum prelu conv1d conv2d conv3d".split())
+LOWER |= {"__matmul__", "__rmatmul__", "scaled_dot_product_attention", "conv_transpose1d", "conv_transpose2d"}
+FULL = set("exp expm1 log log10 log2 log1p pow prod sum cumsum cumprod reciprocal rsqrt norm softmax softmin".split())
+FULL |= set("log_softmax layer_norm group_norm cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss kl_div".split())
+FULL |= set("binary_cross_entropy_with_logits cosine_similarity logsumexp softplus cosh sinh tan acos asin".split())
+FULL |= {"__pow__", "__rpow__", "__rdiv__", "__rtruediv__", "normalize", "cdist", "dist", "renorm"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a GPU would wait for, or refuse.
+
+    Attributes:
+        kind: "wait" where the host reads a value, "copy" where it copies to the device and waits for it, "float64" for
+            such a tensor on the device, "mixed" where an operation has tensors of both devices.
+        operator: Of aten, or a function of torch.
+        where: The place in Heedful, "file:function".
+        by: The innermost place outside torch, "file:function".
+        line: The line at ``where``.
+    """
+
+    kind: str
+    operator: str
+    where: str
+    by: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.operator} at {self.where} (line {self.line}), by {self.by}"
+
+
+class OnDevice(Tensor):
+    """A tensor on the rehearsed device.
+
+    Args:
+        held: The same on the CPU, with which everything is computed.
+    """
+
+    held: Tensor
+
+    @staticmethod
+    def __new__(cls, held: Tensor) -> "OnDevice":
+        layout = {"strides": held.stride(), "storage_offset": held.storage_offset(), "layout": held.layout}
+        made = Tensor._make_wrapper_subclass(cls, held.size(), dtype=held.dtype, device="meta", **layout)
+        made.held = held
+        return made
+
+    device = property(lambda self: DEVICE)
+    is_cuda = property(lambda self: True)
+    is_meta = property(lambda self: False)
+    is_cpu = property(lambda self: False)
+
+    def get_device(self) -> int:
+        return DEVICE.index
+
+    def __repr__(self, **settings: Any) -> str:
+        return f"OnDevice({tuple(self.shape)}, {self.dtype})"
+
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        """So that ``module.to`` swaps weights in their places: those of two modules stay one."""
+        return ["held"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner: Mapping[str, Tensor], *_: Any) -> "OnDevice":
+        return OnDevice(inner["held"])
+
+    @classmethod
+    def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return called(func, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        return current().compute(func, args, kwargs or {})
+
+
+_rehearsals: list["Rehearsal"] = []
+
+
+def current() -> "Rehearsal":
+    """The rehearsal that is under way.
+
+    Raises:
+        RuntimeError: There is none.
+    """
+    if not _rehearsals:
+        raise RuntimeError("A tensor of the rehearsed device is used where nothing is rehearsed.")
+    return _rehearsals[-1]
+
+
+def called(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Call a function of torch from Python as for a GPU."""
+    name = getattr(func, "__name__", "")
+    on_device = bool(args) and isinstance(args[0], OnDevice)
+    if func in (Tensor.numpy, Tensor.__array__) and on_device:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+    if func is Tensor.tolist and on_device:
+        return args[0].cpu().tolist()
+    if func in (torch.tensor, torch.as_tensor, Tensor.new_tensor):
+        device = kwargs.get("device", DEVICE if func is Tensor.new_tensor and on_device else None)
+        if device is not None and torch.device(device).type == DEVICE.type:
+            return made_on_host(func, args, kwargs)
+    if torch.is_autocast_enabled(DEVICE.type) and (name in LOWER or name in FULL):
+        dtype = torch.get_autocast_dtype(DEVICE.type) if name in LOWER else torch.float32
+        args, kwargs = tree_map(lambda value: autocast(value, dtype), (args, kwargs))
+    return func(*args, **kwargs)
+
+
+def made_on_host(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Tensor:
+    """A tensor of numbers of Python, or of numpy, for the device: torch makes it on the host, and copies it."""
+    values = args[1] if func is Tensor.new_tensor else args[0] if args else kwargs["data"]
+    settings = {name: value for name, value in kwargs.items() if name not in ("data", "device")}
+    if func is Tensor.new_tensor:
+        settings.setdefault("dtype", args[0].dtype)
+    if isinstance(values, OnDevice):
+        return values.to(settings.get("dtype", values.dtype))
+    if not isinstance(values, Tensor):
+        values = torch.tensor(values, **settings)
+    return values.to(DEVICE)
+
+
+def autocast(value: Any, dtype: torch.dtype) -> Any:
+    """Numbers on the device in another format; float64 is left as it is, as by torch."""
+    if not isinstance(value, OnDevice) or not value.is_floating_point() or value.dtype in (dtype, torch.float64):
+        return value
+    return value.to(dtype)
+
+
+class _Functions(TorchFunctionMode):
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        return called(func, args, kwargs or {})
+
+
+class _Operators(TorchDispatchMode):
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        return current().compute(func, args, kwargs or {})
+
+
+class Rehearsal:
+    """While it is entered, ``"cuda:0"`` is a device, and what a GPU would wait for is noted.
+
+    Attributes:
+        findings: What was found, in order.
+    """
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self._pinned: dict[int, Tensor] = {}  # address of a storage to its tensor
+        self._stack = ExitStack()
+        self._silent = False
+
+    def __enter__(self) -> "Rehearsal":
+        pinned = self._pinned
+
+        def pin_memory(tensor: Tensor, device: Any = None) -> Tensor:
+            copied = tensor.clone()
+            pinned[copied.untyped_storage().data_ptr()] = copied
+            return copied
+
+        enter = self._stack.enter_context
+        enter(patch.object(torch.Tensor, "pin_memory", pin_memory))
+        enter(patch.object(torch.Tensor, "is_pinned", lambda tensor, device=None: self.is_pinned(tensor)))
+        enter(patch.object(torch.cuda, "_lazy_init", lambda: None))
+        enter(patch.object(torch.cuda, "is_bf16_supported", lambda *args, **settings: True))
+        enter(patch("torch.cuda.amp.common.amp_definitely_not_available", lambda: False))
+        _rehearsals.append(self)
+        self._stack.callback(_rehearsals.pop)
+        enter(_Operators())
+        enter(_Functions())
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.close()
+
+    def is_pinned(self, tensor: Tensor) -> bool:
+        """Whether a tensor of the host is in pinned memory."""
+        return not isinstance(tensor, OnDevice) and tensor.untyped_storage().data_ptr() in self._pinned
+
+    @contextmanager
+    def unseen(self) -> Iterator[None]:
+        """Note nothing of what happens within: what a test itself does."""
+        before, self._silent = self._silent, True
+        try:
+            yield
+        finally:
+            self._silent = before
+
+    def place(self, values: Any) -> Any:
+        """Tensors, or a module, on the device, unseen."""
+        with self.unseen():
+            if isinstance(values, torch.nn.Module):
+                return values.to(DEVICE)
+            return tree_map(lambda value: value.to(DEVICE) if isinstance(value, Tensor) else value, values)
+
+    def fetch(self, values: Any) -> Any:
+        """Tensors on the host, unseen."""
+        with self.unseen():
+            return tree_map(lambda value: value.cpu() if isinstance(value, Tensor) else value, values)
+
+    def counted(self, *kinds: str) -> Counter[tuple[str, str, str]]:
+        """(Kind, place in Heedful, innermost place) of what was found to how often; of some kinds, or of all."""
+        chosen = [found for found in self.findings if not kinds or found.kind in kinds]
+        return Counter((found.kind, found.where, found.by) for found in chosen)
+
+    def note(self, kind: str, func: Any) -> None:
+        """Note a finding at the place where the program is."""
+        if not self._silent:
+            self.findings.append(Finding(kind, str(func), *_places()))
+
+    def compute(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Compute an operator on the CPU, and note what a GPU would wait for."""
+        if func._can_decompose():  # in inference mode these come whole
+            with _Operators():
+                return func.decompose(*args, **kwargs)
+        wrappers: dict[int, OnDevice] = {}
+        hosts: list[Tensor] = []
+
+        def held(value: Any) -> Any:
+            if isinstance(value, OnDevice):
+                wrappers[id(value.held)] = value
+                return value.held
+            if isinstance(value, Tensor):
+                hosts.append(value)
+            return value
+
+        plain_args, plain_kwargs = tree_map(held, (args, kwargs))
+        target = kwargs.get("device")
+        if target is None:
+            is_on_device = bool(wrappers) and not (
+                func.overloadpacket is aten.copy_ and not isinstance(args[0], OnDevice)
+            )
+        else:
+            is_on_device = target.type in (DEVICE.type, "meta")  # C++ makes tensors beside others on "meta"
+            plain_kwargs["device"] = torch.device("cpu") if is_on_device else target
+        if func.overloadpacket in MOVES:
+            self._moved(func, args, kwargs, is_on_device)
+        elif wrappers:
+            self._looked_at(func, args, hosts)
+        if "pin_memory" in plain_kwargs:
+            plain_kwargs["pin_memory"] = False
+        made = func(*plain_args, **plain_kwargs)
+        return self._wrapped(func, made, wrappers) if is_on_device else made
+
+    def _wrapped(self, func: Any, made: Any, wrappers: Mapping[int, OnDevice]) -> Any:
+        """What an operator made, on the device; what it was given stays what it was.
+
+        Args:
+            func: The operator.
+            made: On the CPU.
+            wrappers: What it was given, by the number of what that holds.
+        """
+        is_inference = torch.is_inference_mode_enabled()
+        if is_inference and any(value.alias_info is not None for value in func._schema.returns):
+            is_inference = all(wrapper.is_inference() for wrapper in wrappers.values())  # views are as their tensors
+
+        def wrapped(value: Any) -> Any:
+            if not isinstance(value, Tensor) or id(value) in wrappers:
+                return wrappers.get(id(value), value)
+            if value.dtype in (torch.float64, torch.complex128):
+                self.note("float64", func)
+            with torch.inference_mode(is_inference):
+                return OnDevice(value)
+
+        return tree_map(wrapped, made)
+
+    def _moved(self, func: Any, args: tuple, kwargs: dict[str, Any], is_on_device: bool) -> None:
+        """Look at a copy, which may change formats alone."""
+        if func.overloadpacket is aten.copy_:
+            destination, source = args[:2]
+            to_device = isinstance(destination, OnDevice)
+            is_free = args[2] if len(args) > 2 else kwargs.get("non_blocking", False)
+        else:
+            source = args[0]
+            to_device = is_on_device
+            is_free = kwargs.get("non_blocking", False)
+        if isinstance(source, OnDevice) == to_device or not source.numel():
+            return
+        if not to_device:
+            self.note("wait", func)
+        elif source.device.type == "cpu" and not (is_free and self.is_pinned(source)):
+            self.note("copy", func)
+
+    def _looked_at(self, func: Any, args: tuple, hosts: list[Tensor]) -> None:
+        """Look at an operator on the device.
+
+        Raises:
+            RuntimeError: A tensor of the host is among its operands.
+        """
+        packet = func.overloadpacket
+        if packet in WAITS or (packet is aten.repeat_interleave and "Tensor" in func._overloadname):
+            self.note("wait", func)
+        if packet in INDEXES:
+            indices = [index for index in args[1] if index is not None]
+            if any(not isinstance(index, OnDevice) for index in indices):
+                self.note("copy", func)  # torch copies it to the device
+            if any(index.dtype in (torch.bool, torch.uint8) for index in indices):
+                self.note("wait", func)  # for how many there are
+            hosts = [host for host in hosts if not any(host is index for index in indices)]
+        if any(host.dim() for host in hosts) or (hosts and not isinstance(args[0], (OnDevice, list, tuple))):
+            scalar = all(not host.dim() for host in hosts) and torch.Tag.pointwise in func.tags
+            if not scalar:
+                self.note("mixed", func)
+                raise RuntimeError(f"Expected all tensors to be on the same device ({func}): {_places()[0]}.")
+
+
+def _places() -> tuple[str, str, int]:
+    """The place in Heedful, the innermost place outside torch, and the line of the first."""
+    frame = sys._getframe(2)
+    by = ""
+    where = ""
+    line = 0
+    while frame is not None and not where:
+        path = frame.f_code.co_filename
+        function = frame.f_code.co_name
+        if path != __file__ and function not in ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"):
+            if (own := _relative(path)) is not None:
+                where, line = f"{own}:{function}", frame.f_lineno
+            if not by and "/torch/" not in path and not path.startswith("<"):
+                library = Path(path)
+                inside = library.is_relative_to(LIBRARIES)
+                by = where or f"{library.relative_to(LIBRARIES) if inside else library.name}:{function}"
+        frame = frame.f_back
+    return where, by or where, line
+
+
+def _relative(path: str) -> str | None:
+    """A path of Heedful from its root; None for others."""
+    if not path.startswith(str(ROOT)):
+        return None
+    own = path[len(str(ROOT)) + 1 :].removeprefix("heedful/")
+    return own if own.startswith(OWN) else None
