@@ -207,7 +207,8 @@ class Answered:
 
     def counts(self) -> dict[str, int]:
         """How many inputs that can be found have each answer, of those that were given."""
-        assert self._sorted is not None
+        if self._sorted is None:
+            return {}
         numbers, counts = np.unique(self._sorted[1], return_counts=True)
         return {self.texts[number]: int(n) for number, n in zip(numbers, counts, strict=True)}
 
@@ -464,9 +465,13 @@ class Function(Classifier):
 
     def _in_order(self, value: Any, row: Mapping[str, Any]) -> list[Any]:
         """The probabilities of a dictionary, in the order of the labels."""
-        named = {}
+        named: dict[str, Any] = {}
         for text, probability in value.items():
-            named[self._label(text, row)] = probability
+            label = self._label(text, row)
+            if label in named:
+                wrong = f"{self.description} returned two probabilities of {cut(label)!r} for {quoted(row)}."
+                raise HeedfulError("broken-model", wrong, "Return one for each label.")
+            named[label] = probability
         return [named.get(label, 0.0) for label in self.task.labels]
 
     def _require_steady(

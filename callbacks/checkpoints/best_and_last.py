@@ -28,6 +28,7 @@ from heedful.lightning_modules.lightning_internals import (
     trains_next,
 )
 from heedful.records import HeedfulError, MetricName
+from heedful.records.command_lines import start_of
 from heedful.records.errors import guess
 from heedful.records.made import Made
 from heedful.records.stopping import Stopped, postpone
@@ -267,7 +268,8 @@ class BestCheckpoint(Made, ModelCheckpoint):
             step = None
         saved = "; nothing was saved yet" if step is None else f"; what is saved is step {step:,}"
         saved = ", which is saved" if step == trainer.global_step else saved
-        return f"stopped by SIGTERM at step {trainer.global_step:,}{saved}: go on with python train.py --resume {run}"
+        how = "python train.py --resume" if start_of("train")[0] == "python" else "heedful train --resume"
+        return f"stopped by SIGTERM at step {trainer.global_step:,}{saved}: go on with {how} {run}"
 
     @staticmethod
     def _is_interrupted(trainer: Trainer) -> bool:

@@ -193,7 +193,7 @@ def best_of(run: Path, named: str, finished: bool) -> Path:
     others = ", ".join(sorted(map(str, best.parent.glob("*.ckpt"))))
     wrong = f"{named}: {best} does not exist{'' if others else ', and the run saved no other'}."
     ways = [f"name one of {others}"] if others else []
-    ways += [] if finished else [f"finish the run with train.py §resume {run}"]
+    ways += [] if finished else [f"finish the run with §resume {run}"]
     remedy = ", or ".join(ways or ["train the model again"])
     raise HeedfulError("missing-file", wrong, f"{remedy[0].upper()}{remedy[1:]}.")
 

@@ -41,6 +41,7 @@ from heedful.lightning_modules.recorded import Recorded
 from heedful.records import Examples, HeedfulError, atomic_path, listing
 from heedful.records.made import IN_PYTHON, section
 from heedful.records.made import plain as written
+from heedful.records.pool.contents import fingerprint
 from heedful.records.storage.claim import release
 
 ONCE = "Answers from files: each input was answered once, so that the null control shows no noise."
@@ -143,6 +144,8 @@ def write_inputs(
         "endpoint": None if endpoint is None else section(endpoint)["init_args"],
         "prompt": None if prompt is None else written(prompt),
     }
+    if Path(path).is_dir():
+        raise HeedfulError("missing-file", f"{fspath(path)} is a folder.", "Name a file.")
     with quietly(), refusing():
         data = _data(rows, about)
         asked = None if endpoint is None else endpoint.with_settings()
@@ -273,7 +276,13 @@ def _pool(job: Job) -> Examples:
 def _examples(job: Job) -> list[str]:
     """The identity of all examples."""
     pools = [_pool(job), *(planned.plan.pool for planned in job.planned.values())]
-    return sorted({pool.fingerprint for pool in pools})
+    return sorted({f"{pool.fingerprint} {_beside(pool)}" for pool in pools})
+
+
+def _beside(pool: Examples) -> str:
+    """A hash of the columns that are no part, label or group: of clusters and of slices."""
+    columns = [name for name in pool.table.column_names if name.partition(".")[0] in ("cluster", "meta")]
+    return fingerprint(pool.table, (), columns)
 
 
 def _source(rows: Any) -> Any:
@@ -335,7 +344,7 @@ def _require_default(model: Recorded, job: Job, of_rows: Mapping[str, Any]) -> N
     default = job.data.default_label
     is_guessed = of_rows["parts"] is not None and of_rows["labels"] is None
     given = set(model.answered.counts()) if model.answered is not None else set()
-    if is_guessed and default is not None and default not in given | set(_pool(job).column("label")):
+    if is_guessed and given and default is not None and default not in given | set(_pool(job).column("label")):
         wrong = f"§default_label {default!r} is never an answer; some are {listing(sorted(given)[:3])}."
         raise HeedfulError("unknown-label", wrong, "Write the inputs again, with the label as the model writes it.")
 

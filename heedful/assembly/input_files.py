@@ -27,6 +27,7 @@ KNOWN = {  # what the file beside the inputs says
     *("version", "format", "ids", "inputs", "sha256", "examples", "parts", "labels", "is_ordered"),
     *("data", "of_rows", "slices", "evaluations", "settings", "seed", "endpoint", "prompt"),
 }
+SEAL = "seal"  # a hash of all else that the file beside the inputs says
 BESIDE = ".meta.json"  # ends the name of the file beside the inputs
 ID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{16})")  # the version of all inputs, and a hash of this one
 OTHER, FOREIGN, REPEATED = "other", "foreign", "repeated"  # faults of ids
@@ -202,8 +203,15 @@ def beside(path: str | PathLike[str]) -> Path:
 
 def write_beside(path: str | PathLike[str], about: Mapping[str, Any]) -> None:
     """Write what a file of inputs was made of, in its order: that of parts and labels has a meaning."""
+    sealed = {**about, SEAL: _seal(about)}
     with atomic_path(beside(path)) as temporary:
-        temporary.write_text(json.dumps(about, indent=2, allow_nan=False) + "\n")
+        temporary.write_text(json.dumps(sealed, indent=2, allow_nan=False) + "\n")
+
+
+def _seal(about: Mapping[str, Any]) -> str:
+    """The sha256 of what is said of a file of inputs."""
+    said = {name: value for name, value in about.items() if name != SEAL}
+    return sha256(json.dumps(said, allow_nan=False).encode()).hexdigest()
 
 
 def read_beside(path: str | PathLike[str]) -> dict[str, Any]:
@@ -218,9 +226,11 @@ def read_beside(path: str | PathLike[str]) -> dict[str, Any]:
         wrong = f"{beside(path)} does not exist, which was written beside the inputs."
         raise HeedfulError("missing-file", wrong, "Keep the two files together.")
     made: Any = read_json(beside(path))
-    if not isinstance(made, dict) or made.get("version") != VERSION or made.keys() != KNOWN:
+    if not isinstance(made, dict) or made.get("version") != VERSION or made.keys() != KNOWN | {SEAL}:
         wrong = f"{beside(path)} is not of this version of Heedful."
         raise HeedfulError("other-schema", wrong, "Write the inputs again.")
+    if made.pop(SEAL) != _seal(made):
+        raise HeedfulError("changed-run-file", f"{beside(path)} is not as it was written: a setting is another.")
     if file_hash(path) != made["sha256"]:
         raise HeedfulError("other-inputs", f"{fspath(path)} is not the file that was written: its content is another.")
     return made

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +35,7 @@ from heedful.records.errors import guess
 from heedful.records.made import settings_of
 from heedful.records.storage.run_files import CONFIG
 
+OWN_NAMES = {"data.distractors": "keeps", "data.slices": "by", "data.eval_batch_size": "batch_size"}
 RESUMABLE = ("failed-function", "unknown-label")  # codes of what may be mended without asking everything again
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
 FREE = ("predict", "rows", "settings")  # arguments of many types, of which it is said later what is wrong
@@ -120,13 +122,10 @@ def measure(
     """
     arguments = locals()
     require_types(measure, {name: value for name, value in arguments.items() if name not in FREE})
-    default_label = None if default_label is None else plain(default_label)
-    keeps = [keeps] if isinstance(keeps, str) else list(keeps)
-    swap = [swap] if isinstance(swap, str) else swap
+    said = _said(arguments)
     require_known(settings, arguments)
     knows_labels = labels is not None or bool(class_names(rows, label))
-    with _model(predict, knows_labels) as asked:
-        said = RowSettings(parts, default_label, label, labels, swap, keeps, same, cluster, uid, name, batch_size)
+    with _own_names(), _model(predict, knows_labels) as asked:
         data, golds = data_of(rows, said, asked.outputs, asked.is_function)
         model = asked.model(data)
         is_known = parts is None or knows_labels or asked.outputs or data.default_label in golds
@@ -156,6 +155,44 @@ def measure(
     if output is not None:
         return results.save(output) if asked.is_function else results
     return replace(results, kept=kept, each=tuple(replace(one, kept=kept) for one in results.each))
+
+
+def _said(arguments: Mapping[str, Any]) -> RowSettings:
+    """What the arguments of :func:`measure` say of the rows."""
+    said = RowSettings(**{name: arguments[name] for name in RowSettings._fields})
+    default = said.default_label
+    return said._replace(
+        default_label=None if default is None else plain(default),
+        keeps=[said.keeps] if isinstance(said.keeps, str) else list(said.keeps),
+        swap=[said.swap] if isinstance(said.swap, str) else said.swap,
+    )
+
+
+@contextmanager
+def _own_names() -> Iterator[None]:
+    """Have refusals name settings of the data as the arguments of :func:`measure`."""
+    try:
+        yield
+    except HeedfulError as error:
+        error.name_settings(lambda found: f"§{OWN_NAMES.get(found[1], found[1])}")
+        raise
+
+
+def require_rows(rows: Any, **arguments: Any) -> None:
+    """Read rows as :func:`measure` does, before there is a model.
+
+    Args:
+        rows: As of :func:`measure`.
+        **arguments: Arguments of :func:`measure`.
+
+    Raises:
+        HeedfulError: They cannot be read, or an argument does not fit them.
+    """
+    bound = signature(measure).bind(None, rows, **arguments)
+    bound.apply_defaults()
+    with _own_names():
+        data, _ = data_of(rows, _said(bound.arguments), (), True)
+        data.setup("validate")
 
 
 def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:

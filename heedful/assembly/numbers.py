@@ -1,6 +1,5 @@
 """Numbers by their names: looked up by a few words, as a frame of pandas, and held against what is required of them."""
 
-import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName, listing
 from heedful.records.errors import guess
+from heedful.reports.results import INCOMPLETE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +131,7 @@ class Numbers:
             HeedfulError: It does not hold; the number has no interval, so that nothing is decided; no number, or more
                 than one, has this name; or the text is not a requirement.
         """
-        parsed = REQUIREMENT.fullmatch(text)
+        parsed = REQUIREMENT.fullmatch(text.replace("≥", ">=").replace("≤", "<="))
         if parsed is None:
             do = 'Write one such as "attentiveness premise >= 0.7".'
             raise HeedfulError("bad-setting", f"{text!r} is not a requirement.", do)
@@ -141,9 +141,14 @@ class Numbers:
             why = number.reason or "it is not a share of examples"
             raise HeedfulError("undecided", f"{name} has no interval: {why}.")
         wanted = float(digits) / 100 if percent else float(digits)
-        least, most = self._bounds
-        if not least <= wanted <= most and _find(name, self.numbers).bounds != (-math.inf, math.inf):
-            raise HeedfulError("bad-setting", f"{text!r}: shares are from {least:g} to 1.", f"Write {digits} %.")
+        if INCOMPLETE in number.flags:
+            wrong = f"{name} is of some of the examples: others have no answer."
+            raise HeedfulError("undecided", wrong, "Have all inputs answered.")
+        own = _find(name, self.numbers).bounds
+        least, most = min(self._bounds[0], own[0]), own[1]
+        if not least <= wanted <= most:
+            do = f"Write {digits} %." if not percent and 1 < wanted <= 100 else "Require another bound."
+            raise HeedfulError("bad-setting", f"{text!r}: shares are from {least:g} to 1.", do)
         if NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
             wrong = f"{name} is not to be read: accuracy is not above the majority share."
             raise HeedfulError("undecided", wrong, "Take a model that is better than a single answer.")

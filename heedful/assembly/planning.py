@@ -23,7 +23,7 @@ from heedful.metrics.hits import hits
 from heedful.metrics.statistics import study_size as statistics
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.paired import Share, recording
-from heedful.metrics.statistics.study_size import OFTEN, Pilot, Told, Width, examples_needed
+from heedful.metrics.statistics.study_size import OFTEN, Pilot, Told, Width, examples_needed, require_aim
 from heedful.records import Context, HeedfulError, MetricName, printable
 from heedful.records.rows import BASE, cluster_of, where
 from heedful.records.storage.results import read_results, read_run
@@ -220,7 +220,7 @@ def plan_study(
     """
     given = [pilot] if isinstance(pilot, str | PathLike | Results) else list(pilot)
     folders = tuple(str(one.folder) if isinstance(one, Results) else fspath(one) for one in given)
-    _require_aim(len(folders), width, difference)
+    require_aim(len(folders), width, difference)
     runs = [basis(measured([folder])[0], [ATTENTIVENESS, *SCORED]) for folder in folders]
     require_alike(runs, (DATA, EXAMPLES, GROUPS, DEFAULT, CHANGES))
     scores, parts = _score(runs), _parts(runs)
@@ -234,6 +234,10 @@ def plan_study(
         changed = _changed(runs, name)
         for draws in dict.fromkeys([1, seen.draws]):
             needs.append(_need(name, draws, seen, shared + draws * changed, width, difference))
+    tokens = tokens or _tokens(folders)
+    if prices is not None and tokens is None:
+        wrong = "§price_in changes nothing: the model is not behind a server."
+        raise HeedfulError("idle-setting", wrong, "Leave the prices out.")
     return StudyPlan(
         folders,
         tuple(needs),
@@ -242,8 +246,8 @@ def plan_study(
         len(first.sums),
         _available(folders[0], first.examples),
         width,
-        tokens or _tokens(folders),
-        _pair(prices) or _pair(_settings_of_model(folders[0]).get("prices")),
+        tokens,
+        _pair(prices) or _prices_of(folders),
         tuple(_notes(folders, needs, width, difference)),
     )
 
@@ -266,21 +270,6 @@ def at_worst(pilot: Requests, width: float) -> str:
 
 def _title(name: str, draws: int | None) -> str:
     return name if draws is None else f"{name}, {draws} draw{'s' if draws > 1 else ''}"
-
-
-def _require_aim(models: int, width: float | None, difference: float | None) -> None:
-    """Refuse aims that make no sense."""
-    if models not in (1, 2):
-        raise HeedfulError("bad-setting", f"A study is planned from one pilot or two, and these are {models}.")
-    if models == 1 and difference is not None:
-        raise HeedfulError("idle-setting", "§difference is of two models.", "Name another one, or leave it out.")
-    if models == 1 and width is None:
-        raise HeedfulError("missing-setting", "One pilot needs §width.", "Add §width .02, or name two models.")
-    if width is not None and difference is not None:
-        raise HeedfulError("clashing-settings", "§width and §difference are two aims.", "Leave one out.")
-    for name, value in (("width", width), ("difference", difference)):
-        if value is not None and not 0 < value < 1:
-            raise HeedfulError("bad-setting", f"§{name} {value:g} is not a share.", "Write .02 for 2 points.")
 
 
 def _need(
@@ -340,10 +329,16 @@ def _parts(runs: Sequence[Basis]) -> dict[str, Pilot]:
     examples = int(where(rows, intervention=BASE).sum())
     return {
         words_of_name(headline_of(part, context)): Pilot(
-            np.stack([_of_part(*run.rows[ATTENTIVENESS], part) for run in runs], axis=2), examples
+            _stacked([_of_part(*run.rows[ATTENTIVENESS], part) for run in runs]), examples
         )
         for part in parts_of(context)
     }
+
+
+def _stacked(sums: Sequence[np.ndarray]) -> np.ndarray:
+    """The sums of several models: float64 [clusters, draws, models, 2]; a model that nothing counts of has no draws."""
+    draws = max(of.shape[1] for of in sums)
+    return np.stack([np.pad(of, ((0, 0), (0, draws - of.shape[1]), (0, 0))) for of in sums], axis=2)
 
 
 def _of_part(rows: pa.Table, about: Mapping[str, Any], part: str) -> np.ndarray:
@@ -394,6 +389,12 @@ def _tokens(folders: Sequence[str]) -> tuple[float, float] | None:
     sent = [json.dumps((about.get(PROMPT) or {}).get("sent", "")) for about in abouts]
     most = [_settings_of_model(folder).get("max_tokens") or LABEL_TOKENS for folder in folders]
     return sum(map(len, sent)) / len(sent) / CHARACTERS, sum(most) / len(most)
+
+
+def _prices_of(folders: Sequence[str]) -> tuple[float, float] | None:
+    """The prices that the models were measured with; None where they differ, or nobody has said."""
+    pairs = {_pair(_settings_of_model(folder).get("prices")) for folder in folders}
+    return pairs.pop() if len(pairs) == 1 else None
 
 
 def _pair(prices: Sequence[float] | None) -> tuple[float, float] | None:

@@ -93,6 +93,7 @@ class TransformersCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         self._is_training, self._measured_at = True, None
+        self._measuring.require_rows()
         if self._predict is None:
             _require_tokenizer(kwargs.get("processing_class"))
 
@@ -100,6 +101,7 @@ class TransformersCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         self._is_training = False  # the best weights may be loaded now, at the same step
+        self._measuring.tell_if_never("The Trainer never evaluated")
 
     def on_prediction_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

@@ -4,6 +4,7 @@ from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 
 from heedful.assembly.results import Results
@@ -76,6 +77,7 @@ class Watch(Base):
         self._predict = predict
         settings = {"parts": parts, "default_label": default_label, **settings}
         self.measuring = WhileTraining(rows, settings, output)
+        self._logged: dict[str, str] = {}  # the numbers that Lightning has been given, as it holds them
 
     @property
     def results(self) -> Results | None:
@@ -101,5 +103,17 @@ class Watch(Base):
             return
         asked = Live(self._predict, pl_module)
         numbers = self.measuring.measured(pl_module, asked, trainer.global_step, trainer.current_epoch)
+        there = trainer.callback_metrics
+        if clash := [name for name in numbers if name in there and self._logged.get(name) != str(float(there[name]))]:
+            wrong = f"Something else logs {clash[0]} already, such as the module."
+            raise HeedfulError("two-numbers", wrong, "Give the rows a §name: it stands in front.")
         for name, value in numbers.items():  # equal on all processes: their maximum is exact, their mean might not be
             pl_module.log(name, value, reduce_fx="max", sync_dist=True, batch_size=1)
+        self._logged = {name: str(float(torch.tensor(value))) for name, value in numbers.items()}
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._logged = {}
+        self.measuring.require_rows()
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.measuring.tell_if_never("The Trainer never validated")

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pytorch_lightning.utilities import rank_zero_warn
 from torch import nn
 
 from heedful.assembly.alone import by_first_alone, require_whole, undisturbed
 from heedful.assembly.making import require_types
-from heedful.assembly.measuring import Kept, measure, require_known
+from heedful.assembly.measuring import Kept, measure, require_known, require_rows
 from heedful.assembly.quiet import LOGS
 from heedful.assembly.results import Results
 from heedful.records import HeedfulError, MetricName
@@ -47,7 +48,7 @@ class WhileTraining:
         arguments = {name: value for name, value in settings.items() if name in named}
         if taken := [name for name in settings if name in OWN]:
             raise HeedfulError("unknown-setting", f"There is no setting §{taken[0]} here.", "Leave it out.")
-        require_types(measure, arguments)
+        require_types(measure, arguments | {"output": output})
         require_known({name: value for name, value in settings.items() if name not in named}, dict.fromkeys(named))
         self.rows = rows
         self.settings = dict(settings)
@@ -87,9 +88,24 @@ class WhileTraining:
 
         told = by_first_alone(make)
         self.results = own[0] if own else told
+        if not shown_numbers(self.results):
+            raise HeedfulError("not-measured", "Attentiveness is not among what is measured.")
         numbers = {f"{self.prefix}{name}": value for name, value in shown_numbers(self.results).items()}
         self.history.append({"step": step, "epoch": epoch, **numbers})
         return numbers
+
+    def require_rows(self) -> None:
+        """Read the rows before anything is trained.
+
+        Raises:
+            HeedfulError: They cannot be read, or a setting does not fit them. Every process raises it.
+        """
+        by_first_alone(lambda: require_rows(self.rows, **self.settings))
+
+    def tell_if_never(self, why: str) -> None:
+        """Warn at the end of a training in which nothing was measured."""
+        if not self.history:
+            rank_zero_warn(f"{why}, so that attentiveness was not measured.")
 
     def _measure(self, predict: Any, step: int, trainer: Mapping[str, Any]) -> Results:
         given = self.settings.get("trainer") or {}

@@ -18,7 +18,7 @@ from heedful.records.storage.yaml_files import read_yaml
 
 PACKAGES = """torch torchvision pytorch-lightning lightning transformers tokenizers torchmetrics datasets accelerate
 jsonargparse numpy pyarrow scipy timm captum tensorboard openai"""
-SECRET = re.compile(r"(?i)(^|[_.-])(key|token|secret|password|credentials?)$")
+SECRET = re.compile(r"(?i)(^|[_.-])(api_?key|key|token|secret|passw(or)?d|credentials?|authorization)$")
 IN_TEXT = [  # what is left out of texts, and what stands there instead
     (re.compile(r"(\w+://)[^/@\s]+@"), r"\1...@"),
     (re.compile(r"(?i)\b(sk|hf|ghp|xox\w)[-_][\w-]{8,}"), "..."),
@@ -71,10 +71,17 @@ def _of_run(run: Path) -> list[str]:
     if not (run / CONFIG).is_file():
         raise HeedfulError("not-a-run", f"{run} has no {CONFIG}.")
     words = [without_secrets(word) for word in read_run(run).get("command", [])]
+    words = [_without_value(word) for word in words]
     flags = ["", *words]
     words = ["..." if SECRET.search(flag.lstrip("-")) else word for flag, word in zip(flags, words, strict=False)]
     settings = without_secrets(read_yaml(str(run / CONFIG), str(run / CONFIG)))
     return ["", f"command: {' '.join(words)}", "", yaml.safe_dump(settings, sort_keys=False).rstrip()]
+
+
+def _without_value(word: str) -> str:
+    """A word of a command; of ``--api_key=VALUE`` the flag alone."""
+    flag, equals, _ = word.partition("=")
+    return f"{flag}=..." if equals and SECRET.search(flag.lstrip("-")) else word
 
 
 def without_secrets(value: Any) -> Any:

@@ -71,7 +71,13 @@ def _value(name: str, text: Any) -> Any:
     if name not in LISTS:
         return text
     words = [word.strip() for word in text.split(",") if word.strip()]
-    return dict(word.split("=", 1) for word in words) if any("=" in word for word in words) else words
+    pairs = [word.partition("=") for word in words]
+    if name not in ("parts", "labels") or not any(equals for _, equals, _ in pairs):
+        return words
+    if not all(equals for _, equals, _ in pairs):
+        wrong = f"§{name} {text} names some as NAME=VALUE, and others not."
+        raise HeedfulError("bad-setting", wrong, "Write all of them in one way.")
+    return {first: second for first, _, second in pairs}
 
 
 def _function(named: str) -> Any:
@@ -84,7 +90,7 @@ def _function(named: str) -> Any:
     sys.path.insert(0, "")
     try:
         return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever the module does when it is imported
         wrong = f"{named} cannot be imported ({type(error).__name__}: {error})."
         raise HeedfulError("unknown-name", wrong, "Name a function as MODULE:FUNCTION.") from error
 

@@ -25,7 +25,7 @@ LONGEST = 100  # characters of a sentence of the parser
 
 def as_flag(setting: re.Match[str]) -> str:
     """A setting that a message names, as the user gives it: those of a model behind a server with --endpoint."""
-    if setting[1] == "seed":  # as Lightning calls it
+    if setting[1] == "seed" and called() != "heedful measure":  # as Lightning calls it
         return "--seed_everything"
     of_server = any(argument.partition("=")[0].partition(".")[0] == "--endpoint" for argument in sys.argv)
     return "--" + (re.sub("^model(?=[.]|$)", "endpoint", setting[1]) if of_server else setting[1])

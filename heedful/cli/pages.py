@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import NamedTuple
 
+from heedful.records.command_lines import WIDTH
 from heedful.records.storage.named_configs import DEFAULTS
-
-WIDTH = 79
 
 
 class Setting(NamedTuple):

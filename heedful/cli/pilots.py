@@ -67,6 +67,8 @@ def _plan(options: Namespace, words: list[str]) -> None:
     models = [[]] if not options.compare else [_model(one) for one in options.compare]
     words = [*words, *batches.words]
     requests = _evaluated([*words, "--dry_run"]) if _asks_server(words) else None
+    if isinstance(requests, Requests) and requests.prompts > 1:
+        raise HeedfulError("several-numbers", "A study is planned for one prompt.", "Name one with §prompt.names.")
     if isinstance(requests, Requests) and not options.yes:
         _print_prices(options, requests.at(_prices(options)))
         return
@@ -130,4 +132,6 @@ def _print_settings(plan: StudyPlan, size: int | None) -> None:
         return
     draws = [] if best.draws is None else ["--attentiveness.draws", str(best.draws)]
     print(f"Fewest forwards, {best.forwards:,}: heedful evaluate with")
+    score = "accuracy" if any(need.name == "accuracy" for need in plan.needs) else "answers"
     print(" ", *Batches.of(best.examples, size).words, *draws)
+    print("  --evaluations", f"{score},attentiveness")

@@ -3,8 +3,10 @@
 from argparse import Namespace
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
 from heedful.cli.first_look import look
+from heedful.metrics.statistics.study_size import require_aim
 from heedful.records import HeedfulError
 from heedful.records.command_lines import CommandParser
 
@@ -18,7 +20,7 @@ def main(argv: list[str]) -> Callable[[], None]:
         HeedfulError: A setting makes no sense.
     """
     options, words = _parser().parse_known_args(argv)
-    options.runs = options.pilot if len(options.pilot) > 1 or not options.pilot[0].isdecimal() else []
+    options.runs = options.pilot if len(options.pilot) > 1 or not options.pilot[0].removeprefix("-").isdecimal() else []
     _require_sound(options, words)
     look(words)
     return lambda: import_module("heedful.cli.pilots").plan(options, words)
@@ -28,6 +30,9 @@ def _require_sound(options: Namespace, words: list[str]) -> None:
     """Refuse settings that clash, before anything is read."""
     if (options.price_in is None) != (options.price_out is None):
         raise HeedfulError("missing-setting", "§price_in and §price_out belong together.", "Name both.")
+    if options.compare and Path(options.compare[0]).resolve() == Path(options.compare[1]).resolve():
+        wrong = f"§compare names {options.compare[0]} twice."
+        raise HeedfulError("repeated-name", wrong, "Name two models.")
     if options.compare and options.runs:
         raise HeedfulError("clashing-settings", "§pilot and §compare both name runs.", "Name them with §compare.")
     if options.runs and words:
@@ -40,6 +45,14 @@ def _require_sound(options: Namespace, words: list[str]) -> None:
         )
     if options.width is None and not options.compare:
         raise HeedfulError("missing-setting", "What the study is for is not given.", "Add §width .02, or §compare A B.")
+    models = 2 if options.compare else max(1, len(options.runs))
+    require_aim(models, options.width, options.difference)
+    is_server = any(word.partition("=")[0] == "--endpoint" for word in words)
+    if options.yes and not is_server:
+        raise HeedfulError("idle-setting", "§yes changes nothing: no server is asked.", "Leave it out.")
+    if options.compare and not words and options.pilot != [str(PILOT)]:
+        wrong = "§pilot changes nothing: the pilots of §compare were measured before."
+        raise HeedfulError("idle-setting", wrong, "Leave it out, or name the data with --data.")
     if not options.runs and int(options.pilot[0]) < 1:
         raise HeedfulError("bad-setting", f"§pilot {options.pilot[0]} is less than 1.")
 

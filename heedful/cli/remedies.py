@@ -9,6 +9,7 @@ from pathlib import Path
 from heedful.assembly.job import Job
 from heedful.lightning_modules.pretrained.labels import is_two_class
 from heedful.records import HeedfulError, is_entailment
+from heedful.records.command_lines import start_of
 
 NEGATION = "not_entailment"
 
@@ -33,7 +34,8 @@ def with_remedy(job: Job) -> Iterator[None]:
         if getattr(data, "columns", None) and data.columns.labels:
             spellings = data.columns.labels
         run = str(Path(job.checkpoint).parents[1]) if job.checkpoint else None
-        told = remedy(sys.argv[1:], job.model.answers or (), spellings, run)
+        words = sys.argv[1:]
+        told = remedy(words[1:] if words[:1] == ["evaluate"] else words, job.model.answers or (), spellings, run)
         raise HeedfulError(error.code, error.wrong, told) from None
 
 
@@ -56,10 +58,10 @@ def remedy(
         others = [text for name in spellings if name != entailment for text in (name, *spellings[name])]
         labels = f"{{{entailment}: {_listed(spellings[entailment])}, {NEGATION}: {_listed(others)}}}"
         two = ["--data.labels", labels, "--data.default_label", NEGATION]
-        return f"Measure it in two classes ({shlex.join(['python', 'evaluate.py', *argv, *two])})."
+        return f"Measure it in two classes ({shlex.join([*start_of('evaluate'), *argv, *two])})."
     kept = ("--data", "--partial") if checkpoint else ("--data", "--partial", "--model")
     source = ["--init_from", checkpoint] if checkpoint else []
-    return f"Train it on them ({shlex.join(['python', 'train.py', *source, *_flags(argv, kept)])})."
+    return f"Train it on them ({shlex.join([*start_of('train'), *source, *_flags(argv, kept)])})."
 
 
 def _listed(texts: Sequence[str | int]) -> str:

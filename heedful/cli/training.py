@@ -11,6 +11,7 @@ from heedful.cli.app import HeedfulCLI, naming_flags
 from heedful.cli.model_forms import initialised
 from heedful.cli.runs import continued, with_packages
 from heedful.cli.short_forms import expand
+from heedful.records.command_lines import start_of
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -28,5 +29,5 @@ def _show(run: Run) -> None:
     run.show()
     if run.checkpoint is not None:
         named = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
-        print(f"Every measurement, on all examples: python evaluate.py --checkpoint {quote(str(named))}")
+        print(f"Every measurement, on all examples: {' '.join(start_of('evaluate'))} --checkpoint {quote(str(named))}")
         print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")

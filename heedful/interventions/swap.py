@@ -20,9 +20,9 @@ class Swap:
     """Replace a part by that of a random partner.
 
     The paper draws a partner at random and excludes nothing. Here a partner never shares a group with the example: not
-    the content of the swapped part (nothing would change), not the content of a kept part, and none of the groups that
-    the data set names; nor is the pair that comes of it one that stands in the pool. Partners are uniform over all
-    others; draws are independent.
+    the content of the swapped part (nothing would change), not the content of a kept part unless all examples have it,
+    and none of the groups that the data set names; nor is the pair that comes of it one that stands in the pool.
+    Partners are uniform over all others; draws are independent.
 
     Attributes:
         part: The part to swap, or several that come from one partner, joined by "+".

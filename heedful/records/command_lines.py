@@ -43,9 +43,18 @@ class CommandParser(ArgumentParser):
 
 
 def called() -> str:
-    """What the user typed to start this program: "train.py", or "heedful compare"."""
+    """The name by which the user started this program: "train.py", or "heedful compare"."""
     name = Path(sys.argv[0]).name
     return " ".join(["heedful", *sys.argv[1:2]]) if name in ("heedful", "__main__.py") else name
+
+
+def start_of(command: str) -> list[str]:
+    """The words that start a command, for a user who came by train.py and its like, or by ``heedful``.
+
+    Args:
+        command: "train" or "evaluate".
+    """
+    return ["heedful", command] if called().startswith("heedful ") else ["python", f"{command}.py"]
 
 
 def run_command(main: Callable[[list[str]], None]) -> None:

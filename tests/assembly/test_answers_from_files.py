@@ -287,9 +287,10 @@ def test_files_are_compared_with_what_was_written(answered: list[Line]) -> None:
     beside("inputs.jsonl").write_text(json.dumps(about | {"version": 99}))
     with refused("other-schema", "inputs.jsonl.meta.json"):
         score("inputs.jsonl", "answers.jsonl")
-    beside("inputs.jsonl").write_text(json.dumps(about | {"ids": "00000000"}))
-    with refused("other-inputs", "inputs.jsonl"):
-        score("inputs.jsonl", "answers.jsonl")
+    for setting, other in ({"ids": "00000000", "seed": 9, "is_ordered": True, "of_rows": {}}).items():
+        beside("inputs.jsonl").write_text(json.dumps(about | {setting: other}))
+        with refused("changed-run-file", "inputs.jsonl.meta.json"):
+            score("inputs.jsonl", "answers.jsonl")
     beside("inputs.jsonl").unlink()
     with refused("missing-file", "inputs.jsonl.meta.json"):
         score("inputs.jsonl", "answers.jsonl")

@@ -137,3 +137,35 @@ def test_what_is_refused(rows: list[Row]) -> None:
         heedful.Watch(parity, rows, PARTS, draw=1)
     with refused("unknown-setting", "dry_run"):
         heedful.Watch(parity, rows, PARTS, dry_run=True)
+
+
+def test_a_number_that_the_module_logs_as_well_is_refused(L: Any, rows: list[Row]) -> None:
+    """Whether in training, which is seen at the second validation, or in the validation itself."""
+    for step, known in (("training_step", 1), ("validation_step", 0)):
+        watch = heedful.Watch(parity, rows, PARTS, labels=["entailment", "neutral"])
+        module = module_of(L)
+        usual = getattr(module, step)
+
+        def logs(batch: Any, batch_idx: int, module: Any = module, usual: Any = usual) -> Any:
+            module.log("attentiveness_premise", 0.77, on_step=False, on_epoch=True)
+            return usual(batch, batch_idx)
+
+        setattr(module, step, logs)
+        trainer = L.Trainer(**QUIET, max_epochs=3, enable_checkpointing=False, callbacks=[watch])
+        loader = DataLoader(TensorDataset(torch.ones(8, 2)), 4)
+        with refused("two-numbers", "attentiveness_premise"):
+            trainer.fit(module, loader, loader)
+        assert len(watch.history) == known + 1
+
+
+def test_what_cannot_be_measured_is_said_before_training_and_what_never_was_after(L: Any, rows: list[Row]) -> None:
+    loader = DataLoader(TensorDataset(torch.ones(8, 2)), 4)
+    wrong = heedful.Watch(parity, rows, ["premise", "hypotesis"])
+    trainer = L.Trainer(**QUIET, max_epochs=1, enable_checkpointing=False, callbacks=[wrong])
+    with refused("missing-column", "hypotesis"):
+        trainer.fit(module_of(L), loader, loader)
+    assert trainer.global_step == 0
+    never = heedful.Watch(parity, rows, PARTS)
+    trainer = L.Trainer(**QUIET, max_epochs=1, enable_checkpointing=False, callbacks=[never], limit_val_batches=0)
+    with pytest.warns(UserWarning, match="attentiveness was not measured"):
+        trainer.fit(module_of(L), loader, loader)

@@ -190,13 +190,13 @@ def test_a_function_is_measured_from_a_shell(
 def test_info_leaves_secrets_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = "model: {init_args: {api_key: abc, url: 'https://me:pw@host/v1?key=abc', max_length: 3}}\n"
     (tmp_path / CONFIG).write_text(settings + f"data: {{path: {Path.home()}/data, note: hf_abcdefghijkl}}\n")
-    words = ["heedful", "evaluate", "--endpoint.key", "abc", "--data", "mnli"]
+    words = ["heedful", "evaluate", "--endpoint.key", "abc", "--data", "mnli", "--logger.api_key=abc"]
     (tmp_path / "run.json").write_text(json.dumps({"schema": heedful.records.storage.schema.SCHEMA, "command": words}))
     info.main([str(tmp_path)])
     told = capsys.readouterr().out
     assert "torch " in told
     assert "max_length: 3" in told
-    assert "evaluate --endpoint.key ... --data mnli" in told
+    assert "evaluate --endpoint.key ... --data mnli --logger.api_key=..." in told
     assert "path: ~/data" in told
     assert not any(secret in told for secret in ("abc", "pw", str(Path.home())))
     with refused("not-a-run", "gone"):

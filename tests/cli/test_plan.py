@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -112,7 +113,16 @@ def test_what_is_refused_at_once(pilots: list[Path]) -> None:
         (["--width", ".02", "--pilot", "0"], "bad-setting"),
         (["--width", "wide"], "bad-setting"),
         (["--width", ".02", "--pilot", folder, "--data", "rte"], "idle-setting"),
-        (["--width", ".02", "--pilot", folder, "--compare", folder, folder], "clashing-settings"),
+        (["--width", ".02", "--pilot", folder, "--compare", folder, str(pilots[1])], "clashing-settings"),
+        (["--width", ".02", "--compare", folder, folder], "repeated-name"),
+        (["--width", "2", "--data", "rte"], "bad-setting"),
+        (["--width", "2", "--pilot", folder], "bad-setting"),
+        (["--width", ".02", "--pilot", folder, "--difference", ".1"], "idle-setting"),
+        (["--width", ".02", "--difference", ".1", "--compare", *map(str, pilots)], "clashing-settings"),
+        (["--width", ".02", "--difference", ".1", "--data", "rte"], "idle-setting"),
+        (["--width", ".02", "--pilot", "-3", "--data", "rte"], "bad-setting"),
+        (["--width", ".02", "--data", "rte", "--yes"], "idle-setting"),
+        (["--compare", folder, str(pilots[1]), "--pilot", "500"], "idle-setting"),
         (["--compare", "one", "two", "--endpoint", "three"], "clashing-settings"),
         (["--width", ".02", "--pilot", folder, "--price_in", "1"], "missing-setting"),
     ):
@@ -123,10 +133,8 @@ def test_what_is_refused_at_once(pilots: list[Path]) -> None:
 def test_what_is_refused_of_pilots(pilots: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(pilots[0])
     for words, code in (
-        (["--width", "2", "--pilot", folder], "bad-setting"),
-        (["--width", ".02", "--pilot", folder, "--difference", ".1"], "idle-setting"),
-        (["--width", ".02", "--difference", ".1", "--compare", *map(str, pilots)], "clashing-settings"),
         (["--width", ".02", "--pilot", "missing"], "missing-file"),
+        (["--width", ".02", "--pilot", folder, "--price_in", "1", "--price_out", "2"], "idle-setting"),
     ):
         with pytest.raises(SystemExit):
             plan(*words)
@@ -155,7 +163,8 @@ def test_a_model(here: Path, classifier: Path, capsys: pytest.CaptureFixture[str
 
 def test_two_models_on_a_pilot(here: Path, classifier: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which are the same, so that there is no difference to tell until somebody names one."""
-    words = [*SMALL, "--compare", classifier, classifier, "--model.max_length", "64", "--pilot", "60", *QUIET]
+    same = shutil.copytree(classifier, here / "same")
+    words = [*SMALL, "--compare", classifier, same, "--model.max_length", "64", "--pilot", "60", *QUIET]
     plan(*words, "--attentiveness.draws", "1")
     assert re.search(r"attentiveness premise, 1 draw +\+0.0 \[.*\] +n/a", capsys.readouterr().out)
     plan(*words, "--attentiveness.draws", "1", "--difference", ".2")

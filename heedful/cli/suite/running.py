@@ -43,7 +43,8 @@ def is_done(step: Step) -> bool:
     about = read_run(step.folder)
     if not about:
         return False
-    _require_same(step, about.get("command", [])[1:])
+    _, *words = about.get("command", []) or [""]
+    _require_same(step, words[1:] if words[:1] == [step.kind] else words)  # behind the name of the program
     if step.needs is not None and about.get("started", "") < read_run(step.needs).get("finished", ""):
         raise HeedfulError(
             "other-suite",

@@ -16,7 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from heedful.callbacks.outputs import run_folder
 from heedful.cli.suite import command, running
+from heedful.cli.suite.plan import Suite
+from heedful.records import write_json
+from heedful.records.storage.schema import SCHEMA
 
 import written_results
 from refusals import refused
@@ -293,3 +297,20 @@ def test_a_signal_ends_the_step_and_then_the_suite(tmp_path, number, status, nam
     assert suite.returncode == status
     assert err.strip() == f"heedful suite: stopped by {name}: the same command goes on."
     assert "Traceback" not in err
+
+
+def test_the_words_of_a_command_are_those_of_its_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As run.json has them of a child, and of one that was started by train.py."""
+    monkeypatch.chdir(tmp_path)
+    Path("own.yaml").write_text(SUITE)
+    steps = Suite(Path("own.yaml"), None).steps(tmp_path / "out", "accuracy")
+    step = next(step for step in steps if step.kind == running.TRAIN)
+    words = list(step.settings)
+    for argv in (["__main__.py", "train", *words], ["heedful", "train", *words], ["train.py", *words]):
+        monkeypatch.setattr(sys, "argv", argv)
+        step.folder.mkdir(parents=True, exist_ok=True)
+        write_json(step.folder / "run.json", {"schema": SCHEMA, "command": run_folder.command()})
+        assert not running.is_done(step)  # and what was begun is its own
+    write_json(step.folder / "run.json", {"schema": SCHEMA, "command": ["heedful", "train", "--data", "other"]})
+    with refused("other-suite"):
+        running.is_done(step)
