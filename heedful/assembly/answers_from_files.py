@@ -224,7 +224,7 @@ def _data(rows: Any, about: Mapping[str, Any]) -> PairedData:
 
 
 def _model(about: Mapping[str, Any], data: PairedData, name: str = "answers") -> Classifier:
-    """What takes the place of the model."""
+    """The stand-in for the model."""
     if about["endpoint"] is not None:
         return made({"class_path": _path(BatchEndpoint), "init_args": about["endpoint"]}, (Classifier,), ("endpoint",))
     spellings = data.columns.labels if isinstance(data, PairedText) else None

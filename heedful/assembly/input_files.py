@@ -51,7 +51,7 @@ class Form(Protocol):
         ...
 
     def inputs(self, model: Any, examples: Composed) -> Iterator[dict[str, Any]]:
-        """What a line says of each, beside its id."""
+        """The content of each line, beside its id."""
         ...
 
     def answer(self, line: Mapping[str, Any], where: str) -> tuple[Any, str]:
@@ -215,7 +215,7 @@ def _seal(about: Mapping[str, Any]) -> str:
 
 
 def read_beside(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a file of inputs was made of.
+    """Read how a file of inputs was made.
 
     Raises:
         HeedfulError: It is not there, is of another version, or the inputs are not those that were written.

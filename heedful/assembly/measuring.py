@@ -158,7 +158,7 @@ def measure(
 
 
 def _said(arguments: Mapping[str, Any]) -> RowSettings:
-    """What the arguments of :func:`measure` say of the rows."""
+    """The arguments of :func:`measure` that are about the rows."""
     said = RowSettings(**{name: arguments[name] for name in RowSettings._fields})
     default = said.default_label
     return said._replace(

@@ -38,7 +38,7 @@ TOGETHER = "all of these"
 
 @dataclass(frozen=True)
 class Need:
-    """What one number needs.
+    """The study that one number needs.
 
     Attributes:
         name: The number, such as "attentiveness premise".
@@ -64,7 +64,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a study of all numbers costs.
+    """The costs of a study of all numbers.
 
     Attributes:
         draws: Counterfactuals of an example; None where nothing is drawn.
@@ -107,7 +107,7 @@ class StudyPlan:
 
     @cached_property
     def costs(self) -> list[Cost]:
-        """What a study of all numbers costs, for each number of draws of which all are known."""
+        """The costs of a study of all numbers, for each number of draws of which all are known."""
         found = []
         for draws in dict.fromkeys(need.draws for need in self.needs if need.draws) or [None]:
             here = [need for need in self.needs if need.draws in (None, draws)]
@@ -124,7 +124,7 @@ class StudyPlan:
         return min(fitting, key=lambda one: one.forwards, default=None)
 
     def dollars(self, forwards: float) -> float | None:
-        """What so many requests cost; None where no server is asked, or nobody says a price."""
+        """The price of so many requests; None where no server is asked, or nobody says a price."""
         if self.tokens is None or self.prices is None:
             return None
         return cost(forwards * self.tokens[0], forwards * self.tokens[1], self.prices)
@@ -253,7 +253,7 @@ def plan_study(
 
 
 def at_worst(pilot: Requests, width: float) -> str:
-    """What a study would ask a server for at most if shares are near one half, by what its pilot would.
+    """The most that a study would ask of a server, if shares are near one half, by what its pilot asks.
 
     Args:
         pilot: The requests of a pilot.
@@ -404,7 +404,7 @@ def _pair(prices: Sequence[float] | None) -> tuple[float, float] | None:
 def _notes(
     folders: Sequence[str], needs: Sequence[Need], width: float | None, difference: float | None
 ) -> Iterator[str]:
-    """What a reader must know of the pilot."""
+    """Notes on the pilot for the reader."""
     for folder in folders:
         metrics = read_results(folder)["metrics"].values()
         if any(NOT_ABOVE_MAJORITY in m["flags"] for m in metrics):

@@ -1,4 +1,4 @@
-"""What both hooks for other people's training share: one measurement after another, as numbers that are logged."""
+"""The common part of both hooks for other people's training: it measures, and returns numbers to be logged."""
 
 import logging
 import math
@@ -58,7 +58,7 @@ class WhileTraining:
 
     @property
     def prefix(self) -> str:
-        """What names of numbers begin with: the name of the data, where they have been given one."""
+        """The beginning of the names of numbers: the name of the data, where they have been given one."""
         name = self.settings.get("name")
         return f"{name}_" if name else ""
 

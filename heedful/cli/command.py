@@ -75,7 +75,7 @@ def main(argv: list[str]) -> None:
 
 
 def page() -> str:
-    """What ``heedful --help`` says."""
+    """The text of ``heedful --help``."""
     width = max(map(len, COMMANDS)) + 2
     commands = (f"  {name:<{width}}{command.told}" for name, command in COMMANDS.items())
     return "\n".join(["usage: heedful COMMAND ...", "", *commands, "", "heedful COMMAND --help says the rest."])

@@ -1,4 +1,4 @@
-"""What a command line says of names and files, looked at before torch is imported: mistakes are told at once."""
+"""A look at the names and files on a command line, before torch is imported: mistakes are told at once."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -31,6 +31,9 @@ def main(argv: list[str]) -> Callable[[], None]:
     of = {name: groups.pop(name, {}) for name in GROUPS}
     if of["endpoint"] and options.endpoint is None:
         raise HeedfulError("idle-setting", "§endpoint names no model, and has settings.", "Add --endpoint NAME.")
+    if idle := sorted({"cache", "concurrency", "max_requests", "timeout"} & of["endpoint"].keys()):
+        wrong = f"§endpoint.{idle[0]} changes nothing: no request is sent."
+        raise HeedfulError("idle-setting", wrong, "Leave it out.")
     is_rows = options.parts is not None or Path(options.data).is_file() and not options.data.endswith((".yaml", ".yml"))
     if is_rows and of["data"]:
         wrong = f"§data.{next(iter(of['data']))} is for data by a name, and {options.data} is a file of rows."

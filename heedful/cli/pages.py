@@ -1,4 +1,4 @@
-"""What ``heedful train --help`` and ``heedful evaluate --help`` say: one screen, without making the parser."""
+"""The help of ``heedful train`` and ``heedful evaluate``: one screen, without making the parser."""
 
 from collections.abc import Sequence
 from textwrap import fill

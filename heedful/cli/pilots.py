@@ -116,7 +116,7 @@ def _measured(words: list[str]) -> Results:
 
 
 def _evaluated(words: list[str]) -> Results | Requests:
-    """What evaluate does with these words, of accuracy and attentiveness alone."""
+    """Evaluate as these words say, accuracy and attentiveness alone."""
     job = HeedfulCLI(True, expand(with_run(with_packages(words)))).job
     if job.settings.evaluations is None:
         score = "answers" if job.data.full_task.kind is SPAN else "accuracy"

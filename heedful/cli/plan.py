@@ -22,12 +22,13 @@ def main(argv: list[str]) -> Callable[[], None]:
     options, words = _parser().parse_known_args(argv)
     options.runs = options.pilot if len(options.pilot) > 1 or not options.pilot[0].removeprefix("-").isdecimal() else []
     _require_sound(options, words)
+    _require_effect(options, words)
     look(words)
     return lambda: import_module("heedful.cli.pilots").plan(options, words)
 
 
 def _require_sound(options: Namespace, words: list[str]) -> None:
-    """Refuse settings that clash, before anything is read."""
+    """Refuse settings that clash, or lack one, before anything is read."""
     if (options.price_in is None) != (options.price_out is None):
         raise HeedfulError("missing-setting", "§price_in and §price_out belong together.", "Name both.")
     if options.compare and Path(options.compare[0]).resolve() == Path(options.compare[1]).resolve():
@@ -35,26 +36,35 @@ def _require_sound(options: Namespace, words: list[str]) -> None:
         raise HeedfulError("repeated-name", wrong, "Name two models.")
     if options.compare and options.runs:
         raise HeedfulError("clashing-settings", "§pilot and §compare both name runs.", "Name them with §compare.")
+    if options.compare and "--endpoint" in _flags(words):
+        wrong = "§compare and §endpoint both name models."
+        do = "Plan for one at a time, and compare the folders of both pilots."
+        raise HeedfulError("clashing-settings", wrong, do)
+    if options.width is None and not options.compare:
+        raise HeedfulError("missing-setting", "What the study is for is not given.", "Add §width .02, or §compare A B.")
+    require_aim(2 if options.compare else max(1, len(options.runs)), options.width, options.difference)
+    if not options.runs and int(options.pilot[0]) < 1:
+        raise HeedfulError("bad-setting", f"§pilot {options.pilot[0]} is less than 1.")
+
+
+def _require_effect(options: Namespace, words: list[str]) -> None:
+    """Refuse settings that change nothing."""
     if options.runs and words:
         wrong = f"{words[0]} changes nothing: the pilot was measured before."
         raise HeedfulError("idle-setting", wrong, "Leave it out, or say with §pilot N how many examples to measure.")
-    if options.compare and any(word.partition("=")[0] == "--endpoint" for word in words):
-        wrong = "§compare and §endpoint both name models."
-        raise HeedfulError(
-            "clashing-settings", wrong, "Plan for one at a time, and compare the folders of both pilots."
-        )
-    if options.width is None and not options.compare:
-        raise HeedfulError("missing-setting", "What the study is for is not given.", "Add §width .02, or §compare A B.")
-    models = 2 if options.compare else max(1, len(options.runs))
-    require_aim(models, options.width, options.difference)
-    is_server = any(word.partition("=")[0] == "--endpoint" for word in words)
-    if options.yes and not is_server:
-        raise HeedfulError("idle-setting", "§yes changes nothing: no server is asked.", "Leave it out.")
     if options.compare and not words and options.pilot != [str(PILOT)]:
         wrong = "§pilot changes nothing: the pilots of §compare were measured before."
         raise HeedfulError("idle-setting", wrong, "Leave it out, or name the data with --data.")
-    if not options.runs and int(options.pilot[0]) < 1:
-        raise HeedfulError("bad-setting", f"§pilot {options.pilot[0]} is less than 1.")
+    if "--trainer.limit_val_batches" in _flags(words):
+        wrong = "§trainer.limit_val_batches changes nothing: §pilot says how many examples are measured."
+        raise HeedfulError("idle-setting", wrong, "Leave it out.")
+    if options.yes and "--endpoint" not in _flags(words):
+        raise HeedfulError("idle-setting", "§yes changes nothing: no server is asked.", "Leave it out.")
+
+
+def _flags(words: list[str]) -> set[str]:
+    """The flags among some words."""
+    return {word.partition("=")[0] for word in words}
 
 
 def _parser() -> CommandParser:

@@ -62,6 +62,11 @@ DATA = ["--data", "planted", "--data.n_validation", "9", "-o", "inputs.jsonl"]
         ([*DATA, "--endpoint", "tiny"], "missing-setting", ["--format openai-batch"]),
         ([*DATA, "--endpoint.read", "written"], "idle-setting", ["endpoint"]),
         ([*DATA, "--prompt.tuples", "1"], "idle-setting", ["prompt"]),
+        (
+            [*DATA, "--format", "openai-batch", "--endpoint", "tiny", "--endpoint.max_requests", "9"],
+            "idle-setting",
+            ["max_requests"],
+        ),
         ([*DATA, "--data.n_validaton", "9"], "unknown-setting", ["n_validation"]),
         ([*DATA, "--atentiveness.draws", "9"], "unknown-setting", ["attentiveness"]),
         ([*DATA, "--evaluations", "acuracy"], "unknown-name", ["accuracy"]),

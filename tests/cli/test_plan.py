@@ -122,6 +122,7 @@ def test_what_is_refused_at_once(pilots: list[Path]) -> None:
         (["--width", ".02", "--difference", ".1", "--data", "rte"], "idle-setting"),
         (["--width", ".02", "--pilot", "-3", "--data", "rte"], "bad-setting"),
         (["--width", ".02", "--data", "rte", "--yes"], "idle-setting"),
+        (["--width", ".02", "--data", "rte", "--trainer.limit_val_batches", "3"], "idle-setting"),
         (["--compare", folder, str(pilots[1]), "--pilot", "500"], "idle-setting"),
         (["--compare", "one", "two", "--endpoint", "three"], "clashing-settings"),
         (["--width", ".02", "--pilot", folder, "--price_in", "1"], "missing-setting"),

@@ -29,7 +29,7 @@ HALVINGS = 60
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot saw.
+    """The sums that a pilot found.
 
     Attributes:
         sums: float64 [clusters, draws, models, 2]: hits in the cluster in that draw, and of how many. Clusters of which
