@@ -23,7 +23,7 @@ from heedful.assembly.input_files import (
 from heedful.assembly.job import Job
 from heedful.assembly.library_errors import refusing
 from heedful.assembly.making import made, require_types
-from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of
+from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of, readings
 from heedful.assembly.named_folder import claim_named
 from heedful.assembly.parts import Parts, as_path, given
 from heedful.assembly.quiet import quietly
@@ -31,10 +31,8 @@ from heedful.assembly.results import Results
 from heedful.assembly.settings import EvaluationSettings
 from heedful.assembly.trainers import restored_flags
 from heedful.callbacks.engine.forecast import Needed, needed
-from heedful.datamodules import PairedData, PairedText
-from heedful.datamodules.free_text import FreeText
+from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
-from heedful.datamodules.sources.values import plain
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
 from heedful.lightning_modules.recorded import Recorded
@@ -120,18 +118,8 @@ def write_inputs(
     require_types(write_inputs, {name: value for name, value in arguments.items() if name not in FREE})
     if endpoint is None and prompt is not None:
         raise HeedfulError("idle-setting", "§prompt changes nothing where no §endpoint is asked.")
-    of_rows = {
-        "parts": parts,
-        "default_label": None if default_label is None else plain(default_label),
-        "label": label,
-        "labels": labels,
-        "swap": [swap] if isinstance(swap, str) else swap,
-        "keeps": [keeps] if isinstance(keeps, str) else list(keeps),
-        "same": same,
-        "cluster": cluster,
-        "uid": uid,
-        "name": name,
-    }
+    of_rows = RowSettings.of(arguments)._asdict()
+    del of_rows["batch_size"]
     about: dict[str, Any] = {
         "version": VERSION,
         "format": "jsonl" if endpoint is None else "openai-batch",
@@ -219,7 +207,7 @@ def score(
 
 
 def _data(rows: Any, about: Mapping[str, Any]) -> PairedData:
-    said = RowSettings(**about["of_rows"], batch_size=64)
+    said = RowSettings(**about["of_rows"])
     return data_of(rows, said, (), about["endpoint"] is None)[0]
 
 
@@ -227,9 +215,7 @@ def _model(about: Mapping[str, Any], data: PairedData, name: str = "answers") ->
     """The stand-in for the model."""
     if about["endpoint"] is not None:
         return made({"class_path": _path(BatchEndpoint), "init_args": about["endpoint"]}, (Classifier,), ("endpoint",))
-    spellings = data.columns.labels if isinstance(data, PairedText) else None
-    same = data.same if isinstance(data, FreeText) else None
-    return Recorded(name, spellings, same, about["is_ordered"])
+    return Recorded(name, *readings(data), about["is_ordered"])
 
 
 def _path(kind: type) -> str:

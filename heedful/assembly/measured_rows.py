@@ -38,7 +38,18 @@ class RowSettings(NamedTuple):
     cluster: str | None
     uid: str | None
     name: str | None
-    batch_size: int
+    batch_size: int = 64
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> "RowSettings":
+        """Those among the arguments of a call, each in one form."""
+        said = cls(**{name: arguments[name] for name in cls._fields if name in arguments})
+        default = said.default_label
+        return said._replace(
+            default_label=None if default is None else plain(default),
+            keeps=[said.keeps] if isinstance(said.keeps, str) else list(said.keeps),
+            swap=[said.swap] if isinstance(said.swap, str) else said.swap,
+        )
 
 
 class Scan(NamedTuple):
@@ -100,6 +111,12 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     if labels is None:
         return FreeText(name, parts, _same(said, scan.texts), **settings), {*scan.texts}
     return PairedText(name, parts, labels, **settings), {*scan.labels}
+
+
+def readings(data: PairedData) -> tuple[Mapping[str, Any] | None, Same | None]:
+    """How answers to some data are read: label to its spellings, or when two free texts are one."""
+    spellings = data.columns.labels if isinstance(data, PairedText) else None
+    return spellings, data.same if isinstance(data, FreeText) else None
 
 
 def _same(said: RowSettings, golds: Sequence[str]) -> Same:

@@ -16,14 +16,12 @@ from torch import nn
 
 from heedful.assembly.evaluation import evaluate
 from heedful.assembly.making import require_types
-from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of
+from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of, readings
 from heedful.assembly.names import load_model, model_config
 from heedful.assembly.record import shown_evaluations
 from heedful.assembly.results import Results, require_free
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
-from heedful.datamodules.free_text import FreeText
-from heedful.datamodules.sources.values import plain
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.function import Answered, Function
 from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
@@ -122,7 +120,7 @@ def measure(
     """
     arguments = locals()
     require_types(measure, {name: value for name, value in arguments.items() if name not in FREE})
-    said = _said(arguments)
+    said = RowSettings.of(arguments)
     require_known(settings, arguments)
     knows_labels = labels is not None or bool(class_names(rows, label))
     with _own_names(), _model(predict, knows_labels) as asked:
@@ -157,17 +155,6 @@ def measure(
     return replace(results, kept=kept, each=tuple(replace(one, kept=kept) for one in results.each))
 
 
-def _said(arguments: Mapping[str, Any]) -> RowSettings:
-    """The arguments of :func:`measure` that are about the rows."""
-    said = RowSettings(**{name: arguments[name] for name in RowSettings._fields})
-    default = said.default_label
-    return said._replace(
-        default_label=None if default is None else plain(default),
-        keeps=[said.keeps] if isinstance(said.keeps, str) else list(said.keeps),
-        swap=[said.swap] if isinstance(said.swap, str) else said.swap,
-    )
-
-
 @contextmanager
 def _own_names() -> Iterator[None]:
     """Have refusals name settings of the data as the arguments of :func:`measure`."""
@@ -191,7 +178,7 @@ def require_rows(rows: Any, **arguments: Any) -> None:
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
     with _own_names():
-        data, _ = data_of(rows, _said(bound.arguments), (), True)
+        data, _ = data_of(rows, RowSettings.of(bound.arguments), (), True)
         data.setup("validate")
 
 
@@ -374,11 +361,10 @@ def _function(predict: Any, is_ordered: bool) -> _Asked:
 
     def made(data: PairedData) -> Classifier:
         asked = _Pipeline(predict, data) if is_pipeline else predict
-        spellings = data.columns.labels if isinstance(data, PairedText) else None
+        spellings, same = readings(data)
         if is_pipeline and is_ordered and not outputs:  # LABEL_0 is the first
             numbered = predict.model.config.id2label
             spellings = {label: [*of, numbered.get(k)] for k, (label, of) in enumerate((spellings or {}).items())}
-        same = data.same if isinstance(data, FreeText) else None
         function = Function(asked, spellings, same, is_ordered=is_ordered or bool(outputs))
         function.answered, Kept.answered = Kept.answered, None
         return function

@@ -88,9 +88,9 @@ class WhileTraining:
 
         told = by_first_alone(make)
         self.results = own[0] if own else told
-        if not shown_numbers(self.results):
-            raise HeedfulError("not-measured", "Attentiveness is not among what is measured.")
         numbers = {f"{self.prefix}{name}": value for name, value in shown_numbers(self.results).items()}
+        if not any("attentiveness_" in name for name in numbers):
+            raise HeedfulError("not-measured", "Attentiveness is not among what is measured.")
         self.history.append({"step": step, "epoch": epoch, **numbers})
         return numbers
 

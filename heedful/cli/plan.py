@@ -76,7 +76,7 @@ def _parser() -> CommandParser:
         [
             ("--data rte --model HUB/ID --width .02", "intervals of 2 points in all, by a pilot of 200"),
             ("--data rte --compare RUN RUN --difference .05", "two runs that differ by 5 points"),
-            ("--pilot FOLDER --width .02 --price_in .5 --price_out 2", "what was measured before"),
+            ("--pilot FOLDER --width .02 --price_in .5 --price_out 2", "what a server answered before"),
         ],
     )
     told = "the 95 %% interval of each number is so wide at most, from its low end to its high end: .02 is 2 points"

@@ -23,7 +23,7 @@ class CommandParser(ArgumentParser):
     """
 
     def __init__(self, name: str, about: str, examples: Sequence[tuple[str, str]] = (), **settings: Any) -> None:
-        each = [f"  heedful {name} {words}\n      {told}" for words, told in examples]
+        each = [f"  {f'heedful {name} {words}'.rstrip()}\n      {told}" for words, told in examples]
         super().__init__(
             prog=f"heedful {name}",
             description=fill(about, WIDTH),

@@ -170,3 +170,16 @@ def test_what_cannot_be_measured_is_said_before_training_and_what_never_was_afte
     trainer = L.Trainer(**QUIET, max_epochs=1, enable_checkpointing=False, callbacks=[never], limit_val_batches=0)
     with pytest.warns(UserWarning, match="attentiveness was not measured"):
         trainer.fit(module_of(L), loader, loader)
+
+
+def test_a_watch_without_attentiveness_is_refused(L: Any, rows: list[Row]) -> None:
+    gold = [row | {"label": "neutral" if i % 2 else "entailment"} for i, row in enumerate(rows)]
+    loader = DataLoader(TensorDataset(torch.ones(8, 2)), 4)
+    trainer = L.Trainer(
+        **QUIET,
+        max_epochs=1,
+        enable_checkpointing=False,
+        callbacks=[heedful.Watch(parity, gold, PARTS, evaluations=["accuracy"])],
+    )
+    with refused("not-measured", "Attentiveness"):
+        trainer.fit(module_of(L), loader, loader)
