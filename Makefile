@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := runs/demo
 DATA ?= data
 
-.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws lint format refusals reference clean
+.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws gpu-check lint format refusals reference clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -41,6 +41,9 @@ suite-hans:  ## The same of HANS
 suite-paws:  ## The same of PAWS
 suite-msgs suite-hans suite-paws: install
 	$(BIN)/heedful suite $(@:suite-%=%) --data_path $(DATA)
+
+gpu-check: install  ## Compare a GPU with the CPU, and measure it; where there is none, rehearse that on the CPU
+	$(BIN)/python -m benchmarks.gpu_check --output runs/gpu-check.json
 
 lint: install  ## Check style
 	$(BIN)/ruff check .

@@ -63,10 +63,10 @@ def repaired(
     examples: Examples,
     task: Task,
     draws: int,
-    batch_size: int,
     max_length: int,
     default: int,
     fixed: bool = False,
+    **settings: Any,
 ) -> dict[str, Any]:
     """The test as one would write it: all examples in the base and in each draw.
 
@@ -76,10 +76,10 @@ def repaired(
         examples: The pairs.
         task: Names their parts; the first is swapped.
         draws: Counterfactuals of an example (k).
-        batch_size: Examples in a batch.
         max_length: Most tokens of a pair.
         default: The network's output for the default label.
         fixed: Whether all pairs are padded to ``max_length``.
+        **settings: Of the Trainer of transformers.
 
     Returns:
         ``tokenising`` and ``whole`` (seconds, the latter without the former), ``probs`` of the base, ``value``.
@@ -88,7 +88,7 @@ def repaired(
     columns = [harness.pairs(examples, task), *(harness.pairs(examples, task, rng) for _ in range(draws))]
     sets = [harness.tokenised(c, task, tokenizer, max_length, fixed) for c in columns]
     between = time.perf_counter()
-    with harness.hf_trainer(network, tokenizer, per_device_eval_batch_size=batch_size) as trainer:
+    with harness.hf_trainer(network, tokenizer, **settings) as trainer:
         base, *changed = [trainer.predict(one).predictions for one in sets]
     before = base.argmax(axis=1)
     eligible = before != default
@@ -167,10 +167,10 @@ class Comparison:
                 self.data.pool,
                 self.data.task,
                 self.draws,
-                self.data.eval_batch_size,
                 min(128, self.module.max_length) if fixed else self.module.max_length,
                 self.module.meanings.index(self.data.task.labels.index(self.data.default_label)),
                 fixed,
+                per_device_eval_batch_size=self.data.eval_batch_size,
             )
         if not fixed:
             self.theirs = found["value"]

@@ -433,9 +433,8 @@ def hf_trainer(
     from transformers.trainer_callback import PrinterCallback
 
     with tempfile.TemporaryDirectory() as folder:
-        settings_ = transformers.TrainingArguments(
-            output_dir=folder, report_to="none", disable_tqdm=True, save_strategy="no", use_cpu=True, **settings
-        )
+        settings = {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", "use_cpu": True, **settings}
+        settings_ = transformers.TrainingArguments(output_dir=folder, **settings)
         collator = transformers.DataCollatorWithPadding(tokenizer)
         rival = transformers.Trainer(network, settings_, collator, train_dataset, processing_class=tokenizer)
         rival.remove_callback(PrinterCallback)

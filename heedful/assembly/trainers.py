@@ -98,7 +98,13 @@ def _require_training(settings: Settings) -> None:
 
 
 def _require_accelerator(name: Any) -> None:
-    """Refuse an accelerator that torch does not find here."""
+    """Refuse an accelerator that Lightning does not know, or that torch does not find here."""
+    if str(name) == "xpu":
+        raise HeedfulError(
+            "unfit-trainer",
+            "§trainer.accelerator xpu: Lightning runs nothing on a GPU of Intel.",
+            "Take §trainer.accelerator cpu, or have heedful.measure ask a function that uses it.",
+        )
     named = [kind for kind in GPUS.get(str(name), (str(name),)) if kind in AcceleratorRegistry]
     if named and not any(AcceleratorRegistry[kind]["accelerator"].is_available() for kind in named):
         raise HeedfulError(

@@ -185,6 +185,7 @@ RUNS = {  # what: the words of train.py, the same in Python, and the code
         "bad-setting",
     ),
     "copied processes": (["--trainer.strategy", "ddp_spawn"], {"trainer": {"strategy": "ddp_spawn"}}, "unfit-trainer"),
+    "a GPU of Intel": (["--trainer.accelerator", "xpu"], {"trainer": {"accelerator": "xpu"}}, "unfit-trainer"),
     "averaged weights": (
         ["--trainer.callbacks", "StochasticWeightAveraging", "--trainer.callbacks.swa_lrs", "0.1"],
         {"trainer": {"callbacks": StochasticWeightAveraging(0.1)}},

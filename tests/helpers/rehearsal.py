@@ -2,7 +2,8 @@
 
 Tensors "on the device" hold a tensor of the CPU. Every operation on them is seen before it is computed, so that whole
 runs pass through, and each hidden wait for a GPU is noted with the place that it was made at. To C++ they lie on
-"meta", which needs no driver; Python is told "cuda:0", so that code takes its branches for a GPU.
+"meta", which needs no driver; Python is told "cuda:0", so that code takes its branches for a GPU. A GPU of Apple
+("mps:0", which refuses float64) is rehearsed in the same way.
 """
 
 import sys
@@ -21,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-DEVICE = torch.device("cuda:0")
+DEVICE = torch.device("cuda:0")  # unless a rehearsal names another
 ROOT = Path(__file__).parents[2]
 LIBRARIES = Path(sysconfig.get_paths()["purelib"])
 OWN = ("callbacks/", "datamodules/", "lightning_modules/", "heedful/", "tests/")
@@ -53,8 +54,9 @@ class Finding:
     """Something that a GPU would wait for, or refuse.
 
     Attributes:
-        kind: "wait" where the host reads a value, "copy" where it copies to the device and waits for it, "float64" for
-            such a tensor on the device, "mixed" where an operation has tensors of both devices.
+        kind: "wait" where the host reads a value, "copy" where it copies to the device and waits for it (an Apple GPU has
+            the memory of the host), "float64" for such a tensor on the device, "mixed" where an operation has tensors
+            of both devices.
         operator: Of aten, or a function of torch.
         where: The place in Heedful, "file:function".
         by: The innermost place outside torch, "file:function".
@@ -87,13 +89,14 @@ class OnDevice(Tensor):
         made.held = held
         return made
 
-    device = property(lambda self: DEVICE)
-    is_cuda = property(lambda self: True)
+    device = property(lambda self: current().device)
+    is_cuda = property(lambda self: current().device.type == "cuda")
+    is_mps = property(lambda self: current().device.type == "mps")
     is_meta = property(lambda self: False)
     is_cpu = property(lambda self: False)
 
     def get_device(self) -> int:
-        return DEVICE.index
+        return current().device.index
 
     def __repr__(self, **settings: Any) -> str:
         return f"OnDevice({tuple(self.shape)}, {self.dtype})"
@@ -133,17 +136,18 @@ def current() -> "Rehearsal":
 def called(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Call a function of torch from Python as for a GPU."""
     name = getattr(func, "__name__", "")
+    here = current().device
     on_device = bool(args) and isinstance(args[0], OnDevice)
     if func in (Tensor.numpy, Tensor.__array__) and on_device:
-        raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+        raise TypeError(f"can't convert {here} device type tensor to numpy.")
     if func is Tensor.tolist and on_device:
         return args[0].cpu().tolist()
     if func in (torch.tensor, torch.as_tensor, Tensor.new_tensor):
-        device = kwargs.get("device", DEVICE if func is Tensor.new_tensor and on_device else None)
-        if device is not None and torch.device(device).type == DEVICE.type:
+        device = kwargs.get("device", here if func is Tensor.new_tensor and on_device else None)
+        if device is not None and torch.device(device).type == here.type:
             return made_on_host(func, args, kwargs)
-    if torch.is_autocast_enabled(DEVICE.type) and (name in LOWER or name in FULL):
-        dtype = torch.get_autocast_dtype(DEVICE.type) if name in LOWER else torch.float32
+    if torch.is_autocast_enabled(here.type) and (name in LOWER or name in FULL):
+        dtype = torch.get_autocast_dtype(here.type) if name in LOWER else torch.float32
         args, kwargs = tree_map(lambda value: autocast(value, dtype), (args, kwargs))
     return func(*args, **kwargs)
 
@@ -158,7 +162,7 @@ def made_on_host(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         return values.to(settings.get("dtype", values.dtype))
     if not isinstance(values, Tensor):
         values = torch.tensor(values, **settings)
-    return values.to(DEVICE)
+    return values.to(current().device)
 
 
 def autocast(value: Any, dtype: torch.dtype) -> Any:
@@ -178,14 +182,31 @@ class _Operators(TorchDispatchMode):
         return current().compute(func, args, kwargs or {})
 
 
+class _Event:
+    """A mark in what a device has to do, which is done already."""
+
+    def __init__(self, device: torch.device, **settings: bool) -> None:
+        pass
+
+    def record(self) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+
 class Rehearsal:
-    """While it is entered, ``"cuda:0"`` is a device, and what a GPU would wait for is noted.
+    """While it is entered, a GPU is a device here, and what it would wait for is noted.
+
+    Args:
+        device: The GPU: "cuda:0" or "mps:0".
 
     Attributes:
         findings: What was found, in order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, device: torch.device | str = DEVICE) -> None:
+        self.device = torch.device(device)
         self.findings: list[Finding] = []
         self._pinned: dict[int, Tensor] = {}  # address of a storage to its tensor
         self._stack = ExitStack()
@@ -203,6 +224,7 @@ class Rehearsal:
         enter(patch.object(torch.Tensor, "pin_memory", pin_memory))
         enter(patch.object(torch.Tensor, "is_pinned", lambda tensor, device=None: self.is_pinned(tensor)))
         enter(patch.object(torch.cuda, "_lazy_init", lambda: None))
+        enter(patch.object(torch, "Event", _Event))
         enter(patch.object(torch.cuda, "is_bf16_supported", lambda *args, **settings: True))
         enter(patch("torch.cuda.amp.common.amp_definitely_not_available", lambda: False))
         _rehearsals.append(self)
@@ -231,8 +253,8 @@ class Rehearsal:
         """Tensors, or a module, on the device, unseen."""
         with self.unseen():
             if isinstance(values, torch.nn.Module):
-                return values.to(DEVICE)
-            return tree_map(lambda value: value.to(DEVICE) if isinstance(value, Tensor) else value, values)
+                return values.to(self.device)
+            return tree_map(lambda value: value.to(self.device) if isinstance(value, Tensor) else value, values)
 
     def fetch(self, values: Any) -> Any:
         """Tensors on the host, unseen."""
@@ -272,7 +294,7 @@ class Rehearsal:
                 func.overloadpacket is aten.copy_ and not isinstance(args[0], OnDevice)
             )
         else:
-            is_on_device = target.type in (DEVICE.type, "meta")  # C++ makes tensors beside others on "meta"
+            is_on_device = target.type in (self.device.type, "meta")  # C++ makes tensors beside others on "meta"
             plain_kwargs["device"] = torch.device("cpu") if is_on_device else target
         if func.overloadpacket in MOVES:
             self._moved(func, args, kwargs, is_on_device)
@@ -300,6 +322,8 @@ class Rehearsal:
                 return wrappers.get(id(value), value)
             if value.dtype in (torch.float64, torch.complex128):
                 self.note("float64", func)
+                if self.device.type == "mps":
+                    raise TypeError("Cannot convert a MPS Tensor to float64 dtype.")
             with torch.inference_mode(is_inference):
                 return OnDevice(value)
 
@@ -319,7 +343,7 @@ class Rehearsal:
             return
         if not to_device:
             self.note("wait", func)
-        elif source.device.type == "cpu" and not (is_free and self.is_pinned(source)):
+        elif self.device.type != "mps" and source.device.type == "cpu" and not (is_free and self.is_pinned(source)):
             self.note("copy", func)
 
     def _looked_at(self, func: Any, args: tuple, hosts: list[Tensor]) -> None:
