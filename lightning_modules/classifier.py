@@ -386,7 +386,7 @@ class Classifier(Made, pl.LightningModule):
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
         with readable(self.description):
             loss = self.loss(batch)
-        self.log("loss/train", loss, prog_bar=True, batch_size=batch["size"])
+        self.log("loss/train", loss, batch_size=batch["size"])  # with prog_bar each step would wait for the value
         return loss
 
     def loss(self, batch: dict[str, Any]) -> Tensor:

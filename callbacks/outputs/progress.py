@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from typing import Any
 
 from pytorch_lightning import LightningModule, Trainer
@@ -9,8 +10,9 @@ from pytorch_lightning.callbacks.progress.rich_progress import RichProgressBar, 
 from rich.file_proxy import FileProxy
 from rich.progress import BarColumn
 
-from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.engine import LOSS, Engine
 
+OFTEN = 0.5  # seconds between two looks at the loss, for which a GPU is waited for
 LOGGERS = ("pytorch_lightning", "lightning_fabric", "lightning.pytorch", "lightning.fabric")
 
 
@@ -23,6 +25,8 @@ class Progress(RichProgressBar):
 
     def __init__(self) -> None:
         super().__init__(theme=RichProgressBarTheme(metrics_text_delimiter="\n"))
+        self._loss: float | None = None
+        self._looked = 0.0
 
     def _init_progress(self, trainer: Trainer) -> None:
         """Start the bar, and have Lightning's messages written above it.
@@ -47,12 +51,20 @@ class Progress(RichProgressBar):
         charts = [c for engine in trainer.callbacks if isinstance(engine, Engine) for c in engine.charts if c.figure]
         headlines = {str(name): curve for chart in charts for curve, name in chart.curves.items()}
         shown: dict[str, Any] = {}
+        shown |= self._seen_loss(trainer)
         for name, value in super().get_metrics(trainer, pl_module).items():
-            heading, _, part = headlines.get(name, name.removesuffix("/train")).partition(": ")
+            heading, _, part = headlines.get(name, name).partition(": ")
             if name in headlines:
                 value = f"{100 * value:.1f}%"
             shown[heading] = f"{shown.get(heading, '')}\n {part}: {value}" if part else value
         return shown
+
+    def _seen_loss(self, trainer: Trainer) -> dict[str, float]:
+        """The loss of a step of training, of the last half second."""
+        if LOSS in trainer.callback_metrics and time.monotonic() - self._looked >= OFTEN:
+            self._looked = time.monotonic()
+            self._loss = trainer.callback_metrics[LOSS].item()
+        return {} if self._loss is None else {"loss": self._loss}
 
     def configure_columns(self, trainer: Trainer) -> list[Any]:
         """Lightning's, with a short bar, which leaves room for the numbers."""

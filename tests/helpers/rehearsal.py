@@ -54,9 +54,9 @@ class Finding:
     """Something that a GPU would wait for, or refuse.
 
     Attributes:
-        kind: "wait" where the host reads a value, "copy" where it copies to the device and waits for it (an Apple GPU has
-            the memory of the host), "float64" for such a tensor on the device, "mixed" where an operation has tensors
-            of both devices.
+        kind: "wait" where the host reads a value, "copy" where it copies to the device and waits for it (an Apple GPU
+            has the memory of the host), "float64" for such a tensor on the device, "mixed" where an operation has
+            tensors of both devices.
         operator: Of aten, or a function of torch.
         where: The place in Heedful, "file:function".
         by: The innermost place outside torch, "file:function".
@@ -89,14 +89,14 @@ class OnDevice(Tensor):
         made.held = held
         return made
 
-    device = property(lambda self: current().device)
-    is_cuda = property(lambda self: current().device.type == "cuda")
-    is_mps = property(lambda self: current().device.type == "mps")
+    device = property(lambda self: _here())
+    is_cuda = property(lambda self: _here().type == "cuda")
+    is_mps = property(lambda self: _here().type == "mps")
     is_meta = property(lambda self: False)
     is_cpu = property(lambda self: False)
 
     def get_device(self) -> int:
-        return current().device.index
+        return _here().index
 
     def __repr__(self, **settings: Any) -> str:
         return f"OnDevice({tuple(self.shape)}, {self.dtype})"
@@ -133,10 +133,15 @@ def current() -> "Rehearsal":
     return _rehearsals[-1]
 
 
+def _here() -> torch.device:
+    """The device that is rehearsed, or was."""
+    return _rehearsals[-1].device if _rehearsals else DEVICE
+
+
 def called(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Call a function of torch from Python as for a GPU."""
     name = getattr(func, "__name__", "")
-    here = current().device
+    here = _here()
     on_device = bool(args) and isinstance(args[0], OnDevice)
     if func in (Tensor.numpy, Tensor.__array__) and on_device:
         raise TypeError(f"can't convert {here} device type tensor to numpy.")
@@ -162,7 +167,7 @@ def made_on_host(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         return values.to(settings.get("dtype", values.dtype))
     if not isinstance(values, Tensor):
         values = torch.tensor(values, **settings)
-    return values.to(current().device)
+    return values.to(_here())
 
 
 def autocast(value: Any, dtype: torch.dtype) -> Any:
