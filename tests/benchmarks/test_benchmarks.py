@@ -262,6 +262,7 @@ def test_the_engine_on_a_gpu_is_compared_on_a_cpu(tmp_path: Path) -> None:
     assert 48 + 48 < one["forwards"] <= 48 * (1 + 1 + 2)
     assert one["padding"] >= 1
     assert one["over_floor"]["median"] > 0
+    assert one["over_heedful"]["median"] > 0
     for what in "adt":
         assert all(one[what][share] > 0 for share in ("computes", "products", "of_rate"))
 
