@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 DEMO := runs/demo
 DATA ?= data
 
-.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws gpu-check lint format refusals reference clean
+EXTRAS := test,pictures,serve
+TORCH = $(shell grep -E '^torch(vision)?==' requirements.txt)
+
+.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws gpu-check lock lint format refusals reference clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -41,6 +44,12 @@ suite-hans:  ## The same of HANS
 suite-paws:  ## The same of PAWS
 suite-msgs suite-hans suite-paws: install
 	$(BIN)/heedful suite $(@:suite-%=%) --data_path $(DATA)
+
+lock: install  ## Renew requirements.txt with the newest versions that setup.cfg allows; torch stays
+	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[$(EXTRAS)]' $(TORCH)
+	{ grep '^#' requirements.txt | grep -v '^# Renewed'; echo "# Renewed on $$(date +%F)."; \
+	    $(BIN)/python -m pip freeze --exclude-editable; } > requirements.new
+	mv requirements.new requirements.txt
 
 gpu-check: install  ## Compare a GPU with the CPU, and measure it; where there is none, rehearse that on the CPU
 	$(BIN)/python -m benchmarks.gpu_check --output runs/gpu-check.json
