@@ -3,7 +3,6 @@
 import os
 import pickle
 import random
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,12 +14,11 @@ from torch import nn
 
 from heedful.datamodules.base.processes import is_alone, is_first
 from heedful.records import HeedfulError
+from heedful.records.launchers import OF_LAUNCHERS
 
 T = TypeVar("T")
 PATIENCE = timedelta(days=7)  # for which the others wait; those of NCCL would give up after ten minutes
-OF_LAUNCHERS = re.compile(  # variables that tell a process of others: to Lightning they are orders
-    r"((LOCAL|GROUP|NODE|ROLE)_)?(RANK|WORLD_SIZE)|MASTER_(ADDR|PORT)|ROLE_NAME|(TORCHELASTIC|SLURM|LSB|PL)_.*"
-)
+OF_LIGHTNING = "PL_"  # begins the names of variables that Lightning sets, such as its seed
 
 
 def by_first_alone(make: Callable[[], T]) -> T:
@@ -71,7 +69,7 @@ def alone() -> Iterator[None]:
     group = torch.distributed.group.WORLD if has_group else None
     try:
         for name in before:
-            if OF_LAUNCHERS.fullmatch(name):
+            if OF_LAUNCHERS.fullmatch(name) or name.startswith(OF_LIGHTNING):
                 del os.environ[name]
         if has_group:
             torch.distributed.group.WORLD = None

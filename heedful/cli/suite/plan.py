@@ -26,6 +26,7 @@ from heedful.records.storage.yaml_files import read_yaml
 KEYS = ("train", "evaluate", "attributions", "ranking", "models", "sets")
 MODELS, FIGURES = "models", "figures"  # folders beside those of the sets
 EVALUATIONS = "accuracy,attributions"  # by default
+NODES = "--trainer.num_nodes"  # a step would wait for others that nobody starts
 QUIET = ("--trainer.enable_progress_bar", "false")
 TRAIN, EVALUATE, RANK = "train", "evaluate", "rank"  # kinds of steps
 
@@ -127,9 +128,13 @@ class Suite:
             do = "Name their folder with --data_path DIR (or make ... DATA=DIR)."
             raise HeedfulError("missing-setting", f"{self.path} reads data in $DATA.", do)
         try:
-            return tuple(setting.replace("$DATA", self.data or "") for setting in shlex.split(given))
+            settings = shlex.split(given)
         except ValueError as error:
             raise HeedfulError("bad-suite", f"{self.path}: {where}: {error}.") from None
+        if any(setting.partition("=")[0] == NODES for setting in settings):
+            wrong = f"{self.path}: {where} has {NODES}, and each step of a suite has one machine."
+            raise HeedfulError("unfit-trainer", wrong, "Leave it out; --shard is for several machines.")
+        return tuple(setting.replace("$DATA", self.data or "") for setting in settings)
 
     def _model(self, name: Any, given: Any) -> Model:
         if not isinstance(given, Mapping):

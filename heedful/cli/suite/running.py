@@ -14,6 +14,7 @@ from pathlib import Path
 
 from heedful.cli.suite.plan import EVALUATE, FIGURES, RANK, TRAIN, Step
 from heedful.records import HeedfulError, MetricName, read_json, stopping, write_json
+from heedful.records.launchers import without_launcher
 from heedful.records.storage.claim import claim
 from heedful.records.storage.results import RESULTS, file_hash, read_results, read_run
 
@@ -235,11 +236,13 @@ def _sets(steps: Sequence[Step]) -> list[str]:
 def _wait(arguments: list[str], step: Step, log: Path) -> None:
     """Run the command of a step; a signal that ends this process ends it first, so that it saves what it has.
 
+    The step is a command of its own: it is not one of the processes that a launcher such as srun has started.
+
     Raises:
         HeedfulError: It fails.
     """
     paths = os.pathsep.join([IMPORTED_FROM, *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = os.environ | {"COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": paths}
+    environment = without_launcher(os.environ) | {"COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": paths}
     command = [sys.executable, *COMMANDS[step.kind], *arguments]
     with log.open("ab") as output:
         child = subprocess.Popen(

@@ -8,12 +8,23 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from heedful.records.errors import HeedfulError, printable
 
 LOCK = ".lock"
 ANOTHER = "Name another folder."
-_held: dict[Path, tuple[int, Sequence[Path]]] = {}  # folder to the open lock, and to the folders made for it
+
+
+class _Held(NamedTuple):
+    """The open lock of a folder, the folders that were made for it, and whether other processes have it as well."""
+
+    lock: int
+    made: Sequence[Path]
+    is_shared: bool
+
+
+_held: dict[Path, _Held] = {}
 
 
 def missing(folder: Path) -> list[Path]:
@@ -21,7 +32,7 @@ def missing(folder: Path) -> list[Path]:
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
-def claim(folder: Path, named: str, made: Sequence[Path] = ()) -> None:
+def claim(folder: Path, named: str, made: Sequence[Path] = (), shared_by: str = "") -> None:
     """Make a folder and keep other processes out of it for as long as this one lives; again has no effect.
 
     The kernel frees the lock when the process ends, however it ends. Its children do not have it.
@@ -30,6 +41,8 @@ def claim(folder: Path, named: str, made: Sequence[Path] = ()) -> None:
         folder: The folder.
         named: What the user wrote, such as "--output x"; the message begins with it.
         made: Folders that were made for it, to be removed by :func:`release` if they are still empty.
+        shared_by: Such as "a shard", where processes share the folder that all claim it so, and only those that want
+            it alone are kept out.
 
     Raises:
         HeedfulError: Another process has claimed it, or it cannot be made or written to.
@@ -42,40 +55,63 @@ def claim(folder: Path, named: str, made: Sequence[Path] = ()) -> None:
             raise HeedfulError("unwritable-file", f"{named}: {file} is a file, not a folder.", ANOTHER)
         made = [*made, *missing(folder)]
         folder.mkdir(parents=True, exist_ok=True)
-        handle = _locked(folder / LOCK, named)
+        handle = _locked(folder / LOCK, named, shared_by)
     except (OSError, RuntimeError, HeedfulError) as error:
         _remove(made)
         if isinstance(error, HeedfulError):
             raise
         reason = getattr(error, "strerror", None) or error
         raise HeedfulError("unwritable-file", f"{named} cannot be written to: {reason}.", ANOTHER) from None
-    _held[folder] = handle, made
+    _held[folder] = _Held(handle, made, bool(shared_by))
 
 
 def _is_held(folder: Path) -> bool:
     if folder not in _held:
         return False
     with suppress(OSError):
-        if os.path.samestat(os.fstat(_held[folder][0]), os.stat(folder / LOCK)):
+        if os.path.samestat(os.fstat(_held[folder].lock), os.stat(folder / LOCK)):
             return True
-    os.close(_held.pop(folder)[0])  # the folder was removed meanwhile
+    os.close(_held.pop(folder).lock)  # the folder was removed meanwhile
     return False
 
 
-def _locked(path: Path, named: str) -> int:
+def owner_of(folder: Path) -> str | None:
+    """Who has claimed a folder; None where nobody has, and where the file system has no locks."""
+    try:
+        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _name_in(handle)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return None
+
+
+def _name_in(lock: int) -> str:
+    """The name of its owner in an open lock."""
+    return os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
+
+
+def _locked(path: Path, named: str, shared_by: str) -> int:
     """The lock file, open and locked."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared_by else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = os.pread(handle, 200, 0).decode("utf-8", "replace") or "another process"
+            owner = _name_in(handle)
             os.close(handle)
             wait = "Wait until it has ended, or name another folder."
             raise HeedfulError("folder-taken", f"{named}: {owner} writes there.", wait) from None
         except OSError as error:
             where = printable(str(path.parent))
-            print(f"{where}: no locks ({error.strerror}), so let no other process write there.", file=sys.stderr)
+            others = f"no other process but {shared_by}" if shared_by else "no other process"
+            print(f"{where}: no locks ({error.strerror}), so let {others} write there.", file=sys.stderr)
             return handle
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
@@ -83,16 +119,19 @@ def _locked(path: Path, named: str) -> int:
         os.close(handle)  # whoever had it has removed it
     with suppress(OSError):  # on a full disk the owner has no name
         os.ftruncate(handle, 0)
-        os.pwrite(handle, f"process {os.getpid()} on {platform.node()}".encode(), 0)
+        os.pwrite(handle, (shared_by or f"process {os.getpid()} on {platform.node()}").encode(), 0)
     return handle
 
 
 def release() -> None:
-    """Give up all that this process has claimed, and remove the folders that were made for it and are still empty."""
+    """Give up all that this process has claimed, and remove the folders that were made for it and are still empty.
+
+    A lock that is shared stays as a file: others may have it.
+    """
     while _held:
-        folder, (handle, made) = _held.popitem()
+        folder, (handle, made, is_shared) = _held.popitem()
         with suppress(OSError):
-            if os.path.samestat(os.fstat(handle), os.stat(folder / LOCK)):
+            if not is_shared and os.path.samestat(os.fstat(handle), os.stat(folder / LOCK)):
                 (folder / LOCK).unlink()
         os.close(handle)
         _remove(made)
@@ -107,8 +146,8 @@ def _remove(made: Sequence[Path]) -> None:
 
 def _forget() -> None:
     """A child has the same open lock, which would outlive its parent."""
-    for handle, _ in _held.values():
-        os.close(handle)
+    for held in _held.values():
+        os.close(held.lock)
     _held.clear()
 
 

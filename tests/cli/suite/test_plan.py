@@ -92,6 +92,8 @@ def test_without_attributions_nothing_is_ranked(tmp_path):
         ("base: --steps 0", "base: 3", ("bad-suite", "models: base")),
         ("base: --steps 0", "base: --steps 0\n  twin: --steps 0", ("bad-suite", "base", "twin")),
         ("base: --steps 0", "base: --x '", ("bad-suite", "models: base", "quotation")),
+        ("train: --common 1", "train: --trainer.num_nodes=2", ("unfit-trainer", "train has --trainer.num_nodes")),
+        ("--steps 2", "--trainer.num_nodes 2", ("unfit-trainer", "models: more: train has --trainer.num_nodes")),
         (TWO[TWO.index("models:") :], "models: {}", ("bad-suite", "models")),
         (TWO[TWO.index("models:") :], "", ("bad-suite", "models")),
     ],
