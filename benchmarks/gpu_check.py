@@ -319,25 +319,21 @@ def two_devices(bench: Bench) -> Check:
     if bench.device != "cpu" and torch.accelerator.device_count() < 2:
         return Check(None, "there is one device", {})
     export = bench.on_cpu.folder / "checkpoints" / "backbone"
-    common = flags("data", SIZES) | {
-        "trainer__accelerator": PLACES[bench.device],
-        "trainer__enable_progress_bar": "false",
-    }
-    evaluation = {"evaluations": "accuracy,attentiveness", "model__max_length": 64}
+    common = flags("trainer", {"accelerator": PLACES[bench.device], "enable_progress_bar": "false"})
+    measured = flags("data", {name: value for name, value in SIZES.items() if name != "n_train"})
+    evaluation = {"model": export, "model__max_length": 64, "evaluations": "accuracy,attentiveness", **measured}
     hashes = {}
     for devices in (1, 2):
         folder = bench.folder / f"on-{devices}"
-        settings = {**common, **evaluation, "trainer__devices": devices, "output": folder}
-        bench.finished(bench.command("evaluate", model=export, **settings))
+        bench.finished(bench.command("evaluate", **common, **evaluation, trainer__devices=devices, output=folder))
         hashes[devices] = files(folder)
     run = bench.folder / "two"
-    training = flags("model", LEARNING) | {"trainer__max_epochs": EPOCHS, "trainer__devices": 2, "output": run}
-    bench.finished(bench.command("train", model=bench.backbone, **common, **training))
+    training = {"model": bench.backbone, **flags("model", LEARNING), **flags("data", SIZES)}
+    settings = {"trainer__max_epochs": EPOCHS, "trainer__devices": 2, "output": run}
+    bench.finished(bench.command("train", **common, **training, **settings))
     accuracy = heedful.load(run)["accuracy"].value
     same = hashes[1] == hashes[2]
-    told = (
-        f"results.json and rows are {'' if same else 'NOT '}the bytes of one; trained on two, accuracy {accuracy:.1%}"
-    )
+    told = f"results.json and rows are {'' if same else 'NOT '}the bytes of one; accuracy after training {accuracy:.1%}"
     return Check(same and accuracy > 0.5, told, {"same": same, "accuracy": accuracy})
 
 
