@@ -25,7 +25,7 @@ def figure(
     """
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(5.5, 0.8 + 0.4 * (len(parts) + len(alone)) + 0.3 * bool(alone)), layout="constrained")
+    drawn = Figure(figsize=(5.5, 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)), layout="constrained")
     axes = drawn.add_subplot()
     color, marker = style(0)
     below, other = style(1)
@@ -40,7 +40,8 @@ def figure(
     axes.set_yticks(range(len(parts)), [printable(part) for part in parts], parse_math=False)
     axes.set_ylim(len(parts) - 0.5, -0.5)
     axes.set_xlim(-2, 102)
-    more = "\nhollow: accuracy on the other parts alone; dashed: one constant answer" if alone else ""
+    more = "\nhollow: accuracy on the other parts alone" if alone else ""
+    more += "\ndashed: one constant answer" if majority is not None else ""
     axes.set_xlabel(f"attentiveness, % (bars: 95 % intervals){more}")
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_color(GREY)

@@ -35,7 +35,7 @@
     ["run", "run", (e) => [data.names[e.run]]],
     ["evaluation", "evaluation", (e) => [words(e.evaluation)]],
     ["change", "part", (e) => [e.part || "(unchanged)"]],
-    ["gold", "right answer", (e) => (e.gold === null ? [] : [e.gold])],
+    ["gold", "gold label", (e) => (e.gold === null ? [] : [e.gold])],
     ["y", "prediction before", (e) => [e.y]],
     ["y2", "prediction after", (e) => (e.y2 === null ? [] : [e.y2])],
     ["outcome", "outcome", (e) => [outcome(e)]],
@@ -115,10 +115,10 @@
     return make("table", "", caption, body);
   }
 
-  function side(content, className) {
-    const box = make("div", className);
+  function side(content, when) {
+    const box = make("div", `side ${when}`);
     box.dir = "auto";
-    if (content === null) box.append(make("em", "", "nothing to be seen"));
+    if (content === null || content === "") box.append(make("em", "", "(empty)"));
     else if (typeof content === "string") box.append(content);
     else if (Array.isArray(content)) {
       for (const [text, isMarked] of content) box.append(isMarked ? make("mark", "", text) : text);
@@ -129,13 +129,13 @@
       picture.src = content.picture;
       box.append(picture);
     }
-    return box;
+    return make("div", "", when ? make("small", "", when) : null, box);
   }
 
   function partOf(part) {
-    const heading = make("h4", "", isolated(part.name), part.changed ? ", before and after" : null);
-    const after = part.changed ? side(part.after, "side after") : null;
-    const sides = make("div", "sides", side(part.before, "side"), after);
+    const heading = make("h4", "", isolated(part.name));
+    const after = part.changed ? side(part.after, "after") : null;
+    const sides = make("div", "sides", side(part.before, part.changed ? "before" : ""), after);
     return make("div", part.changed ? "part differs" : "part", heading, sides);
   }
 
@@ -143,11 +143,11 @@
     const run = data.names.length > 1 ? `, ${data.names[example.run]}` : "";
     const about = make("small", "", ` ${words(example.evaluation)}`, isolated(run));
     const answers = make("p", "answers");
-    if (example.gold !== null) answers.append("right: ", make("b", "", isolated(example.gold)), " · ");
+    if (example.gold !== null) answers.append("gold label: ", make("b", "", isolated(example.gold)), " · ");
     answers.append("predicted: ", make("b", "", isolated(example.y)));
     if (example.p !== null) answers.append(percent(example.p));
     if (example.y2 !== null) answers.append(" → ", make("b", "", isolated(example.y2)));
-    answers.append(" ", make("span", `badge ${example.changed ? "yes" : "no"}`, outcome(example)));
+    answers.append(" ", make("span", "badge", outcome(example)));
     if (example.moved !== null) {
       const points = `${example.moved > 0 ? "+" : ""}${(100 * example.moved).toFixed(1)}`;
       answers.append(make("small", "", ` probability of the first prediction: ${points} points`));

@@ -82,13 +82,13 @@ def _rests_on(run: Run, name: MetricName, m: Measured) -> str:
         told = f"{m['n']:,} of {share['n']:,} examples count, those not predicted as “{_default(run)}”"
         if _is_span(run):
             told = f"{m['n']:,} of {share['n']:,} examples count, those that get an answer"
-    draws = f", each with {m['draws']} others" if m["draws"] and m["draws"] > 1 else ""
+    draws = f", each with {m['draws']} replacements" if m["draws"] and m["draws"] > 1 else ""
     return told + draws
 
 
 def _beside(run: Run, name: MetricName, others: Sequence[Run]) -> str:
     """The number that a reader compares with: of accuracy the majority; of attentiveness the other parts alone."""
-    if name.family in ("accuracy", "exact_match", "two_class", "naive_partial"):
+    if name.family in ("accuracy", "exact_match", "two_class"):
         return _majority(run, name)
     if name.family != "attentiveness" or name.statistic:
         return ""

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from heedful.records import HeedfulError, atomic_path, printable
 from heedful.records.storage.results import distinct
 from heedful.reports.page.about import About, abouts
+from heedful.reports.page.again import of_data
 from heedful.reports.page.comparison import Comparison, compared
 from heedful.reports.page.contents import Contents, Provider, nothing_known
 from heedful.reports.page.examples import key_of, outcome, shown
@@ -133,12 +134,12 @@ def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
 
 
 def _of_page(run: Run) -> Provider:
-    """What an earlier page in the folder of a run says of its examples, if it is of the same rows."""
+    """What the page in the folder of a run says of its examples, if it is of the same rows; else the data say it."""
     path = run.folder / REPORT
     known = read_examples(path) if path.is_file() else {}
     contents = known.get(json.dumps(run.results["rows"], sort_keys=True), {})
     if not contents:
-        return nothing_known
+        return of_data(run)
 
     def provider(entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
         unknown = nothing_known(entries)

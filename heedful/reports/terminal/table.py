@@ -200,7 +200,7 @@ def _terms(lines: Sequence[Line]) -> str:
 
 def meaning(label: str) -> str:
     """What the label of a line means; "" where it explains itself."""
-    return "; ".join(TERMS[term] for term in _terms_of(label))
+    return next((TERMS[term] for term in _terms_of(label)), "")
 
 
 def _terms_of(label: str) -> list[str]:
