@@ -66,7 +66,8 @@ def content_of(part: Part) -> Content:
     if isinstance(part, str):
         return part if len(part) <= LONGEST else f"{part[:LONGEST].rstrip()} … (cut off here)"
     if isinstance(part, Table):
-        return {"title": part.title, "rows": [[key, ", ".join(values)] for key, values in part.rows]}
+        rows = [[key, ", ".join(values), ""] for key, values in part.rows]
+        return {"title": part.title, "rows": rows, "titled": False}
     return {"picture": _picture(part)} if part.key else None
 
 
@@ -105,7 +106,8 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
     """The content of a part on both sides: texts as segments where their words can be compared, tables as rows.
 
-    A row of a table is [key, values, mark], with the mark "gone", "new", "changed", "moved" or "".
+    A row of a table is [key, values, mark], with the mark "gone", "new", "changed", "moved" or ""; "titled" says
+    whether the title differs.
     """
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)
@@ -116,12 +118,12 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
 
 def _rows(table: dict[str, Any], other: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
     """A table with marks at the rows that the other one does not have, or has otherwise."""
-    values = dict(map(tuple, other["rows"]))
-    own = [key for key, _ in table["rows"] if key in values]
-    there = [key for key, _ in other["rows"] if key in set(own)]
+    values = {key: value for key, value, _ in other["rows"]}
+    own = [key for key, *_ in table["rows"] if key in values]
+    there = [key for key in values if key in set(own)]
     moved = {key for key, place in zip(own, there, strict=True) if key != place}
     rows = []
-    for key, value in table["rows"]:
+    for key, value, _ in table["rows"]:
         mark = alone if key not in values else "changed" if values[key] != value else "moved" if key in moved else ""
         rows.append([key, value, mark])
     return {"title": table["title"], "rows": rows, "titled": table["title"] != other["title"]}

@@ -20,7 +20,7 @@ from heedful.reports.page.comparison import Comparison, compared
 from heedful.reports.page.contents import Contents, Provider, nothing_known
 from heedful.reports.page.examples import key_of, outcome, shown
 from heedful.reports.page.figures import figures_of
-from heedful.reports.page.made import Made, made_of, name_of
+from heedful.reports.page.made import Made, made_of, name_of, without_places
 from heedful.reports.page.moves import Moves, moves_of
 from heedful.reports.page.numbers import Number, numbers_of
 from heedful.reports.page.run import Run, in_order
@@ -96,10 +96,10 @@ def write_page(
 def _runs(folders: Sequence[str]) -> list[Run]:
     """The runs in these folders, with names that tell them apart and name no place."""
     found = measured(folders)
-    labels = [name_of(run.label) for run in found]
+    labels = [name_of(run) for run in found]
     if len(set(labels)) < len(labels):
         short = short_names([run.folder for run in found])
-        labels = [f"{label} ({name_of(name)})" for label, name in zip(labels, short, strict=True)]
+        labels = [f"{label} ({without_places(name)})" for label, name in zip(labels, short, strict=True)]
     return [Run.read(run, label) for run, label in zip(found, labels, strict=True)]
 
 
