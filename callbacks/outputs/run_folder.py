@@ -27,6 +27,7 @@ from heedful.records.storage.results import RUN, file_hash, read_run, record_res
 from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
 from heedful.records.storage.schema import SCHEMA, as_written
 from heedful.records.version import VERSION
+from heedful.reports.page.writing import REPORT
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 FINISHED = "finished"  # in run.json
@@ -174,8 +175,8 @@ class RunFolder(Callback):
             self._record(trainer, file_hash(self.folder / CONFIG))
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
         # they are made again, if they are
-        sheets = (path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern))
-        write_results(self.folder, engine.results, engine.rows, sheets)
+        sheets = [path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern)]
+        write_results(self.folder, engine.results, engine.rows, [*sheets, self.folder / REPORT])
         record_results(self.folder)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:

@@ -14,7 +14,7 @@ from heedful.records.storage.files import WRITING
 from heedful.records.storage.results import RESULTS
 
 TEMPORARY = re.compile(  # what a process was writing when it ended; earlier versions had no last word
-    rf"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{{8}}({re.escape(WRITING)})?"
+    rf"\..+\.(ckpt|html|json|md|parquet|png|yaml)\.\w{{8}}({re.escape(WRITING)})?"
 )
 FOLDERS = {"default_root_dir", "dir", "dirpath", "log_dir", "save_dir"}  # settings of what Lightning's classes write
 NAMES = {"filename", "name", "prefix", "sub_dir", "version"}

@@ -181,6 +181,11 @@ def footnotes(run: Results) -> list[str]:
     return told + [f"Note: {note}" for note in [run.get("note"), *about_model([run])] if note]
 
 
+def asides_of(run: Results) -> list[str]:
+    """What else was counted of the examples and the answers of a run, a sentence each."""
+    return [*_examples(run, _shown([run])), *_answers(run)]
+
+
 def _is_attentiveness(lines: Sequence[Line]) -> bool:
     """Whether one of these lines shows attentiveness."""
     return any(line.metric.startswith("attentiveness/") for line in lines)
@@ -191,6 +196,11 @@ def _terms(lines: Sequence[Line]) -> str:
     of_lines = {term for line in lines for term in _terms_of(line.label)}
     terms = [term for term in TERMS if term in of_lines]
     return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
+
+
+def meaning(label: str) -> str:
+    """What the label of a line means; "" where it explains itself."""
+    return next((TERMS[term] for term in _terms_of(label)), "")
 
 
 def _terms_of(label: str) -> list[str]:
@@ -302,7 +312,7 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
         console.print(terms, highlight=False, markup=False)
     for flag, told in explained(runs, lines):
         console.print(f"({FLAGS[flag][0]}) {told}")
-    for text in () if several else (*_examples(runs[0], lines), *_answers(runs[0])):
+    for text in () if several else asides_of(runs[0]):
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)
