@@ -294,4 +294,5 @@ def _name(began: Mapping[str, Any]) -> str:
     if Path(backbone).parts[-2:] == EXPORTED:
         return Path(backbone).parents[1].name
     name = short_name(backbone, began["model"]["class_path"])
-    return name or folder_name(backbone).lower()
+    is_place = Path(backbone).is_absolute()  # of a machine, whose other folders are nobody's business
+    return name or folder_name(Path(backbone).name if is_place else backbone).lower()

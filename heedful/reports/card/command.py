@@ -36,8 +36,8 @@ def push(folder: Path, name: str, public: bool = False) -> str:
     Raises:
         HeedfulError: The hub cannot be reached, refuses it, or shows to everybody what nobody should see.
     """
-    from httpx import HTTPError
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import HTTPError
 
     api = HfApi()
     try:

@@ -21,7 +21,7 @@ REPEATED = {  # settings that change numbers: of the model, and of the data
     "data": ("partial", "swap", "slices", "max_validation", "eval_batch_size"),
 }
 FOLDER = "FOLDER"  # stands for the folder of a card
-OF_EVALUATIONS = {"attentiveness": ("draws", "max_examples"), "natural_logic": ("split", "seeds", "paired")}
+OF_EVALUATIONS = {"attentiveness": ("draws",), "natural_logic": ("split", "seeds", "paired")}
 
 
 def card_of(source: Source, name: str | None, saved: Mapping[str, Any]) -> "ModelCard":
@@ -86,6 +86,7 @@ def _parts(source: Source, model: str, place: str, saved: Mapping[str, Any]) -> 
         saved: The content of config.yaml beside the results.
     """
     results = source.results
+    most = (saved.get("attentiveness") or {}).get("max_examples") if source.folder == source.run else None
     base = source.base_model or f"weights called {_last(source.began_with)}"
     trained_on = ", ".join(_last(str(one["data"].get("name"))) for one in source.chain if one["trained"])
     yield escaped(
@@ -99,7 +100,8 @@ def _parts(source: Source, model: str, place: str, saved: Mapping[str, Any]) -> 
     yield f"## How to load it\n\n```python\n{_loading(source, place)}\n```"
     yield (
         f"## How to repeat the numbers\n\n```\n{_again(source, place, saved)}\n```\n\n"
-        "Words in capitals stand for what is yours. On another kind of processor, last bits may differ."
+        "Words in capitals stand for what is yours. On another kind of processor, last bits may differ"
+        + (f"; and train changes at most {most:,} examples, evaluate all." if most else ".")
     )
     yield f"## How to cite it\n\n```bibtex\n{bibtex(results)}```"
 
