@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -78,5 +78,5 @@ def _is_place(value: Any) -> bool:
 
 
 def _without_texts(results: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: count for key, count in results["counts"].items() if key.rpartition("/")[2] not in TEXTS}
+    kept = {key: count for key, count in results["counts"].items() if PurePosixPath(key).name not in TEXTS}
     return {**results, "counts": kept}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.lightning_modules.pretrained.backbones import is_hub_id
 from heedful.records import HeedfulError
 from heedful.records.storage.files import read_json
 from heedful.records.storage.named_configs import backbones
@@ -106,6 +105,8 @@ class Source:
     def base_model(self) -> str | None:
         """Their id on the hub; None where it is not known to be one, as a folder could have the name as well."""
         from huggingface_hub import try_to_load_from_cache
+
+        from heedful.lightning_modules.pretrained.backbones import is_hub_id  # and with it torch
 
         name = self.began_with
         if name in PUBLISHED:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from heedful.records import MetricName
@@ -36,7 +37,7 @@ def card_of(source: Source, name: str | None, saved: Mapping[str, Any]) -> "Mode
 
     (of,) = measured([str(source.folder)])
     model = name_of(of.label)
-    title = name.rpartition("/")[2] if name else f"{model}-{source.results['data']}"
+    title = _last(name) if name else f"{model}-{source.results['data']}"
     data = ModelCardData(
         base_model=source.base_model,
         datasets=source.datasets or None,
@@ -108,7 +109,7 @@ def _parts(source: Source, model: str, place: str, saved: Mapping[str, Any]) -> 
 
 def _last(place: str) -> str:
     """The last name of a path, which says nothing of where it was."""
-    return place.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return PurePosixPath(place.replace("\\", "/")).name
 
 
 def _table(results: Mapping[str, Any]) -> str:

@@ -203,8 +203,9 @@ def test_a_run_that_has_not_ended_is_refused(run: Path, tmp_path: Path):
     about = json.loads((stopped / "run.json").read_text())
     del about["finished"]
     (stopped / "run.json").write_text(json.dumps(about))
-    with pytest.raises(HeedfulError, match="has not ended"):
+    with pytest.raises(HeedfulError, match="has not ended") as refusal:
         write_card(stopped, tmp_path / "card")
+    assert refusal.value.code == "unfinished-run"
 
 
 def test_weights_that_the_run_did_not_write_are_refused(run: Path, tmp_path: Path):
