@@ -26,6 +26,7 @@ from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import RUN, file_hash, read_run, record_results, write_results
 from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
 from heedful.records.storage.schema import SCHEMA, as_written
+from heedful.records.version import VERSION
 from heedful.reports.page.writing import REPORT
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
@@ -209,7 +210,7 @@ class RunFolder(Callback):
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "host": platform.node(),
             "python": platform.python_version(),
-            "packages": {name: version(name) for name in PACKAGES},
+            "packages": {"heedful": VERSION} | {name: version(name) for name in PACKAGES},
             "accelerator": type(trainer.accelerator).__name__,
             "device": platform.processor() or platform.machine(),
             "processes": trainer.world_size,

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from heedful.records import HeedfulError, atomic_path, printable
 from heedful.records.storage.results import distinct
+from heedful.records.version import VERSION
+from heedful.reports.citing import bibtex, report_paragraph
 from heedful.reports.page.about import About, abouts
 from heedful.reports.page.again import of_data
 from heedful.reports.page.comparison import Comparison, compared
@@ -62,6 +63,8 @@ class Shown:
     sections: Sequence[Section]
     others: Sequence[Number]
     made: Made
+    paragraph: str
+    bibtex: str
     of: int
 
 
@@ -129,8 +132,9 @@ def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
         if section.numbers or section.figures:
             sections.append(section)
     texts = verdicts(run, others), cautions(run)
-    least = least_heeded(run)
-    return Shown(run.name, f"run-{number}", run, least, *texts, sections, numbers_of(run, ""), made_of(run), of)
+    citing = without_places(report_paragraph(run.results, run.about, run.name)), bibtex(run.results)
+    own = least_heeded(run), *texts, sections, numbers_of(run, ""), made_of(run), *citing
+    return Shown(run.name, f"run-{number}", run, *own, of)
 
 
 def _of_page(run: Run) -> Provider:
@@ -183,8 +187,7 @@ def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mappi
         of=sum(part.of for part in parts),
         data=for_script(data),
         heading=_heading([part.run for part in parts]),
-        citing=[],
-        version=version("heedful"),
+        version=VERSION,
         script_hash=script_hash,
         **sources,
     )

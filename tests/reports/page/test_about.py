@@ -17,7 +17,7 @@ def test_each_evaluation_has_an_entry():
 @pytest.mark.parametrize("name", METRICS)
 def test_an_entry_is_whole(name):
     about = abouts()[name]
-    for text in (about.title, about.question, about.reading, about.limits, about.paper):
+    for text in (about.title, about.question, about.reading, about.limits):
         assert text
         assert text == " ".join(text.split())
     assert about.question.endswith("?")
