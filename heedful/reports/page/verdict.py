@@ -56,7 +56,8 @@ def _verdict(run: Run, name: MetricName, m: Measured, says: str, others: Sequenc
     elif name.family == "attentiveness" and not name.statistic and _default(run) is None:
         says = "Another {part} changes {value} of the predictions; all count, since no answer is the default one"
     if m["value"] is None:
-        topic = " ".join(text for text in (name.family.replace("_", " "), name.statistic, about) if text)
+        topic = f"{abouts()[run.evaluation_of(name)].title.lower()}{f' ({name.statistic})' if name.statistic else ''}"
+        topic += f" to the {about}" if name.family == "attentiveness" else f", {about}" if about else ""
         return Verdict(f"Nothing can be said of {topic}: {m['reason']}.", warnings, str(name))
     if too_few(m["n"], m["flags"]):
         return Verdict(f"Another {about}: only {m['n']:,} predictions count.", warnings, str(name))

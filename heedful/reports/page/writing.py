@@ -177,6 +177,7 @@ def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mappi
     )
     environment.filters["printable"] = printable
     environment.globals["outcome"] = outcome
+    environment.tests["contains"] = lambda texts, text: text in texts
     sources = {name: environment.loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}
     script_hash = base64.b64encode(hashlib.sha256(sources["js"].encode()).digest()).decode()
     return environment.get_template("page.html").render(
