@@ -33,6 +33,7 @@ COUNTS = {  # of results.json, in words
     "partners_eligible": "pairs of an example and a partner that may lend",
     "identical": "changed inputs that were the same as others to the model",
 }
+SCRIPTS = ("train.py", "evaluate.py")
 QUIET = {"partners_real"}  # counts that add nothing here
 
 
@@ -74,9 +75,9 @@ def made_of(run: Run) -> Made:
     start = words[0] if words else ""
     program = f"python {start}" if start.endswith(".py") else start
     typed = " ".join([program, *(shlex.quote(without_places(word)) for word in words[1:])]).strip()
-    is_config = (run.folder / CONFIG).is_file()
-    script = "evaluate.py" if not run.measured.partial and "evaluate" in start else start
-    again = f"python {script or 'evaluate.py'} --config {CONFIG}" if is_config and start.endswith(".py") else ""
+    repeated = [program] if start in SCRIPTS else words[:2]
+    is_known = start in SCRIPTS or (start == "heedful" and words[1:2] in (["train"], ["evaluate"]))
+    again = f"{' '.join(repeated)} --config {CONFIG}" if is_known and (run.folder / CONFIG).is_file() else ""
     counts = [*_counts(run.results["counts"], "")]
     return Made(typed, again, [(name, without_places(text)) for name, text in _facts(run)], counts)
 
