@@ -21,6 +21,7 @@ from heedful.callbacks.evaluations import (
 )
 from heedful.callbacks.outputs.board import Board
 from heedful.callbacks.outputs.contact_sheet import ContactSheet
+from heedful.callbacks.outputs.report import Report
 from heedful.callbacks.outputs.run_folder import RunFolder
 from heedful.callbacks.outputs.word_sheet import WordSheet
 
@@ -43,6 +44,7 @@ __all__ = [
     "NaturalLogic",
     "Nothing",
     "Plan",
+    "Report",
     "RunFolder",
     "Setting",
     "TableRows",

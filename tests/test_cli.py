@@ -314,7 +314,7 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
         (["--data", "heedful.lightning_modules.Encoder"], ("foreign-class", "--data ", "Encoder", "PairedData")),
         (["--seed_everything", "-1"], ("bad-setting", "--seed_everything -1", "4294967295")),
         (["--seed_everything", "99999999999"], ("bad-setting", "--seed_everything 99999999999", "4294967295")),
-        (["--trainer.logger", "WandbLogger"], ("missing-package", "--trainer", "wandb")),
+        (["--trainer.logger", "CometLogger"], ("missing-package", "--trainer", "comet")),
     ],
 )
 def test_a_mistake_ends_with_its_code(monkeypatch, capsys, argv, expected):

@@ -20,7 +20,10 @@ from heedful import rooms
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pytorch_lightning", "transformers", "timm", "matplotlib", "datasets", "PIL", "shap", "openai")
 LIGHT = ["heedful.records", "heedful.interventions", "heedful.metrics"]
-LIGHT += [f"heedful.reports.{name}" for name in ("compare", "rescore", "figures.transitions", "html.attributions")]
+LIGHT += [
+    f"heedful.reports.{name}"
+    for name in ("compare", "rescore", "figures.transitions", "html.attributions", "page.command")
+]
 FUNCTIONS = ("measure", "train", "evaluate")  # of the public interface, there or to come
 
 

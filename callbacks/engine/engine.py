@@ -16,6 +16,7 @@ from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Runner, Setting
 from heedful.callbacks.engine.experiment import Experiment, cut_short, gather_predictions
 from heedful.callbacks.engine.inquiry import inquire
+from heedful.callbacks.engine.loggers import SIDES, bounds_of, others
 from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Collector, Predictions
 from heedful.callbacks.engine.stop import stop_if_asked
@@ -317,6 +318,17 @@ class Engine(Runner):
             elif name.by == ("", ""):  # not one slice of many
                 shown = name in first
                 pl_module.log(str(name), measurement.value, prog_bar=shown, sync_dist=True, batch_size=1)
+        if others(trainer):
+            self._log_intervals(numbers, trainer, pl_module)
+
+    def _log_intervals(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Log both ends of the interval of each curve, so that they stand in its row of a table."""
+        for name in {name: None for chart in self.charts for name in chart.curves.values()}:
+            for side in SIDES:
+                kept_metrics(trainer).pop(f"{name}/{side}", None)  # not what it was an epoch ago
+            if name in numbers:
+                bounds = dict(bounds_of(str(name), numbers[name].ci95))
+                pl_module.log_dict(bounds, sync_dist=True, batch_size=1)
 
     def _base(self, data: PairedData) -> Predictions:
         """The base predictions of all processes."""

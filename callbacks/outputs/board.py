@@ -1,4 +1,4 @@
-"""TensorBoard beside the scalars: figures per epoch, a page of grouped curves, and hyperparameters."""
+"""Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard a page of grouped curves."""
 
 import re
 import threading
@@ -12,6 +12,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from torch.utils.tensorboard import SummaryWriter
 
 from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.loggers import bounds_of, log_figure
 from heedful.callbacks.outputs.run_folder import RunFolder
 from heedful.lightning_modules.lightning_internals import guard_events, writes_events
 from heedful.records import Chart, Measurement, atomic_path, writing
@@ -48,10 +49,10 @@ def tensorboard_of(trainer: Trainer) -> Any:
 
 
 class Board(Callback):
-    """Feeds TensorBoard; stands behind the run folder among the callbacks.
+    """Feeds the loggers; stands behind the run folder among the callbacks.
 
     Args:
-        hyperparameters: What the HParams tab compares runs by.
+        hyperparameters: What runs are compared by, as in TensorBoard's HParams tab.
     """
 
     def __init__(self, hyperparameters: dict[str, Any]) -> None:
@@ -103,8 +104,7 @@ class Board(Callback):
             path = Path(folder) / "figures" / f"{name}.png"
             with atomic_path(path) as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
-            if writer := tensorboard_of(trainer):
-                writer.add_figure(f"figures/{name}", figure, trainer.global_step - 1)  # as Lightning logs the rest
+            log_figure(trainer, f"figures/{name}", figure, trainer.global_step - 1)  # as Lightning logs the rest
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Write out what was logged up to here: from here a killed run goes on."""
@@ -122,7 +122,10 @@ class Board(Callback):
                 logger.log_hyperparams(self.hyperparameters, final, step=trainer.global_step)
                 logger.finalize("success")  # which ends its thread
             else:
+                bounds = {f"final/{k}": v for tag in chosen for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
+                logger.log_metrics({**final, **bounds}, step=trainer.global_step)
+                logger.save()
 
     @staticmethod
     def _engine(trainer: Trainer) -> Engine:

@@ -26,6 +26,8 @@ from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import RUN, file_hash, read_run, record_results, write_results
 from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
 from heedful.records.storage.schema import SCHEMA, as_written
+from heedful.records.version import VERSION
+from heedful.reports.page.writing import REPORT
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 FINISHED = "finished"  # in run.json
@@ -173,8 +175,8 @@ class RunFolder(Callback):
             self._record(trainer, file_hash(self.folder / CONFIG))
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
         # they are made again, if they are
-        sheets = (path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern))
-        write_results(self.folder, engine.results, engine.rows, sheets)
+        sheets = [path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern)]
+        write_results(self.folder, engine.results, engine.rows, [*sheets, self.folder / REPORT])
         record_results(self.folder)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
@@ -208,7 +210,7 @@ class RunFolder(Callback):
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "host": platform.node(),
             "python": platform.python_version(),
-            "packages": {name: version(name) for name in PACKAGES},
+            "packages": {"heedful": VERSION} | {name: version(name) for name in PACKAGES},
             "accelerator": type(trainer.accelerator).__name__,
             "device": platform.processor() or platform.machine(),
             "processes": trainer.world_size,

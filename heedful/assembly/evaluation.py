@@ -22,7 +22,7 @@ from heedful.assembly.saved_runs import Source, source_of
 from heedful.assembly.settings import EvaluationSettings
 from heedful.assembly.starts import is_first, settled_seed
 from heedful.assembly.trainers import make_trainer, restored_flags
-from heedful.callbacks import ContactSheet, Evaluation, RunFolder, WordSheet
+from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.outputs.run_folder import command
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
@@ -172,7 +172,7 @@ def assemble(job: Job, folder: Path | None) -> tuple[Trainer, RunFolder]:
     """
     run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
     settings = {**job.trainer, "logger": job.trainer["logger"] or False}
-    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet()]
+    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), Report()]
     return make_trainer(callbacks, settings, evaluating=True, own=job.evaluations, folder=folder), run
 
 

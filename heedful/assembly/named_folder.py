@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from heedful.assembly.job import Job
 from heedful.assembly.record import brief, differences, saved_record, setting_of
 from heedful.assembly.starts import is_first
+from heedful.assembly.trainers import HERE
 from heedful.records import HeedfulError, writing
 from heedful.records.storage.claim import LOCK, claim
 from heedful.records.storage.files import WRITING
 from heedful.records.storage.results import RESULTS
 
 TEMPORARY = re.compile(  # what a process was writing when it ended; earlier versions had no last word
-    rf"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{{8}}({re.escape(WRITING)})?"
+    rf"\..+\.(ckpt|html|json|md|parquet|png|yaml)\.\w{{8}}({re.escape(WRITING)})?"
 )
 FOLDERS = {"default_root_dir", "dir", "dirpath", "log_dir", "save_dir"}  # settings of what Lightning's classes write
 NAMES = {"filename", "name", "prefix", "sub_dir", "version"}
@@ -37,7 +38,8 @@ def require_inside(job: Job) -> None:
     known = set(_settings(own.get("trainer"), "trainer"))
     for name, value in (found for found in _settings(job.record["trainer"], "trainer") if found not in known):
         key = name.rpartition(".")[2]
-        leads_out = key in FOLDERS or (key in NAMES and ("/" in value or value in (".", "..")))
+        is_of_run = key == "save_dir" and value in HERE
+        leads_out = (key in FOLDERS and not is_of_run) or (key in NAMES and ("/" in value or value in (".", "..")))
         if leads_out and not any(name == given or name.startswith(f"{given}.") for given in job.given):
             raise HeedfulError(
                 "command-line-only",

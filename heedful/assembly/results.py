@@ -20,6 +20,7 @@ from heedful.reports.compare import paired_differences
 from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, in_notebook, table
 from heedful.reports.in_context.summary import print_summary
+from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.runs import UNKNOWN_WORTH, settings
 from heedful.reports.tables import Cells, number, print_cells, too_few
 from heedful.reports.terminal.table import FLAGS, footnotes, lines_of, print_table, table_cells
@@ -189,6 +190,22 @@ class Results(Numbers):
             finally:
                 shutil.rmtree(beside, ignore_errors=True)
         return load(to)
+
+    def page(self, path: str | PathLike[str] | None = None, examples: bool = True) -> Path:
+        """Write a page of HTML about the results that needs no other file: numbers, how to read them, examples.
+
+        Args:
+            path: The file; by default report.html in the folder of the results.
+            examples: With the texts and pictures of examples.
+
+        Returns:
+            The file.
+
+        Raises:
+            HeedfulError: The folder holds other files than those that were written, or the page cannot be written.
+        """
+        self._require_one()
+        return write_page([self.folder], self.folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
         """What these results are above others on the same examples, with paired 95 % intervals.

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pytorch_lightning.callbacks import (
     StochasticWeightAveraging,
     WeightAveraging,
 )
+from pytorch_lightning.loggers import Logger
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -40,6 +42,7 @@ UNFIT = {  # callbacks of Lightning by which a run is not what its folder says, 
     BatchSizeFinder: ("finds a size that config.yaml would not say", "Name one with §data.batch_size."),
 }
 GPUS = {"gpu": ("cuda", "mps")}  # accelerators behind a name of Lightning
+HERE = ("", ".")  # folders of loggers that name none
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # which Lightning's seed_everything leaves in the environment
 Settings = Mapping[str, Any]
 
@@ -172,6 +175,7 @@ def make_trainer(
         **settings,
         **({} if has_bars() else {"enable_progress_bar": False}),
         "default_root_dir": root,
+        "logger": _in_folder(settings["logger"], root),
         "callbacks": [*callbacks, *([Progress()] if has_bar else []), *named, *own],
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
@@ -190,6 +194,21 @@ def make_trainer(
             "Name as many §trainer.devices in each call, or write two scripts.",
         )
     return trainer
+
+
+def _in_folder(loggers: Any, folder: str | None) -> Any:
+    """Loggers, of which those that name no folder write into that of the run."""
+    if not folder or not any(isinstance(logger, Logger) for logger in several(loggers)):
+        return loggers
+    return [_moved(logger, folder) for logger in several(loggers)]
+
+
+def _moved(logger: Logger, folder: str) -> Logger:
+    settings = vars(logger).get("made_of")  # of one that was made of settings here
+    takes_folder = "save_dir" in signature(type(logger)).parameters
+    if settings is None or not takes_folder or settings.get("save_dir", HERE[0]) not in HERE:
+        return logger
+    return type(logger)(**{**settings, "save_dir": folder})
 
 
 def measured(

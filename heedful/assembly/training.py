@@ -30,7 +30,7 @@ from heedful.assembly.saved_runs import Start, initial_model, start_of
 from heedful.assembly.settings import TrainingSettings
 from heedful.assembly.starts import is_first, settled_seed
 from heedful.assembly.trainers import make_trainer, restored_flags
-from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, RunFolder, WordSheet
+from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export, is_finished
@@ -228,6 +228,6 @@ def assemble(job: Job, folder: Path | None) -> Assembled:
     settings = dict(job.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
         settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), board]
+    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), board, Report()]
     own: list[Callback] = [*job.evaluations, job.kept]
     return Assembled(make_trainer(callbacks, settings, evaluating=False, own=own, folder=folder), run, board)

@@ -36,6 +36,8 @@ COMMANDS = {
     "plan": Command("heedful.cli.plan", "how many examples a study needs, and what it costs"),
     "compare": Command("heedful.cli.compare", "numbers of one run, or of several side by side"),
     "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
+    "page": Command("heedful.reports.page.command", "one page of HTML about runs, to send to a colleague"),
+    "card": Command("heedful.reports.card.command", "a model for the hub, with a card of its numbers"),
     "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),
     "suite": Command("heedful.cli.suite.command", "train, measure and rank many models; what is done stays"),
     "rescore": Command("heedful.reports.rescore", "make results.json anew from the rows beside it"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from heedful.assembly.names import backbone_form, class_named
 from heedful.cli.messages import as_flag
-from heedful.cli.runs import classes_in_configs, split_configs
+from heedful.cli.runs import classes_in_configs, split_configs, take_all
 from heedful.lightning_modules.families import stand_ins
 from heedful.records import HeedfulError
 from heedful.records.storage.named_configs import DEFAULTS, FOLDER_OF, config_path, names
@@ -112,4 +112,13 @@ def _expanded(argv: list[str]) -> list[str]:
     rest += [_helped(flag, name, (named.get(flag[2:-5]) or [None])[-1]) for flag, name in helps.items()]
     if "slices" in short:
         short["slices"] = json.dumps([column for column in re.split(r"[\s,]+", short["slices"].strip("[] ")) if column])
-    return first + rest + [a for name in SETTINGS if name in short for a in (f"--data.{name}", short[name])]
+    rest += [a for name in SETTINGS if name in short for a in (f"--data.{name}", short[name])]
+    return first + rest + _folder_of_logger(rest)
+
+
+def _folder_of_logger(words: Sequence[str]) -> list[str]:
+    """Words that have a logger write into the folder of the run, where it wants one and none is named."""
+    named, _ = take_all(words, "--trainer.logger")
+    is_given = any(re.match(r"--trainer\.logger\.(init_args\.)?save_dir\b", word) for word in words)
+    wants = bool(named) and named[-1].rpartition(".")[2] in ("CSVLogger", "TensorBoardLogger")
+    return ["--trainer.logger.save_dir="] if wants and not is_given else []

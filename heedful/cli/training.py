@@ -30,4 +30,5 @@ def _show(run: Run) -> None:
     if run.checkpoint is not None:
         named = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
         print(f"Every measurement, on all examples: {' '.join(start_of('evaluate'))} --checkpoint {quote(str(named))}")
-        print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")
+        if any(run.folder.glob("events.out.tfevents.*")):
+            print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")

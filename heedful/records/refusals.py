@@ -424,6 +424,11 @@ SERVERS = {
         'its refusals count as "no answer"',
         "See what it says, and §model.extra.",
     ),
+    "hub-refuses": Refusal(
+        "a hub that cannot be reached, refuses a folder, or has a public one where a private one was asked for",
+        "a traceback, or somebody's model in public",
+        "See what it says.",
+    ),
     "server-answers": Refusal(
         "answers that are empty, the same for all, not what was asked for, or none of the labels, which may have other "
         "texts in §data.prompts (`§model.allow_invalid true` goes on)",
@@ -463,6 +468,16 @@ RUNS = {
         "two processes in one folder; a folder that holds something else; an evaluation over another one",
         "whoever writes last wins",
         "Name another folder.",
+    ),
+    "nothing-to-export": Refusal(
+        "a card of a model that nobody trained here: a function, a server, a file of answers, a model in context",
+        "a folder on the hub without weights, or with those of another model",
+        "Name a run of train.py, or an evaluation of one.",
+    ),
+    "unfinished-run": Refusal(
+        "a card of a run that has not ended",
+        "others take a model for what it will never be",
+        "Go on with it first: §resume.",
     ),
     "missing-run-file": Refusal(
         "a folder of a run without a file that the run wrote",

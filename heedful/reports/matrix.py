@@ -5,25 +5,38 @@ models of all parts do on one of them. Every number is in percent.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from heedful.metrics.statistics.draws import LEAST
 from heedful.records import HeedfulError, MetricName, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.alike import side_by_side
 from heedful.reports.in_context.report import print_prompts
 from heedful.reports.runs import Measured, columns, is_above_majority, measured, unlabelled_notes
-from heedful.reports.tables import FORMATS, Cells, number, print_cells, table_text
+from heedful.reports.tables import FORMATS, Cells, latex, number, print_cells, table_text
 
+LATEX = "latex"  # among the formats
 MODEL, MAJORITY = "model", "majority"
-Found = dict[tuple[str, str], str]  # (row, column) to text
+UNKNOWN = "-"  # of a model that may be no better than a single answer
+
+
+class Cell(NamedTuple):
+    """What a table shows, and the measurement that it is of."""
+
+    text: str
+    m: Mapping[str, Any] | None
+
+
+Found = dict[tuple[str, str], Cell]  # by row and column
 
 
 def attentiveness(runs: Sequence[Measured]) -> Found:
     """Attentiveness to each part that was swapped."""
     names = columns(runs)
     return {
-        (run.label, f"{names[run.data, run.split]} {part}"): number(m, std=True) if is_above_majority(m) else "-"
+        (run.label, f"{names[run.data, run.split]} {part}"): _cell(m) if is_above_majority(m) else Cell(UNKNOWN, m)
         for run in runs
         for part, m in run.attentiveness().items()
     }
@@ -45,8 +58,8 @@ def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> F
     for run in runs:
         column = " ".join([names[run.data, run.split], *([f"{run.partial} alone"] if run.partial else [])])
         if run.score is not None:
-            majority.setdefault((MAJORITY, column), number(run.majority, std=True))
-            cells[run.label, column] = number(run.score, std=True)
+            majority.setdefault((MAJORITY, column), _cell(run.majority))
+            cells[run.label, column] = _cell(run.score)
     return majority | cells
 
 
@@ -58,11 +71,13 @@ def naive(runs: Sequence[Measured]) -> Found:
         for name, m in run.numbers.items():
             if name == MetricName("naive_partial", run.data, name.part):
                 column = f"{names[run.data, run.split]} {name.part} alone"
-                cells[run.label, f"{column}: score"] = number(
-                    run.numbers.get(name._replace(statistic="accuracy")), std=True
-                )
-                cells[run.label, f"{column}: agreement"] = number(m, std=True)
+                cells[run.label, f"{column}: score"] = _cell(run.numbers.get(name._replace(statistic="accuracy")))
+                cells[run.label, f"{column}: agreement"] = _cell(m)
     return cells
+
+
+def _cell(m: Mapping[str, Any] | None) -> Cell:
+    return Cell(number(m, std=True), m)
 
 
 TABLES = {
@@ -77,7 +92,41 @@ def table(cells: Found) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of a table; an empty cell where nothing was measured."""
     rows = list(dict.fromkeys(key[0] for key in cells))
     across = list(dict.fromkeys(key[1] for key in cells))
-    return [MODEL, *across], [[row, *(cells.get((row, column), "") for column in across)] for row in rows]
+    return [MODEL, *across], [
+        [row, *(cells[row, column].text if (row, column) in cells else "" for column in across)] for row in rows
+    ]
+
+
+def caption(heading: str, cells: Found) -> str:
+    """What a reader must know of a table in a paper: its unit, n, draws, and what signs in it mean."""
+    shown = [cell.m for cell in cells.values() if cell.m is not None]
+    texts = {cell.text for cell in cells.values()}
+    n = sorted({m["n"] for m in shown})
+    draws = sorted({m["draws"] for m in shown if m["std"] is not None and m["draws"]})
+    sentences = [f"{heading[:1].upper()}{heading[1:]}, in percent"]
+    sentences += [f"Numbers rest on {_range(n)} examples each"] if n else []
+    sentences += [f"± is the sample standard deviation over {_range(draws)} draws"] if draws else []
+    if UNKNOWN in texts:
+        sentences.append(f"{UNKNOWN}: accuracy not above the majority share (one-sided test, p >= 0.05)")
+    if any(text.startswith("n=") for text in texts):
+        sentences.append(f"n=: fewer than {LEAST} examples count, too few for a share")
+    if any(row == MAJORITY for row, _ in cells):
+        sentences.append(f"{MAJORITY}: the score of the best single answer")
+    if len(cells) < len({row for row, _ in cells}) * len({column for _, column in cells}):
+        sentences.append("empty: not measured")
+    return f"{'. '.join(sentences)}."
+
+
+def _range(numbers: Sequence[int]) -> str:
+    ends = dict.fromkeys([numbers[0], numbers[-1]])
+    return " to ".join(f"{number:,}" for number in ends)
+
+
+def _in_paper(heading: str, cells: Found) -> str:
+    """A table of LaTeX with its caption; it needs the package booktabs."""
+    header, rows = table(cells)
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption(heading, cells))}}}"]
+    return "\n".join([*lines, table_text(header, rows, LATEX) + r"\end{table}", ""])
 
 
 def _parser() -> CommandParser:
@@ -100,6 +149,13 @@ def _parser() -> CommandParser:
     return parser
 
 
+def _formatted(heading: str, cells: Found, form: str) -> str:
+    if form == LATEX:
+        return _in_paper(heading, cells)
+    header, rows = table(cells)
+    return table_text([f"{heading}, %", *header[1:]], rows, form)
+
+
 def main(arguments: list[str]) -> None:
     """Print a table for each kind of number that these runs have."""
     options = _parser().parse_intermixed_args(arguments)
@@ -118,11 +174,7 @@ def main(arguments: list[str]) -> None:
         wrong = "These folders hold no accuracy, no attentiveness and no scores of one part alone."
         raise HeedfulError("nothing-to-show", wrong)
     if options.format:
-        texts = []
-        for heading, cells in made.items():
-            header, rows = table(cells)
-            texts.append(table_text([f"{heading}, %", *header[1:]], rows, options.format))
-        print("\n".join(texts), end="")
+        print("\n".join(_formatted(heading, cells, options.format) for heading, cells in made.items()), end="")
     else:
         for heading, cells in made.items():
             print_cells(Cells(f"{heading}, %", *table(cells)), console)

@@ -28,6 +28,7 @@ from heedful.records.storage.results import (
 )
 from heedful.records.storage.schema import of_today
 from heedful.records.storage.sound_rows import require_sound, require_together
+from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import score
 from heedful.reports.terminal.table import FLAGS
 
@@ -120,6 +121,8 @@ def main(arguments: Sequence[str]) -> None:
         with atomic_path(path) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
         record_results(folder)
+        if (page := Path(folder) / REPORT).exists():
+            write_page([folder], page)
         marked = f"; marked, since {FLAGS[ACCEPTED][1]}" if ACCEPTED in json.loads(text) else ""
         print(printable(f"{path}: written, {told}{marked}"))
 

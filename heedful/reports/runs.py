@@ -221,7 +221,7 @@ def _read(folder: str) -> Measured:
     if own["checkpoint"]:
         of = Path(own["checkpoint"]).parents[1]
         trained = settings(of) or settings(Path(folder).resolve().parents[1]) or own
-    chain = _trainings(trained)
+    chain = trainings(trained)
     model = _name(chain[-1])
     data = trained["data"]
     partial = own["data"].get("partial")
@@ -271,11 +271,11 @@ def _identity(results: Mapping[str, Any], folder: str, own: Mapping[str, Any], r
     return json.dumps([weights, model, reads, prompt], sort_keys=True, default=str)
 
 
-def _trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The settings of a training, of the one whose weights it began with, and so on; the last has others' weights."""
     found = [config]
     while len(found) < DEEPEST:
-        backbone = Path(_backbone(found[-1]))
+        backbone = Path(backbone_of(found[-1]))
         before = settings(backbone.parents[1]) if backbone.parts[-2:] == EXPORTED else {}
         if not before:
             break
@@ -283,15 +283,16 @@ def _trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return found
 
 
-def _backbone(config: Mapping[str, Any]) -> str:
+def backbone_of(config: Mapping[str, Any]) -> str:
     own = config["model"]
     return str(own.get("backbone") or own.get("name") or own["class_path"].rpartition(".")[2])
 
 
 def _name(began: Mapping[str, Any]) -> str:
     """The short name of the model that the first training began with."""
-    backbone = _backbone(began)
+    backbone = backbone_of(began)
     if Path(backbone).parts[-2:] == EXPORTED:
         return Path(backbone).parents[1].name
     name = short_name(backbone, began["model"]["class_path"])
-    return name or folder_name(backbone).lower()
+    is_place = Path(backbone).is_absolute()  # of a machine, whose other folders are nobody's business
+    return name or folder_name(Path(backbone).name if is_place else backbone).lower()

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,14 +14,52 @@ from rich.text import Text
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.records import Measurement, printable
 
-LATEX = {ord(mark): f"\\{mark}" for mark in "&%$#_{}"} | {
-    ord("\\"): r"\textbackslash{}",
-    ord("~"): r"\textasciitilde{}",
-    ord("^"): r"\textasciicircum{}",
-    ord("<"): r"\textless{}",
-    ord(">"): r"\textgreater{}",
-    ord("|"): r"\textbar{}",
-    ord("±"): r"$\pm$",
+LATEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # behind the end of a row, it would begin an argument of it, as * would
+    "*": "{*}",
+    "±": r"$\pm$",
+    "ß": r"\ss{}",
+    "æ": r"\ae{}",
+    "Æ": r"\AE{}",
+    "œ": r"\oe{}",
+    "Œ": r"\OE{}",
+    "ø": r"\o{}",
+    "Ø": r"\O{}",
+    "ł": r"\l{}",
+    "Ł": r"\L{}",
+    "–": r"\textendash{}",
+    "—": r"\textemdash{}",
+    "…": r"\ldots{}",
+    "“": "``",
+    "”": "''",
+    "‘": "`",
+    "’": "'",
+    "×": r"$\times$",
+    "→": r"$\rightarrow$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "†": r"\dag{}",
+    "‡": r"\ddag{}",
+}
+ACCENTS = {  # a mark of Unicode that stands behind its letter: the command of LaTeX for it
+    "\u0300": "`",
+    "\u0301": "'",
+    "\u0302": "^",
+    "\u0303": "~",
+    "\u0304": "=",
+    "\u0306": "u",
+    "\u0307": ".",
+    "\u0308": '"',
+    "\u030a": "r",
+    "\u030b": "H",
+    "\u030c": "v",
+    "\u0327": "c",
 }
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
 Measured = Measurement | Mapping[str, Any]  # a number, or as it stands in results.json
@@ -184,8 +224,28 @@ def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
+def latex(text: str) -> str:
+    r"""A text on one line as LaTeX shows it; a sign that pdflatex does not have becomes its number in Unicode.
+
+    Example:
+        >>> print(latex("a_b & 50 %"), latex("Müller"), latex("漢"))
+        a\_b \& 50 \% M\"{u}ller U+6F22
+    """
+    signs = "".join(map(_latex_sign, printable(text)))
+    return re.sub("-(?=-)", "-{}", signs)  # two would become a dash
+
+
+def _latex_sign(sign: str) -> str:
+    if sign in LATEX or sign.isascii():
+        return LATEX.get(sign, sign)
+    letter, *marks = unicodedata.normalize("NFD", sign)
+    if letter.isascii() and letter.isalpha() and len(marks) == 1 and marks[0] in ACCENTS:
+        return f"\\{ACCENTS[marks[0]]}{{{letter}}}"
+    return f"U+{ord(sign):04X}"
+
+
 def _latex(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    first, *others = (rf"{' & '.join(printable(cell).translate(LATEX) for cell in row)} \\" for row in (header, *rows))
+    first, *others = (rf"{' & '.join(latex(cell) for cell in row)} \\" for row in (header, *rows))
     columns = f"l{'r' * (len(header) - 1)}"
     start = rf"\begin{{tabular}}{{{columns}}}"
     end = r"\end{tabular}"

@@ -2,11 +2,15 @@
 
 import csv
 import io
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from heedful.cli import command
 from heedful.records import Measurement, MetricName
+from heedful.reports.tables import table_text
 
 import written_results
 from refusals import refused
@@ -111,3 +115,69 @@ def test_no_name_is_cut_at_80_columns(tmp_path, capsys, monkeypatch):
     folders = [folder(tmp_path / name, "mnli", 0.8, naive=True) for name in ("first_of_a_long_name", "second")]
     command.main(["matrix", *folders])
     assert "\N{HORIZONTAL ELLIPSIS}" not in capsys.readouterr().out
+
+
+def test_a_table_for_a_paper_says_what_its_caption_must(runs, capsys):
+    command.main(["matrix", *runs, "--format", "latex"])
+    tables = capsys.readouterr().out.split("\n\n")
+    captions = [next(line for line in table.splitlines() if line.startswith(r"\caption")) for table in tables]
+    assert captions[1] == (
+        r"\caption{Attentiveness, in percent. Numbers rest on 60 examples each. $\pm$ is the sample standard deviation "
+        r"over 5 draws. -: accuracy not above the majority share (one-sided test, p \textgreater{}= 0.05). "
+        r"empty: not measured.}"
+    )
+    assert "majority: the score of the best single answer" in captions[0]
+    assert "draws" not in captions[0]
+    assert all(table.startswith(r"\begin{table}") and r"\end{table}" in table for table in tables)
+
+
+def test_the_caption_has_the_range_of_n_and_of_draws(tmp_path, capsys):
+    numbers = {
+        MetricName("attentiveness", "mnli", "premise"): Measurement(0.5, 60, 5, 0.01),
+        MetricName("attentiveness", "mnli", "hypothesis"): Measurement(0.5, 1200, 3, 0.01),
+        MetricName("attentiveness", "mnli", "title"): Measurement(0.5, 4, 5, 0.01, flags=("few_examples",)),
+    }
+    run = written_results.configured(tmp_path / "a", found=written_results.results(numbers, data="mnli"))
+    command.main(["matrix", run, "--format", "latex"])
+    text = capsys.readouterr().out
+    assert "Numbers rest on 4 to 1,200 examples each." in text
+    assert "over 3 to 5 draws." in text
+    assert "n=: fewer than 10 examples count" in text
+
+
+def compiled(text: str, folder: Path) -> str:
+    """The text of the PDF that pdflatex makes of tables; its log where there is none."""
+    if not (shutil.which("pdflatex") and shutil.which("pdftotext")):
+        pytest.skip("pdflatex or pdftotext is not installed: texlive-latex-recommended and poppler-utils have them")
+    source = "\n".join(
+        [r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}", text, r"\end{document}"]
+    )
+    (folder / "paper.tex").write_text(source, encoding="utf-8")
+    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace", timeout=60)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    return subprocess.run(["pdftotext", "-layout", "paper.pdf", "-"], cwd=folder, capture_output=True, text=True).stdout
+
+
+def test_pdflatex_prints_the_tables(runs, tmp_path, capsys):
+    command.main(["matrix", *runs, "--format", "latex"])
+    text = " ".join(compiled(capsys.readouterr().out, tmp_path).split())
+    for shown in ("Table 1", "minilm 74.6 ± 1.2", "majority 35.0", "standard deviation over 5 draws", "Table 4"):
+        assert shown in text
+
+
+def test_pdflatex_prints_every_sign_of_a_name(tmp_path):
+    names = [
+        r"a_b & c % d $ e # f ^ g ~ h \\ i { j } k",
+        "[a] < b > | c",
+        "*star",
+        "a--b---c",
+        "Müller Łódź Çelik Ñ ő ů",
+        "漢字 🙂 ∑ Ωx",
+        "“q” … – — × → ≤ ≥ † ‡ ±",
+        "tab\there\x1b[31m",
+    ]
+    table = table_text(["model", "n"], [[name, "1"] for name in names], "latex")
+    text = " ".join(compiled(table, tmp_path).split())
+    for shown in ("b & c % d $ e # f", "[a] < b > | c", "*star", "a--b---c", "U+6F22", "U+1F642", "U+03A9", "tab"):
+        assert shown in text

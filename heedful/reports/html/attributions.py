@@ -47,34 +47,44 @@ def page(explained: Explanations) -> str:
     """
     head = '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
     head += '<meta name="viewport" content="width=device-width,initial-scale=1">'
-    blocks = [f"{head}<title>{_text(explained.title)}</title>", f"<style>{STYLE}</style>"]
-    blocks.append(f"<h1>{_text(explained.title)}</h1>")
-    blocks.append(
+    lines = [f"{head}<title>{_text(explained.title)}</title>", f"<style>{STYLE}</style>"]
+    lines.append(f"<h1>{_text(explained.title)}</h1>")
+    lines.append(
         "<p>Red words raise it, blue underlined words lower it; point at a word for its number. Words in a dashed "
         "frame stand behind a part. f(x) is of the text, f(nothing) of the text with all words hidden, and delta is "
         "what the words do not add up to.</p>"
     )
-    blocks += [_block(explanation) for explanation in explained.shown]
-    return "\n".join([*blocks, "</html>\n"])
+    return "\n".join([*lines, *blocks(explained), "</html>\n"])
 
 
-def _block(explanation: Explanation) -> str:
+def blocks(explained: Explanations, level: int = 2) -> list[str]:
+    """The HTML of each example that is shown.
+
+    Args:
+        explained: The examples.
+        level: That of their headings; those of methods are one below.
+    """
+    return [_block(explanation, level) for explanation in explained.shown]
+
+
+def _block(explanation: Explanation, level: int) -> str:
     """One example: what is known of it, its scale, and a row for each method."""
     scale = explanation.scale
     steps = " ".join(_word(Word(f"{phi:+.2f}" if phi else "0", phi), scale, "w", "") for phi in legend(scale))
-    lines = [f"<article><h2>{_text(about(explanation))}</h2><p class=small>{steps}</p>"]
+    lines = [f"<article><h{level}>{_text(about(explanation))}</h{level}><p class=small>{steps}</p>"]
     for method in explanation.methods:
-        cells = [_cell(explanation, method, variant) for variant in explanation.variants]
+        cells = [_cell(explanation, method, variant, level + 1) for variant in explanation.variants]
         lines.append(f"<div class=row>{''.join(cells)}</div>")
     return "\n".join([*lines, "</article>"])
 
 
-def _cell(explanation: Explanation, method: str, variant: str) -> str:
+def _cell(explanation: Explanation, method: str, variant: str, level: int) -> str:
     """One attribution: its numbers, and a paragraph for each part."""
     one = explanation.of.get((method, variant))
     if one is None:
         return "<section></section>"
-    lines = [f"<h3>{_text(f'{method}, {variant_name(variant)}')}</h3><p class=small>{_text(numbers(one))}</p>"]
+    heading = f"<h{level}>{_text(f'{method}, {variant_name(variant)}')}</h{level}>"
+    lines = [f"{heading}<p class=small>{_text(numbers(one))}</p>"]
     lines += [_paragraph(segment, explanation.scale) for segment in explanation.segments(method, variant)]
     return f"<section>{''.join(lines)}</section>"
 

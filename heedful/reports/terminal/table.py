@@ -113,7 +113,7 @@ def table_cells(results: Mapping[str, Results], title: str = TITLE) -> tuple[lis
     lines = _shown(runs)
     for line, label in zip(lines, _labels(runs, lines), strict=True):
         above = above if line.level else label
-        cells = (_cell(run["metrics"].get(line.metric), line, " ", with_names=True) for run in runs)
+        cells = (cell_text(run["metrics"].get(line.metric), line, " ", with_names=True) for run in runs)
         rows.append([f"{above} {label}" if line.level else label, *cells])
     return [title, *map(printable, results)], rows
 
@@ -123,7 +123,7 @@ def _shown(runs: Sequence[Results]) -> list[Line]:
     return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
 
 
-def _cell(m: Mapping[str, Any] | None, line: Line, separator: str, with_names: bool = False) -> str:
+def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str, with_names: bool = False) -> str:
     """A measurement as text; the separator stands before its interval. Flags are marks, or have their names."""
     if line.text or m is None:
         return line.text
@@ -153,7 +153,7 @@ def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
             sections = [run["display"]["sections"].get(heading, {"about": ()}) for run in runs]
             texts = [printable(heading), *(separator.join(map(printable, section["about"])) for section in sections)]
             rows.append([Text(text, "bold") for text in texts])
-        cells = [Text(_cell(run["metrics"].get(line.metric), line, separator)) for run in runs]
+        cells = [Text(cell_text(run["metrics"].get(line.metric), line, separator)) for run in runs]
         rows.append(["  " * line.level + label, *cells])
     table = grid([title, *(f"({i + 1})" if several else "" for i in range(len(runs)))], rows)
     table.columns[0].no_wrap = True
@@ -167,7 +167,7 @@ def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
     return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0])
 
 
-def _explained(runs: Sequence[Results], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+def explained(runs: Sequence[Results], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
     """Each known flag of what is shown, and what it means."""
     for flag in _raised(runs, lines):
         warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
@@ -177,8 +177,13 @@ def _explained(runs: Sequence[Results], lines: Sequence[Line]) -> Iterator[tuple
 def footnotes(run: Results) -> list[str]:
     """What stands below the table of one run whose flags have their names: what these mean, and its notes."""
     lines = lines_of(run)
-    told = [*filter(None, [_terms(lines)]), *(f"{flag}: {text}" for flag, text in _explained([run], lines))]
-    return told + [f"Note: {note}" for note in [run.get("note"), *_about_model([run])] if note]
+    told = [*filter(None, [_terms(lines)]), *(f"{flag}: {text}" for flag, text in explained([run], lines))]
+    return told + [f"Note: {note}" for note in [run.get("note"), *about_model([run])] if note]
+
+
+def asides_of(run: Results) -> list[str]:
+    """What else was counted of the examples and the answers of a run, a sentence each."""
+    return [*_examples(run, _shown([run])), *_answers(run)]
 
 
 def _is_attentiveness(lines: Sequence[Line]) -> bool:
@@ -191,6 +196,11 @@ def _terms(lines: Sequence[Line]) -> str:
     of_lines = {term for line in lines for term in _terms_of(line.label)}
     terms = [term for term in TERMS if term in of_lines]
     return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
+
+
+def meaning(label: str) -> str:
+    """What the label of a line means; "" where it explains itself."""
+    return next((TERMS[term] for term in _terms_of(label)), "")
 
 
 def _terms_of(label: str) -> list[str]:
@@ -264,7 +274,7 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
         yield f"{identical:,} changed inputs were the same as others to the model, and were predicted once with them."
 
 
-def _about_model(runs: Sequence[Results]) -> Iterator[str]:
+def about_model(runs: Sequence[Results]) -> Iterator[str]:
     """A note for each run that had not ended when it was evaluated, for each without gold labels, and for each model
     of several columns."""
     for i, run in enumerate(runs, 1):
@@ -300,13 +310,13 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
     console.print(_table(runs, lines, title))
     if terms := _terms(lines):
         console.print(terms, highlight=False, markup=False)
-    for flag, told in _explained(runs, lines):
+    for flag, told in explained(runs, lines):
         console.print(f"({FLAGS[flag][0]}) {told}")
-    for text in () if several else (*_examples(runs[0], lines), *_answers(runs[0])):
+    for text in () if several else asides_of(runs[0]):
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)
-    for note in dict.fromkeys([*(run.get("note") for run in runs), *_about_model(runs)]):
+    for note in dict.fromkeys([*(run.get("note") for run in runs), *about_model(runs)]):
         if note:
             console.print(printable(f"Note: {note}"), markup=False)
     for i, folder in enumerate(results, 1):

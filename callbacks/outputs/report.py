@@ -1,0 +1,90 @@
+"""The page about a run, ``report.html`` in its folder, with what examples hold before and after each change."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pytorch_lightning import Callback, LightningModule, Trainer
+
+from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.evaluation import Plan
+from heedful.callbacks.outputs.run_folder import RunFolder
+from heedful.interventions import Changes
+from heedful.records import Composed, Example, Examples
+from heedful.records.rows import BASE
+from heedful.reports.page.contents import UNKNOWN, Contents, contents_of
+from heedful.reports.page.writing import REPORT, write_page
+
+Key = tuple[str, str, int]  # of a change of an example: uid, variant, draw
+
+
+class Report(Callback):
+    """Writes a page about what evaluate.py has measured, or train.py at its end; it predicts nothing.
+
+    Stands behind the engine and the run folder among the callbacks.
+    """
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.state.fn == "fit" or not trainer.is_global_zero:
+            return
+        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+        folder = Path(next(c for c in trainer.callbacks if isinstance(c, RunFolder)).written)
+        plans = {name: planned.plan for name, planned in engine.planned.items()}
+        made = MadeAgain(plans, trainer.datamodule.seed, trainer.datamodule.task.parts)
+        write_page([folder], folder / REPORT, providers={folder: made})
+
+
+class MadeAgain:
+    """What examples hold before and after a change: the few that are shown are made once more.
+
+    Args:
+        plans: Evaluation to its plan.
+        seed: The run's seed.
+        parts: The parts that the model reads.
+    """
+
+    def __init__(self, plans: Mapping[str, Plan], seed: int, parts: Sequence[str]) -> None:
+        self.plans = plans
+        self.seed = seed
+        self.parts = parts
+
+    def __call__(self, entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
+        """What each of these rows is about."""
+        groups: dict[tuple[str, str, str], list[int]] = {}
+        for k, entry in enumerate(entries):
+            groups.setdefault((entry["evaluation"], entry["intervention"], entry["part"]), []).append(k)
+        found = [Contents([], UNKNOWN)] * len(entries)
+        for (evaluation, intervention, part), places in groups.items():
+            plan = self.plans[evaluation]
+            changed = self._changed(plan, intervention, part, [entries[k]["uid"] for k in places])
+            for k in places:
+                entry = entries[k]
+                base = plan.pool[plan.pool.position(entry["uid"])]
+                parts = [name for name in self.parts if name in base.parts] or list(base.parts)
+                after = changed.get((entry["uid"], entry["variant"], entry["draw"]))
+                found[k] = contents_of(base, after, parts, is_changed=intervention not in (BASE, "null"))
+        return found
+
+    def _changed(self, plan: Plan, intervention: str, part: str, uids: Iterable[str]) -> dict[Key, Example]:
+        """All changes of these examples by an intervention."""
+        positions = np.array(sorted({plan.pool.position(uid) for uid in uids}), dtype=np.int64)
+        found: dict[Key, Example] = {}
+        for one in plan.interventions:
+            if one.name == intervention and "+".join(one.parts) == part:
+                found |= examples_of(plan.pool, one.changes(plan.pool, positions, self.seed))
+        return found
+
+
+def examples_of(pool: Examples, changes: Changes) -> dict[Key, Example]:
+    """The changed examples, by uid, variant and draw."""
+    composed = Composed(pool, changes.positions, changes.lenders)
+    found: dict[Key, Example] = {}
+    for k, position in enumerate(changes.positions.tolist()):
+        variant = changes.variant if isinstance(changes.variant, str) else changes.variant[k].as_py()
+        key = pool.uid(position), variant, int(changes.draws[k])
+        if changes.examples is not None:
+            found[key] = changes.examples[k]
+        else:
+            found[key] = composed[k] if changes.known is None else pool[int(changes.known[k])]
+    return found

@@ -1,0 +1,69 @@
+"""Each evaluation in words, for whoever has never heard of it; and each flag."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from heedful.records.storage.yaml_files import read_yaml
+from heedful.reports.citing import METHODS
+
+
+@dataclass(frozen=True)
+class About:
+    """What people must know of an evaluation.
+
+    Attributes:
+        title: Its name for people.
+        families: Which numbers are its own.
+        question: What it asks, in a sentence.
+        says: Statistic to a sentence that says it, with the places {value}, {part} and {data}.
+        reading: How its numbers are read.
+        limits: What they cannot say.
+        paper: The paper that it is from; "" for none.
+    """
+
+    title: str
+    families: tuple[str, ...]
+    question: str
+    says: Mapping[str, str]
+    reading: str
+    limits: str
+    paper: str
+
+
+@cache
+def _texts() -> Mapping[str, Any]:
+    path = str(Path(__file__).with_name("about.yaml"))
+    texts: Mapping[str, Any] = read_yaml(path, path)
+    return texts
+
+
+@cache
+def abouts() -> Mapping[str, About]:
+    """Evaluation to what people must know of it.
+
+    Example:
+        >>> abouts()["attentiveness"].title
+        'Attentiveness'
+    """
+    texts = _texts()
+    return {
+        name: About(**about | {"families": tuple(about["families"]), "paper": _paper(name)})
+        for name, about in texts["evaluations"].items()
+    }
+
+
+def _paper(evaluation: str) -> str:
+    """The paper that an evaluation is from; "" where it is from none."""
+    if evaluation not in METHODS:
+        return ""
+    paper, _ = METHODS[evaluation]
+    return f"{paper.short}, “{paper.title}”"
+
+
+def warning(flag: str) -> str:
+    """What must not be read into a number with a flag, and why; the flag itself where nobody wrote it."""
+    text: str = _texts()["flags"].get(flag, flag)
+    return text

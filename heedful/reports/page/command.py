@@ -1,0 +1,48 @@
+"""One page of HTML about runs, to send to a colleague: ``heedful page RUN [RUN ...] -o page.html``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heedful.records import HeedfulError, printable
+from heedful.records.command_lines import CommandParser
+from heedful.records.storage.results import distinct
+from heedful.reports.page.writing import REPORT, write_page
+
+ENDS = (".html", ".htm")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write a page about runs, and say where it is."""
+    options = _parser().parse_intermixed_args(arguments)
+    if not options.runs:
+        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
+    runs = distinct(options.runs)
+    if options.output is None and len(runs) > 1:
+        wrong = f"{len(runs)} runs are named, and no file for the page about them."
+        raise HeedfulError("missing-setting", wrong, "Name one: §output page.html.")
+    if options.output is None and options.without_examples:
+        wrong = f"§without_examples would take the examples out of {Path(runs[0]) / REPORT}, where they are kept."
+        raise HeedfulError("missing-setting", wrong, "Name another file: §output page.html.")
+    to = Path(options.output or Path(runs[0]) / REPORT)
+    if to.suffix.lower() not in ENDS:
+        raise HeedfulError("bad-setting", f"§output {to}: a page is HTML.", f"Name a file that ends in {ENDS[0]}.")
+    write_page(runs, to, examples=not options.without_examples)
+    print(printable(f"in {to}"))
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "page",
+        "One page of HTML that needs no other file: the verdict, every number with its interval and how to read it, "
+        "figures, examples to search, and how it was made. Neither the model nor the data are needed.",
+        [
+            ("RUN", f"RUN/{REPORT}, which train and evaluate write as well"),
+            ("RUN RUN -o page.html", "several runs beside each other, with paired differences"),
+            ("RUN -o page.html --without_examples", "no text and no picture of the data"),
+        ],
+    )
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
+    told = f"the page; by default {REPORT} in the folder of the one run"
+    parser.add_argument("-o", "--output", metavar="FILE.html", help=told)
+    parser.add_argument("--without_examples", action="store_true", help="leave out what examples hold")
+    return parser

@@ -1,0 +1,77 @@
+"""Several runs beside each other: models by data sets, and paired differences where runs are alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heedful.records import HeedfulError, printable
+from heedful.reports.alike import side_by_side
+from heedful.reports.compare import paired_differences
+from heedful.reports.matrix import TABLES, table
+from heedful.reports.page.made import without_places
+from heedful.reports.page.numbers import is_known
+from heedful.reports.page.run import Run
+from heedful.reports.runs import unlabelled_notes
+from heedful.reports.tables import Cells, number
+from heedful.reports.terminal.table import lines_of
+
+NOT_ABOVE = "“-”: do not read attentiveness there, since the accuracy is not above that of one constant answer."
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several runs beside each other.
+
+    Attributes:
+        tables: Models by data sets.
+        differences: Each other run less the first: a row for each number that both have.
+        notes: What a reader must know, among it why runs cannot be paired.
+    """
+
+    tables: list[Cells]
+    differences: list[Cells]
+    notes: list[str]
+
+
+def compared(runs: Sequence[Run]) -> Comparison:
+    """Compare runs, the others with the first."""
+    measured = [run.measured for run in runs]
+    made = {heading: cells for heading, make in TABLES.items() if (cells := make(measured))}
+    tables = [Cells(f"{heading}, %", *table(cells)) for heading, cells in made.items()]
+    notes = [NOT_ABOVE] if any("-" in row for of in tables for row in of.rows) else []
+    notes += [*unlabelled_notes(measured), *side_by_side([run.measured.folder for run in runs])]
+    differences = []
+    first, *others = runs
+    for other in others:
+        try:
+            found = _differences(first, other)
+        except HeedfulError as refusal:
+            notes.append(f"{other.name} and {first.name} are not paired: {refusal.wrong}")
+            continue
+        if found.rows:
+            differences.append(found)
+        else:
+            notes.append(f"{other.name} and {first.name} are not paired: their changes are not the same.")
+    return Comparison(tables, differences, [_told(note, runs) for note in notes])
+
+
+def _told(note: str, runs: Sequence[Run]) -> str:
+    """A note without the places of folders."""
+    for run in runs:
+        note = note.replace(run.measured.folder, run.name)
+    return without_places(printable(note))
+
+
+def _differences(first: Run, other: Run) -> Cells:
+    """The headlines of a run less those of the first, paired, in points.
+
+    Raises:
+        HeedfulError: They were not evaluated on the same examples.
+    """
+    changes = paired_differences(first.measured.folder, other.measured.folder)
+    rows = []
+    for line in lines_of(first.results):
+        both = [run.results["metrics"].get(line.metric) for run in (first, other)]
+        if line.beside and line.metric in changes and all(m is not None and is_known(m) for m in both):
+            m = changes[line.metric]
+            rows.append([line.label, number(m, "+", ci95=True), f"{m.n:,}"])
+    return Cells(f"{other.name} less {first.name}", ["difference", "points [paired 95 %]", "n"], rows)

@@ -1,0 +1,97 @@
+"""The examples of a page: rows with what they are about, as many as there is room for."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from heedful.reports.page.contents import Contents, Provider
+from heedful.reports.page.run import Run
+from heedful.reports.page.sample import Sample
+
+BATCH = 40  # examples whose contents are asked for at a time
+NAMES = {"swap": "{part} of another example", "keep": "{variant} alone", "null": "asked again", "base": "as it is"}
+KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
+
+
+def key_of(entry: Mapping[str, Any]) -> list[Any]:
+    """Identifies a row among those of a run."""
+    return [entry[name] for name in KEY]
+
+
+def shown(run: Run, number: int, sample: Sample, provider: Provider, room: int) -> list[dict[str, Any]]:
+    """The rows of a sample as the page has them, until there is no room.
+
+    Args:
+        run: The run.
+        number: Its place on the page.
+        sample: Which rows.
+        provider: Says what they are about.
+        room: How many bytes they may have.
+    """
+    found: list[dict[str, Any]] = []
+    for start in range(0, len(sample.rows), BATCH):
+        entries = sample.rows[start : start + BATCH]
+        for entry, contents in zip(entries, provider(entries), strict=True):
+            example = _example(run, number, entry, contents)
+            room -= len(json.dumps(example, ensure_ascii=False).encode("utf-8", "backslashreplace")) + 2
+            if room < 0:
+                return found
+            found.append(example)
+    return found
+
+
+def _example(run: Run, number: int, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
+    """One example, with the contents in the order in which the model reads them."""
+    is_base = entry["intervention"] == "base"
+    kind = run.contexts[entry["evaluation"]].kind
+    gold = None if entry["gold"] is None else kind.display_gold(entry["gold"])
+    return {
+        "key": key_of(entry),
+        "run": number,
+        "evaluation": entry["evaluation"],
+        "change": change_of(entry),
+        "part": "" if is_base else entry["part"].replace("+", " and "),
+        "uid": entry["uid"],
+        "partner": entry["partner"] or "",
+        "gold": gold,
+        "y": _answer(entry["y"]),
+        "y2": None if is_base else _answer(entry["y2"]),
+        "changed": entry["changed"],
+        "p": _rounded(entry["p"]),
+        "p2": _rounded(entry["p2"]),
+        "moved": _rounded(entry["moved"]),
+        "unread": bool(entry["unread"]),
+        "slices": entry["slices"],
+        "parts": contents.parts,
+        "missing": contents.missing,
+    }
+
+
+def change_of(entry: Mapping[str, Any]) -> str:
+    """A change in words.
+
+    Example:
+        >>> change_of({"intervention": "swap", "part": "premise", "variant": ""})
+        'premise of another example'
+        >>> change_of({"intervention": "delete", "part": "table", "variant": "Born"})
+        'delete Born'
+    """
+    told = NAMES.get(entry["intervention"], "{intervention} {variant}")
+    words = {name: entry[name].replace("+", " and ") for name in ("intervention", "part", "variant")}
+    return told.format(**words).strip()
+
+
+def outcome(example: Mapping[str, Any]) -> str:
+    """What became of the prediction of an example, as the page has it."""
+    if example["y2"] is None:
+        right = "wrong" if example["changed"] else "right"
+        return "as it is" if example["gold"] is None else right
+    return "prediction changed" if example["changed"] else "prediction kept"
+
+
+def _answer(answer: str | None) -> str | None:
+    return "(no answer)" if answer == "" else answer
+
+
+def _rounded(p: float | None) -> float | None:
+    return None if p is None else round(p, 4)

@@ -1,0 +1,56 @@
+"""Figures as SVG that stands in a page: with ids of its own, and a title for who cannot see it."""
+
+import io
+import re
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from heedful.records import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+IDS = re.compile(r'(\bid="|\bhref="#|url\(#)')
+SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
+
+
+class Drawn(NamedTuple):
+    """A figure of a page.
+
+    Attributes:
+        title: What it shows.
+        svg: The figure.
+        is_folded: Whether it is shown on demand.
+    """
+
+    title: str
+    svg: str
+    is_folded: bool = False
+
+
+def inline(figure: "Figure", name: str, title: str) -> str:
+    """A figure as SVG for the inside of a page: texts are paths, since not every reader has the same letters.
+
+    Args:
+        figure: The figure.
+        name: Unique on the page; ids in the figure begin with it.
+        title: What it shows, for who cannot see it.
+    """
+    from matplotlib import rc_context
+
+    from heedful.reports.figures.attributions import boxes_for_unknown_signs
+
+    file = io.StringIO()
+    with rc_context({"svg.fonttype": "path", "svg.hashsalt": name}), boxes_for_unknown_signs():
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing)
+    text = file.getvalue()
+    width = float(SIZE.search(text)[1]) * 4 / 3  # points to pixels
+    text = text[text.index("<svg ") :]
+    start = text.index(">") + 1
+    box = re.search(r'viewBox="[^"]*"', text)[0]
+    opening = f'<svg {box} width="{width:.0f}" role="img" aria-labelledby="{name}-title" '
+    opening += 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    inner = IDS.sub(rf"\g<1>{name}-", text[start:])
+    inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
+    return f'{opening}<title id="{name}-title">{escape(printable(title))}</title>{inner}'
