@@ -128,11 +128,14 @@ def test_other_examples_under_the_same_settings_do_not_replace_results(checkpoin
 def test_the_same_evaluation_again_replaces_all_of_its_results(checkpoint):
     run(evaluate.main, "--checkpoint", checkpoint)
     folder = checkpoint.parents[1] / "evaluations" / "planted-validation"
-    first = {p: content for p, content in files(folder).items() if p.name != "run.json"}
+    told = ("run.json", "report.html")  # which say when it was
+    first = {p: content for p, content in files(folder).items() if p.name not in told}
     for stale in (folder / "rows" / "challenge.parquet", folder / "figures" / "unchanged-other.md"):
         stale.write_text("old")
+    (folder / "report.html").write_text("old")
     run(evaluate.main, "--checkpoint", checkpoint)
-    assert {p: content for p, content in files(folder).items() if p.name != "run.json"} == first
+    assert {p: content for p, content in files(folder).items() if p.name not in told} == first
+    assert "<h1>" in (folder / "report.html").read_text()
 
 
 def test_a_checkpoint_of_the_same_name_after_more_steps_has_another_folder(checkpoint):

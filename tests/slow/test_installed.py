@@ -151,6 +151,17 @@ def test_it_has_all_configurations_and_lists_of_words(from_wheel):
         assert {path.relative_to(inside) for path in inside.rglob("*.yaml")} == here
 
 
+def test_it_has_what_pages_are_made_of(from_wheel):
+    here = {
+        path.name
+        for path in (ROOT / "heedful" / "reports" / "page").iterdir()
+        if path.suffix != ".py" and path.is_file()
+    }
+    inside = from_wheel.site / "heedful" / "reports" / "page"
+    assert here == {"about.yaml", "page.css", "page.html", "page.js"}
+    assert here <= {path.name for path in inside.iterdir()}
+
+
 def test_a_model_is_evaluated_in_another_folder_with_configurations_of_the_wheel(from_wheel, tmp_path):
     (tmp_path / "configs" / "data").mkdir(parents=True)
     (tmp_path / "configs" / "data" / "mine.yaml").write_text("class_path: Planted\ninit_args: {n_validation: 30}\n")
@@ -162,6 +173,7 @@ def test_a_model_is_evaluated_in_another_folder_with_configurations_of_the_wheel
     results = json.loads((tmp_path / "mine" / "results.json").read_text())
     assert results["metrics"]["accuracy/planted"]["n"] == 30
     assert "accuracy" in from_wheel.run(tmp_path, "-m", "heedful", "compare", "planted", "mine")
+    assert "<h1>" in (tmp_path / "mine" / "report.html").read_text()
 
 
 def test_two_processes_train(from_wheel, tmp_path):

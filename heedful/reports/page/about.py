@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.records.storage.yaml_files import read_yaml
+from heedful.reports.citing import METHODS
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class About:
         says: Statistic to a sentence that says it, with the places {value}, {part} and {data}.
         reading: How its numbers are read.
         limits: What they cannot say.
-        paper: The paper that it is from.
+        paper: The paper that it is from; "" for none.
     """
 
     title: str
@@ -48,11 +49,18 @@ def abouts() -> Mapping[str, About]:
         'Attentiveness'
     """
     texts = _texts()
-    papers = texts["papers"]
     return {
-        name: About(**about | {"families": tuple(about["families"]), "paper": papers[about["paper"]]})
+        name: About(**about | {"families": tuple(about["families"]), "paper": _paper(name)})
         for name, about in texts["evaluations"].items()
     }
+
+
+def _paper(evaluation: str) -> str:
+    """The paper that an evaluation is from; "" where it is from none."""
+    if evaluation not in METHODS:
+        return ""
+    paper, _ = METHODS[evaluation]
+    return f"{paper.short}, “{paper.title}”"
 
 
 def warning(flag: str) -> str:

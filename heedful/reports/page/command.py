@@ -20,6 +20,9 @@ def main(arguments: Sequence[str]) -> None:
     if options.output is None and len(runs) > 1:
         wrong = f"{len(runs)} runs are named, and no file for the page about them."
         raise HeedfulError("missing-setting", wrong, "Name one: §output page.html.")
+    if options.output is None and options.without_examples:
+        wrong = f"§without_examples would take the examples out of {Path(runs[0]) / REPORT}, where they are kept."
+        raise HeedfulError("missing-setting", wrong, "Name another file: §output page.html.")
     to = Path(options.output or Path(runs[0]) / REPORT)
     if to.suffix.lower() not in ENDS:
         raise HeedfulError("bad-setting", f"§output {to}: a page is HTML.", f"Name a file that ends in {ENDS[0]}.")

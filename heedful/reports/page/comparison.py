@@ -14,6 +14,8 @@ from heedful.reports.runs import unlabelled_notes
 from heedful.reports.tables import Cells, number
 from heedful.reports.terminal.table import lines_of
 
+NOT_ABOVE = "“-”: do not read attentiveness there, since the accuracy is not above that of one constant answer."
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -35,8 +37,8 @@ def compared(runs: Sequence[Run]) -> Comparison:
     measured = [run.measured for run in runs]
     made = {heading: cells for heading, make in TABLES.items() if (cells := make(measured))}
     tables = [Cells(f"{heading}, %", *table(cells)) for heading, cells in made.items()]
-    tables = [Cells(of.heading, *_named(of, runs)) for of in tables]
-    notes = [*unlabelled_notes(measured), *side_by_side([run.measured.folder for run in runs])]
+    notes = [NOT_ABOVE] if any("-" in row for of in tables for row in of.rows) else []
+    notes += [*unlabelled_notes(measured), *side_by_side([run.measured.folder for run in runs])]
     differences = []
     first, *others = runs
     for other in others:
@@ -50,12 +52,6 @@ def compared(runs: Sequence[Run]) -> Comparison:
         else:
             notes.append(f"{other.name} and {first.name} are not paired: their changes are not the same.")
     return Comparison(tables, differences, [_told(note, runs) for note in notes])
-
-
-def _named(cells: Cells, runs: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a table, with runs called as the page calls them."""
-    names = {run.measured.label: run.name for run in runs}
-    return cells.header, [[names.get(head, head), *row] for head, *row in cells.rows]
 
 
 def _told(note: str, runs: Sequence[Run]) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -12,6 +13,7 @@ from heedful.records import Example, Part, Picture, Table
 LONGEST = 1600  # characters of a text
 SIDE = 220  # pixels of a picture
 QUALITY = 70  # of its compression
+COMPARED = 120  # words of a text, at most, that are compared one by one
 ALIKE = 0.5  # texts that have less in common than this are shown as they are, without marks
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 Content = str | dict[str, Any] | None  # a text, {"title": ..., "rows": ...}, {"picture": ...}, or nothing to be seen
@@ -66,7 +68,8 @@ def content_of(part: Part) -> Content:
     if isinstance(part, str):
         return part if len(part) <= LONGEST else f"{part[:LONGEST].rstrip()} … (cut off here)"
     if isinstance(part, Table):
-        return {"title": part.title, "rows": [[key, ", ".join(values)] for key, values in part.rows]}
+        rows = [[key, ", ".join(values), ""] for key, values in part.rows]
+        return {"title": part.title, "rows": rows, "titled": False}
     return {"picture": _picture(part)} if part.key else None
 
 
@@ -91,21 +94,40 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
         True
     """
     words, others = TOKEN.findall(before), TOKEN.findall(after)
-    matcher = SequenceMatcher(None, words, others, autojunk=False)
-    if matcher.quick_ratio() < ALIKE or matcher.ratio() < ALIKE:
+    pieces = _pieces(words, others)
+    shared = sum(not word.isspace() for own, other in pieces if own == other for word in own)
+    if 2 * shared < ALIKE * sum(not word.isspace() for word in (*words, *others)):
         return None
     sides: tuple[Segments, Segments] = ([], [])
-    for tag, i, j, k, stop in matcher.get_opcodes():
-        for side, piece in zip(sides, (words[i:j], others[k:stop]), strict=True):
+    for own, other in pieces:
+        for side, piece in zip(sides, (own, other), strict=True):
             if piece:
-                side.append(["".join(piece), tag != "equal"])
+                side.append(["".join(piece), own != other])
     return sides
+
+
+def _pieces(words: list[str], others: list[str]) -> list[tuple[list[str], list[str]]]:
+    """Two lists of words, cut into pieces that are the same and pieces that differ, in turn.
+
+    What both begin and end with is the same. Between, single words are compared only where they are not many: long
+    texts take their time.
+    """
+    start = len(os.path.commonprefix([words, others]))
+    end = len(os.path.commonprefix([words[start:][::-1], others[start:][::-1]]))
+    own, other = words[start : len(words) - end], others[start : len(others) - end]
+    pieces = [(own, other)]
+    if max(len(own), len(other)) <= COMPARED:
+        steps = SequenceMatcher(None, own, other, autojunk=False).get_opcodes()
+        pieces = [(own[i:j], other[k:stop]) for _, i, j, k, stop in steps]
+    pieces = [(words[:start], words[:start]), *pieces, (words[len(words) - end :], words[len(words) - end :])]
+    return [(first, second) for first, second in pieces if first or second]
 
 
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
     """The content of a part on both sides: texts as segments where their words can be compared, tables as rows.
 
-    A row of a table is [key, values, mark], with the mark "gone", "new", "changed", "moved" or "".
+    A row of a table is [key, values, mark], with the mark "gone", "new", "changed", "moved" or ""; "titled" says
+    whether the title differs.
     """
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)
@@ -116,12 +138,12 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
 
 def _rows(table: dict[str, Any], other: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
     """A table with marks at the rows that the other one does not have, or has otherwise."""
-    values = dict(map(tuple, other["rows"]))
-    own = [key for key, _ in table["rows"] if key in values]
-    there = [key for key, _ in other["rows"] if key in set(own)]
+    values = {key: value for key, value, _ in other["rows"]}
+    own = [key for key, *_ in table["rows"] if key in values]
+    there = [key for key in values if key in set(own)]
     moved = {key for key, place in zip(own, there, strict=True) if key != place}
     rows = []
-    for key, value in table["rows"]:
+    for key, value, _ in table["rows"]:
         mark = alone if key not in values else "changed" if values[key] != value else "moved" if key in moved else ""
         rows.append([key, value, mark])
     return {"title": table["title"], "rows": rows, "titled": table["title"] != other["title"]}

@@ -55,7 +55,7 @@ def _curves(run: Run, name: str) -> Iterator[Drawn]:
     """The figure that a training run has drawn of its epochs."""
     path = run.folder / "figures" / "attentiveness.png"
     if path.is_file():
-        title = "the same over the epochs of training, on the examples that were watched"
+        title = "over the epochs of training, on the examples that were watched then"
         data = base64.b64encode(path.read_bytes()).decode()
         yield Drawn(title, f'<img alt="{escape(title)}" width="500" src="data:image/png;base64,{data}">')
 

@@ -9,10 +9,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from heedful.records import printable
+from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import RESULTS, file_hash
 from heedful.records.storage.run_files import CONFIG
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.page.run import Run
+from heedful.reports.runs import Measured
 
 PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")  # paths that lead elsewhere
 COUNTS = {  # of results.json, in words
@@ -134,6 +136,10 @@ def _counts(counts: Mapping[str, Any], of: str) -> Iterator[tuple[str, str]]:
             yield f"{where}: {told}" if where else told, f"{value:,}"
 
 
-def name_of(run_name: str) -> str:
-    """What a page calls a run: no path of this machine."""
-    return printable(without_places(run_name))
+def name_of(run: Measured) -> str:
+    """What a page calls a run: no path of this machine, not in the form of a folder's name either."""
+    label = f"{run.label}, {run.partial} alone" if run.partial else run.label
+    backbone = str(run.of.get("backbone", ""))
+    if without_places(backbone) != backbone:
+        label = label.replace(folder_name(backbone).lower(), folder_name(_last(backbone)).lower())
+    return printable(without_places(label))

@@ -27,6 +27,7 @@ class Number:
         place: Value, low and high end on a scale from 0 to 100; None where there is no such number.
         warnings: What must not be read into it.
         meaning: What the label means; "" where it says so itself.
+        is_slice: Whether it is of a slice of the examples, of which there may be many.
     """
 
     metric: str
@@ -38,6 +39,7 @@ class Number:
     place: tuple[float, float, float] | None = None
     warnings: tuple[str, ...] = ()
     meaning: str = ""
+    is_slice: bool = False
 
 
 def quoted(m: Measured) -> str:
@@ -58,11 +60,13 @@ def is_known(m: Measured) -> bool:
 def numbers_of(run: Run, evaluation: str) -> list[Number]:
     """The numbers of an evaluation, as the table in a terminal has them; of "" those that belong to none."""
     own: set[str] = set()
+    slices = {str(name) for name in run.numbers if any(name.by)}
     for name in run.numbers:
         if run.evaluation_of(name) == evaluation:
             own |= {str(name), str(name._replace(statistic="", slice=""))}  # lines may be headings of such
     lines = (line for line in lines_of(run.results) if line.metric in own)
-    return [_number(line, run.results["metrics"].get(line.metric)) for line in lines]
+    metrics = run.results["metrics"]
+    return [replace(_number(line, metrics.get(line.metric)), is_slice=line.metric in slices) for line in lines]
 
 
 def _number(line: Line, m: Measured | None) -> Number:
@@ -85,9 +89,8 @@ def _number(line: Line, m: Measured | None) -> Number:
 def _digits(value: float, is_ratio: bool) -> str:
     """A share in percent, or a plain number; a tiny one in powers of ten, as the noise floor."""
     scaled = value if is_ratio else 100 * value
-    return (
-        f"{scaled:.0e}" if 0 < abs(scaled) < 1e-2 else f"{percents(scaled / 100, digits=2)}{'' if is_ratio else ' %'}"
-    )
+    text = f"{scaled:.0e}" if 0 < abs(scaled) < 1e-2 else percents(scaled / 100, digits=2)
+    return f"{text}{'' if is_ratio else ' %'}"
 
 
 def _place(value: float, ci95: Sequence[float] | None) -> tuple[float, float, float] | None:

@@ -149,7 +149,8 @@
     if (example.y2 !== null) answers.append(" → ", make("b", "", isolated(example.y2)));
     answers.append(" ", make("span", "badge", outcome(example)));
     if (example.moved !== null) {
-      const points = `${example.moved > 0 ? "+" : ""}${(100 * example.moved).toFixed(1)}`;
+      const moved = Math.round(1000 * example.moved) / 10 || 0; // of -0 as well
+      const points = `${moved > 0 ? "+" : ""}${moved.toFixed(1)}`;
       answers.append(make("small", "", ` probability of the first prediction: ${points} points`));
     }
     if (example.unread) answers.append(make("small", "", " · the change never reaches the model"));

@@ -1,7 +1,7 @@
 """A folder of results, read for a page."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ class Run:
     """The results of one model on one data set, with their rows.
 
     Attributes:
-        measured: Which model it is, as all reports call it.
+        measured: Which model it is.
         name: What the page calls it: no path.
         results: What results.json says.
         about: What run.json says.
@@ -42,7 +42,7 @@ class Run:
         results = read_results(folder)
         there = [name for name in results["rows"] if rows_file(folder, name).exists()]
         rows = {name: found for name in there if (found := read_evaluation(folder, name)) is not None}
-        return cls(measured, name, results, read_run(folder), rows)
+        return cls(replace(measured, label=name), name, results, read_run(folder), rows)
 
     @property
     def folder(self) -> Path:

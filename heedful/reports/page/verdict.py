@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from heedful.metrics.attentiveness import parts_of
 from heedful.records import MetricName, percent
 from heedful.records.storage.results import ACCEPTED
 from heedful.reports.page.about import abouts, warning
@@ -56,7 +57,8 @@ def _verdict(run: Run, name: MetricName, m: Measured, says: str, others: Sequenc
     elif name.family == "attentiveness" and not name.statistic and _default(run) is None:
         says = "Another {part} changes {value} of the predictions; all count, since no answer is the default one"
     if m["value"] is None:
-        topic = " ".join(text for text in (name.family.replace("_", " "), name.statistic, about) if text)
+        topic = f"{abouts()[run.evaluation_of(name)].title.lower()}{f' ({name.statistic})' if name.statistic else ''}"
+        topic += f" to the {about}" if name.family == "attentiveness" else f", {about}" if about else ""
         return Verdict(f"Nothing can be said of {topic}: {m['reason']}.", warnings, str(name))
     if too_few(m["n"], m["flags"]):
         return Verdict(f"Another {about}: only {m['n']:,} predictions count.", warnings, str(name))
@@ -139,5 +141,17 @@ def _cautions(run: Run) -> Iterator[str]:
     for name, m in run.numbers.items():
         if name.family == "null" and name.statistic == "flips" and m["value"]:
             yield f"Do not read differences below {quoted(m)}: so many predictions flip though nothing changes."
+    if left := _not_replaced(run):
+        told = " and the ".join(left)
+        yield f"Do not read attentiveness to the {told} into these numbers: only other parts were replaced."
     if note := results.get("note"):
-        yield note
+        yield f"{note[:1].upper()}{note[1:]}"
+
+
+def _not_replaced(run: Run) -> list[str]:
+    """The parts that the model reads and that the test of attentiveness did not replace."""
+    context = run.contexts.get("attentiveness")
+    if context is None:
+        return []
+    replaced = {part for several in parts_of(context) for part in several.split("+")}
+    return [part for part in context.parts if part not in replaced]

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from heedful.records import HeedfulError, atomic_path, printable
 from heedful.records.storage.results import distinct
+from heedful.records.version import VERSION
+from heedful.reports.citing import bibtex, report_paragraph
 from heedful.reports.page.about import About, abouts
 from heedful.reports.page.again import of_data
 from heedful.reports.page.comparison import Comparison, compared
 from heedful.reports.page.contents import Contents, Provider, nothing_known
 from heedful.reports.page.examples import key_of, outcome, shown
 from heedful.reports.page.figures import figures_of
-from heedful.reports.page.made import Made, made_of, name_of
+from heedful.reports.page.made import Made, made_of, name_of, without_places
 from heedful.reports.page.moves import Moves, moves_of
 from heedful.reports.page.numbers import Number, numbers_of
 from heedful.reports.page.run import Run, in_order
@@ -62,6 +63,8 @@ class Shown:
     sections: Sequence[Section]
     others: Sequence[Number]
     made: Made
+    paragraph: str
+    bibtex: str
     of: int
 
 
@@ -96,10 +99,10 @@ def write_page(
 def _runs(folders: Sequence[str]) -> list[Run]:
     """The runs in these folders, with names that tell them apart and name no place."""
     found = measured(folders)
-    labels = [name_of(run.label) for run in found]
+    labels = [name_of(run) for run in found]
     if len(set(labels)) < len(labels):
         short = short_names([run.folder for run in found])
-        labels = [f"{label} ({name_of(name)})" for label, name in zip(labels, short, strict=True)]
+        labels = [f"{label} ({without_places(name)})" for label, name in zip(labels, short, strict=True)]
     return [Run.read(run, label) for run, label in zip(found, labels, strict=True)]
 
 
@@ -129,8 +132,9 @@ def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
         if section.numbers or section.figures:
             sections.append(section)
     texts = verdicts(run, others), cautions(run)
-    least = least_heeded(run)
-    return Shown(run.name, f"run-{number}", run, least, *texts, sections, numbers_of(run, ""), made_of(run), of)
+    citing = without_places(report_paragraph(run.results, run.about, run.name)), bibtex(run.results)
+    own = least_heeded(run), *texts, sections, numbers_of(run, ""), made_of(run), *citing
+    return Shown(run.name, f"run-{number}", run, *own, of)
 
 
 def _of_page(run: Run) -> Provider:
@@ -173,6 +177,7 @@ def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mappi
     )
     environment.filters["printable"] = printable
     environment.globals["outcome"] = outcome
+    environment.tests["contains"] = lambda texts, text: text in texts
     sources = {name: environment.loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}
     script_hash = base64.b64encode(hashlib.sha256(sources["js"].encode()).digest()).decode()
     return environment.get_template("page.html").render(
@@ -183,8 +188,7 @@ def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mappi
         of=sum(part.of for part in parts),
         data=for_script(data),
         heading=_heading([part.run for part in parts]),
-        citing=[],
-        version=version("heedful"),
+        version=VERSION,
         script_hash=script_hash,
         **sources,
     )

@@ -1,0 +1,127 @@
+"""Folders of runs with rows of known examples, and what reads the pages about them."""
+
+from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from heedful.records import Context, Example
+from heedful.records.storage.results import write_results
+from heedful.reports.page.contents import Contents, contents_of
+from heedful.reports.results import score
+
+import made_rows
+import written_results
+
+LABELS = ("entailment", "neutral", "contradiction")
+CONTEXT = Context(
+    "d", parts=("premise", "hypothesis"), labels=LABELS, default_label="neutral", own={"swap": ["premise"]}
+)
+
+
+def rows(n: int = 30, name: str = "d/validation/#") -> pa.Table:
+    """Base rows, and two swaps of the premise of each example that is not predicted as neutral; a third change."""
+    base = {name.replace("#", str(i)): (LABELS[i % 3], LABELS[(i // 2) % 3]) for i in range(n)}
+    changed = [
+        {
+            "uid": uid,
+            "draw": draw,
+            "y2": LABELS[1] if (i + draw) % 3 == 0 else y,
+            "partner": name.replace("#", str((i + 1) % n)),
+        }
+        for i, (uid, (_, y)) in enumerate(base.items())
+        for draw in range(2)
+        if y != "neutral"
+    ]
+    return made_rows.make(base, changed, likely=LABELS)
+
+
+def saved(folder: Path, table: pa.Table, context: Context = CONTEXT, accuracy: bool = True, **config: Any) -> Path:
+    """A folder with the results of these rows, as an evaluation writes them, and a configuration if there is one."""
+    about = written_results.about(table, context)
+    if context.unlabelled:
+        about["run"]["counts"]["unlabelled"] = about["run"]["counts"]["examples"]
+    written = {"attentiveness": (table, about)}
+    if accuracy:
+        base = table.filter(pa.compute.equal(table["intervention"], "base"))
+        written["accuracy"] = base, written_results.about(base, context)
+    write_results(folder, score(about["run"], written).results, written)
+    if config:
+        (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    return folder
+
+
+def provider(text: str = "Premise of #."):
+    """Says of each row which texts it is about; by default ones that name the uid, and after a swap the partner."""
+
+    def of(entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
+        found = []
+        for entry in entries:
+            before = Example(
+                entry["uid"], {"premise": text.replace("#", entry["uid"]), "hypothesis": f"Hypothesis {entry['uid']}"}
+            )
+            after = Example(entry["uid"], {**before.parts, "premise": text.replace("#", entry["partner"] or "nobody")})
+            is_base = entry["intervention"] == "base"
+            found.append(contents_of(before, None if is_base else after, ("premise", "hypothesis"), not is_base))
+        return found
+
+    return of
+
+
+class Page(HTMLParser):
+    """What a page says: the cells of each line of its tables, its verdicts, its ids and its texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.lines: dict[str, list[list[str]]] = {}
+        self.verdicts: dict[str, str] = {}
+        self.ids: list[str] = []
+        self.headings: list[int] = []
+        self.scripts: list[str] = []
+        self.texts: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self._line: list[str] | None = None
+        self._verdict = ""
+        self._inside = ""
+        self.feed(text)
+        self.text = " ".join(" ".join(self.texts).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        own = dict(attrs)
+        self.attributes += [(f"{tag} {name}", value) for name, value in attrs]
+        if "id" in own:
+            self.ids.append(str(own["id"]))
+        if tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
+            self.headings.append(int(tag[1]))
+        if tag in ("script", "style"):
+            self._inside = tag
+            self.scripts += [""] * (tag == "script")
+        if tag == "tr" and "data-metric" in own:
+            self._line = []
+            self.lines.setdefault(str(own["data-metric"]), []).append(self._line)
+        elif tag in ("th", "td") and self._line is not None:
+            self._line.append("")
+        elif tag == "li" and "data-metric" in own:
+            self._verdict = str(own["data-metric"])
+            self.verdicts[self._verdict] = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "tr":
+            self._line = None
+        if tag == "li":
+            self._verdict = ""
+        if tag == self._inside:
+            self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif not self._inside:
+            self.texts.append(data)
+            if self._line:
+                self._line[-1] = f"{self._line[-1]}{data}".strip()
+            if self._verdict:
+                self.verdicts[self._verdict] += data
