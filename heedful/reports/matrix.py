@@ -102,7 +102,7 @@ def caption(heading: str, cells: Found) -> str:
     shown = [cell.m for cell in cells.values() if cell.m is not None]
     texts = {cell.text for cell in cells.values()}
     n = sorted({m["n"] for m in shown})
-    draws = sorted({m["draws"] for m in shown if m["std"] is not None and m["draws"]})
+    draws = sorted({cell.m["draws"] for cell in cells.values() if cell.m is not None and "±" in cell.text})
     sentences = [f"{heading[:1].upper()}{heading[1:]}, in percent"]
     sentences += [f"Numbers rest on {_range(n)} examples each"] if n else []
     sentences += [f"± is the sample standard deviation over {_range(draws)} draws"] if draws else []
@@ -125,7 +125,7 @@ def _range(numbers: Sequence[int]) -> str:
 def _in_paper(heading: str, cells: Found) -> str:
     """A table of LaTeX with its caption; it needs the package booktabs."""
     header, rows = table(cells)
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption(heading, cells))}}}"]
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption(heading, cells))}}}", r"\medskip"]
     return "\n".join([*lines, table_text(header, rows, LATEX) + r"\end{table}", ""])
 
 

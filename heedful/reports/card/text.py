@@ -36,7 +36,7 @@ def card_of(source: Source, name: str | None, saved: Mapping[str, Any]) -> "Mode
     from huggingface_hub import ModelCard, ModelCardData
 
     (of,) = measured([str(source.folder)])
-    model = name_of(of.label)
+    model = name_of(of)
     title = _last(name) if name else f"{model}-{source.results['data']}"
     data = ModelCardData(
         base_model=source.base_model,
