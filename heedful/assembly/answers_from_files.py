@@ -107,7 +107,7 @@ def write_inputs(
     Raises:
         HeedfulError: Something is wrong with the rows or the settings, or the file cannot be written.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from heedful.assembly.names import load_data
         >>> written = write_inputs(load_data("planted", n_validation=9), f"{tempfile.mkdtemp()}/inputs.jsonl")

@@ -37,7 +37,7 @@ def Endpoint(  # named as the class that it makes
     Raises:
         HeedfulError: There is no model, or a setting is unknown or of another type.
 
-    Example:
+    Examples:
         >>> made = Endpoint("http://localhost:8000/v1", "qwen", "{premise} Is it true that {hypothesis}?", seed=1)
         >>> made.name, made.seed
         ('qwen', 1)

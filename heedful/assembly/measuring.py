@@ -108,7 +108,7 @@ def measure(
         HeedfulError: Something is wrong with the rows or the settings; or the model raises, returns something else than
             an answer for each input, or answers the same input in two ways. The message quotes the input.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> def predict(inputs):

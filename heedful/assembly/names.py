@@ -42,7 +42,7 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
     Raises:
         HeedfulError: The name stands for nothing, or a setting is unknown, missing or of another type.
 
-    Example:
+    Examples:
         >>> data = load_data("planted", n_train=30, n_validation=10)
         >>> data.setup("fit")
         >>> len(data.pool), data.task.labels
@@ -69,7 +69,7 @@ def load_model(source: str | PathLike[str] | Section = DEFAULTS["model"], /, **s
         HeedfulError: The name stands for nothing, the folder is not that of a model, or a setting is unknown, missing
             or of another type.
 
-    Example:
+    Examples:
         >>> model = load_model("minilm", learning_rate=2e-5)
         >>> type(model).__name__, model.learning_rate
         ('Encoder', 2e-05)

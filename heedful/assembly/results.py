@@ -39,7 +39,7 @@ class Results(Numbers):
         each: Of a model that was asked by several prompts, the results of each; then ``content`` is empty.
         kept: What the folder is gone with, where it is a temporary one.
 
-    Example:
+    Examples:
         >>> import heedful, tempfile
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> def predict(inputs):
@@ -322,7 +322,7 @@ def load(folder: str | PathLike[str]) -> Results:
     Raises:
         HeedfulError: There are none, or the files are not those that were written.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> heedful.load("runs/missing")
         Traceback (most recent call last):

@@ -91,7 +91,7 @@ def train(
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
 
-    Example:
+    Examples:
         >>> import heedful, tempfile
         >>> data = heedful.load_data("planted", n_train=32, n_validation=16)
         >>> once = {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False}

@@ -50,7 +50,7 @@ class TransformersCallback(TrainerCallback):
     Raises:
         HeedfulError: A setting is unknown or of another type.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> callback = heedful.TransformersCallback(rows, ["premise", "hypothesis"], "neutral")

@@ -52,7 +52,7 @@ class Watch(Base):
     Raises:
         HeedfulError: A setting is unknown or of another type.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> def predict(module, inputs):

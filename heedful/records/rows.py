@@ -69,7 +69,7 @@ def lists_of(*columns: pa.Array) -> pa.ListArray:
     Args:
         columns: One or more arrays of texts [rows].
 
-    Example:
+    Examples:
         >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
         [['a', 'c'], ['b', 'd']]
     """
@@ -90,7 +90,7 @@ def where(rows: pa.Table, **equal: Any) -> np.ndarray:
 def select(rows: pa.Table, **equal: Any) -> pa.Table:
     """The rows in which each named column has the given value; a copy, where :func:`where` is none.
 
-    Example:
+    Examples:
         >>> base = select(rows, intervention="base")  # doctest: +SKIP
     """
     return rows.filter(pa.array(where(rows, **equal))) if equal else rows
