@@ -178,7 +178,7 @@ def test_marked_commands_run(page, tmp_path):
         (tmp_path / name).symlink_to(ROOT / name)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     for mark, text in blocks(page, "bash"):
-        for line in text.splitlines() if mark == "run: slow" else ():
+        for line in text.replace("\\\n", " ").splitlines() if mark == "run: slow" else ():
             words = shlex.split(line)
             if words[0] == "tensorboard":
                 continue
