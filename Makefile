@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 DEMO := runs/demo
 DATA ?= data
 
-EXTRAS := test,pictures,serve
+EXTRAS := test,docs,pictures,serve
 TORCH = $(shell grep -E '^torch(vision)?==' requirements.txt)
 
-.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws gpu-check lock lint format refusals reference clean
+.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws gpu-check lock lint format refusals reference docs clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -67,6 +67,9 @@ refusals: install  ## Write the codes of refusals into docs/refusals.md
 
 reference: install  ## Write all settings and their defaults into docs/settings.md
 	$(BIN)/python -c "from heedful.assembly.reference import write_page; write_page()"
+
+docs: install  ## Build the documentation site into site/; open site/index.html
+	$(BIN)/mkdocs build --strict --quiet
 
 clean:  ## Remove .venv and caches; runs/ stays
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -245,7 +245,7 @@ def test_nobody_takes_the_name_of_a_metric_apart():
 
 
 def test_the_docs_name_files_that_exist():
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     named = {(page.name, name) for page in pages for name in re.findall(r"`([\w/.]+\.py)\b", page.read_text())}
     assert named
     assert not {

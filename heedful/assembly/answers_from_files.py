@@ -90,14 +90,14 @@ def write_inputs(
 
     Each line holds an id and the parts of an input: ``{"id": ..., "parts": {...}}``. Which changed inputs are needed
     depends on answers that are not known yet, so that all are there. A file beside it, NAME.meta.json, says what they
-    were made of. :func:`score` makes results of the answers.
+    were made of. ``score`` makes results of the answers.
 
     Args:
-        rows: As for :func:`heedful.measure`, and so are the arguments that are not named here.
+        rows: As for ``heedful.measure``, and so are the arguments that are not named here.
         path: The file to write.
-        endpoint: A model behind a server, as of :class:`heedful.Endpoint`: then the file is one of OpenAI's batch API,
+        endpoint: A model behind a server, as of ``heedful.Endpoint``: then the file is one of OpenAI's batch API,
             with the requests that this model would get. Nothing is sent.
-        prompt: Settings of prompts, as for :func:`heedful.evaluate`.
+        prompt: Settings of prompts, as for ``heedful.evaluate``.
         seed: All that is random follows from it; with the same seed inputs are those of evaluate.py.
         **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
 
@@ -107,7 +107,7 @@ def write_inputs(
     Raises:
         HeedfulError: Something is wrong with the rows or the settings, or the file cannot be written.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from heedful.assembly.names import load_data
         >>> written = write_inputs(load_data("planted", n_validation=9), f"{tempfile.mkdtemp()}/inputs.jsonl")
@@ -161,7 +161,7 @@ def score(
     output: str | PathLike[str] | None = None,
     trainer: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Make results of answers to the inputs that :func:`write_inputs` has written.
+    """Make results of answers to the inputs that ``write_inputs`` has written.
 
     A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
     any order; "" says that the model gave no answer. A line without either, or with an "error", is a request that
@@ -177,7 +177,7 @@ def score(
         trainer: Settings of Lightning's Trainer, such as {"enable_progress_bar": False}.
 
     Returns:
-        The results, as those of :func:`heedful.evaluate`.
+        The results, as those of ``heedful.evaluate``.
 
     Raises:
         HeedfulError: Inputs have no answer, or two; there are answers to others, or to another version of them; the

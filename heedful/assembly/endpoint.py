@@ -26,18 +26,18 @@ def Endpoint(  # named as the class that it makes
         model: Name of the model at the server.
         prompt: The question, with each part as its name in braces; a brace that is meant is written twice. Where it
             does not name all labels, "Answer with one of: ..." stands before it. A
-            :class:`~heedful.records.prompts.wording.Wording` is taken as it is, and says which texts stand for the
+            ``heedful.records.prompts.wording.Wording`` is taken as it is, and says which texts stand for the
             labels. By default the first prompt of the data, or else plain words.
         key: The key; by default the one in OPENAI_API_KEY, which a server on this machine does not need. "" for none.
-        **settings: Further settings of :class:`heedful.lightning_modules.Endpoint`, such as ``max_requests=5000``.
+        **settings: Further settings of ``heedful.lightning_modules.Endpoint``, such as ``max_requests=5000``.
 
     Returns:
-        The model, for :func:`~heedful.assembly.evaluation.evaluate`. Nothing is sent before that.
+        The model, for ``heedful.assembly.evaluation.evaluate``. Nothing is sent before that.
 
     Raises:
         HeedfulError: There is no model, or a setting is unknown or of another type.
 
-    Example:
+    Examples:
         >>> made = Endpoint("http://localhost:8000/v1", "qwen", "{premise} Is it true that {hypothesis}?", seed=1)
         >>> made.name, made.seed
         ('qwen', 1)

@@ -52,13 +52,13 @@ def evaluate(
     The same as evaluate.py, with the same settings and the same results.
 
     Args:
-        model: As for :func:`train`; by default that of ``checkpoint``.
-        data: As for :func:`train`; by default those of ``checkpoint``.
+        model: As for ``train``; by default that of ``checkpoint``.
+        data: As for ``train``; by default those of ``checkpoint``.
         checkpoint: What to evaluate: a run, or one of its checkpoints.
         partial: Evaluate on this part alone.
         slices: Columns by whose values accuracy and attentiveness are broken down.
         evaluations: Only these, by name or as objects; by default, all that need not be named.
-        prompt: Settings of :class:`~heedful.datamodules.prompting.Prompting`, for a model that is asked in context.
+        prompt: Settings of ``heedful.datamodules.prompting.Prompting``, for a model that is asked in context.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}.
         config: A file of settings, such as the config.yaml of an evaluation; other arguments override.
         seed: From 0 to 4294967295, by default 0; all that is random follows from it. True draws one.

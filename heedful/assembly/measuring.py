@@ -72,9 +72,9 @@ def measure(
         predict: The model. A function that gets a list of dictionaries, part name to text, and returns as many labels,
             texts, or None for no answer, or probabilities (an array [inputs, labels], or a dictionary of label to
             probability for each); ``(model, tokenizer)`` of transformers; a ``pipeline("text-classification")``; the
-            folder of a model or its id on the hub; a run folder; a model of Heedful, such as :class:`heedful.Endpoint`.
+            folder of a model or its id on the hub; a run folder; a model of Heedful, such as ``heedful.Endpoint``.
         rows: The examples: a list of dictionaries, a ``datasets.Dataset``, a frame of pandas or polars, a table of
-            Arrow, a file, or data as of :func:`heedful.load_data` or by a name that ``--data`` knows. Without a column
+            Arrow, a file, or data as of ``heedful.load_data`` or by a name that ``--data`` knows. Without a column
             of labels they are unlabelled: then accuracy is not measured, nor whether the model is better than a single
             answer.
         parts: Names of the parts, which are columns of the rows; or part name to column.
@@ -94,21 +94,21 @@ def measure(
         name: What results call the data; by default "rows".
         draws: Counterfactuals for each example and part, by default 5.
         batch_size: Most inputs that the model gets at once.
-        evaluations: Only these, as for :func:`heedful.evaluate`.
+        evaluations: Only these, as for ``heedful.evaluate``.
         seed: All that is random follows from it.
         output: Folder for the results; by default they are kept until the program ends, and ``save`` keeps them longer.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}; a function is asked on the CPU.
-        **settings: Evaluation to its settings, as for :func:`heedful.evaluate`.
+        **settings: Evaluation to its settings, as for ``heedful.evaluate``.
 
     Returns:
         The results: ``result.show()``, ``result["attentiveness", "premise"].value``, ``result.rows``. With
-        ``dry_run=True``, the requests that an endpoint would get, as of :func:`heedful.evaluate`.
+        ``dry_run=True``, the requests that an endpoint would get, as of ``heedful.evaluate``.
 
     Raises:
         HeedfulError: Something is wrong with the rows or the settings; or the model raises, returns something else than
             an answer for each input, or answers the same input in two ways. The message quotes the input.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> def predict(inputs):
@@ -157,7 +157,7 @@ def measure(
 
 @contextmanager
 def _own_names() -> Iterator[None]:
-    """Have refusals name settings of the data as the arguments of :func:`measure`."""
+    """Have refusals name settings of the data as the arguments of ``measure``."""
     try:
         yield
     except HeedfulError as error:
@@ -166,11 +166,11 @@ def _own_names() -> Iterator[None]:
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
-    """Read rows as :func:`measure` does, before there is a model.
+    """Read rows as ``measure`` does, before there is a model.
 
     Args:
-        rows: As of :func:`measure`.
-        **arguments: Arguments of :func:`measure`.
+        rows: As of ``measure``.
+        **arguments: Arguments of ``measure``.
 
     Raises:
         HeedfulError: They cannot be read, or an argument does not fit them.
@@ -220,7 +220,7 @@ class Kept:
 
 
 def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
-    """:func:`~heedful.assembly.evaluation.evaluate`; where it stops in a function, the answers so far are kept."""
+    """``heedful.assembly.evaluation.evaluate``; where it stops in a function, the answers so far are kept."""
     try:
         return evaluate(model, data, **settings)
     except (KeyboardInterrupt, HeedfulError) as stop:

@@ -31,7 +31,7 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
 
     Args:
         source: A short name such as "mnli"; a YAML file; the name or the import path of a data module; or the rows
-            themselves, as ``path`` of :class:`PairedText` takes them: a frame of pandas or polars, a table of Arrow, a
+            themselves, as ``path`` of ``PairedText`` takes them: a frame of pandas or polars, a table of Arrow, a
             data set of Hugging Face, a list of dictionaries, or a mapping of splits to these.
         **settings: Settings of the data module, which win over those of the file. Where a setting has settings of its
             own, as ``hub`` has, it may be a mapping of them.
@@ -42,7 +42,7 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
     Raises:
         HeedfulError: The name stands for nothing, or a setting is unknown, missing or of another type.
 
-    Example:
+    Examples:
         >>> data = load_data("planted", n_train=30, n_validation=10)
         >>> data.setup("fit")
         >>> len(data.pool), data.task.labels
@@ -69,7 +69,7 @@ def load_model(source: str | PathLike[str] | Section = DEFAULTS["model"], /, **s
         HeedfulError: The name stands for nothing, the folder is not that of a model, or a setting is unknown, missing
             or of another type.
 
-    Example:
+    Examples:
         >>> model = load_model("minilm", learning_rate=2e-5)
         >>> type(model).__name__, model.learning_rate
         ('Encoder', 2e-05)
@@ -93,7 +93,7 @@ def section_of(kind: str, source: Any, settings: Mapping[str, Any] | None = None
 
     Args:
         kind: "data" or "model".
-        source: As :func:`load_data` or :func:`load_model` takes it, but for rows; or such a section.
+        source: As ``load_data`` or ``load_model`` takes it, but for rows; or such a section.
         settings: Those that win.
 
     Raises:
@@ -130,7 +130,7 @@ def fitting(section: Section, data: PairedData) -> Section:
     """A model that came by a name, in the family that takes its place on such data; its settings stay.
 
     Args:
-        section: Its class and settings: see :func:`section_of`.
+        section: Its class and settings: see ``section_of``.
         data: The data that it is for.
     """
     meant = stand_ins().get((class_path(type(data)), whole("model", section["class_path"])))

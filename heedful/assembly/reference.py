@@ -58,7 +58,7 @@ class Entry(NamedTuple):
 def shown(value: Any) -> str:
     """A default as YAML has it.
 
-    Example:
+    Examples:
         >>> [shown(value) for value in (None, 2e-5, "test", ["delete", "insert"], "")]
         ['null', '2e-05', 'test', '[delete, insert]', '""']
     """

@@ -32,7 +32,7 @@ NOTHING = "Nothing was measured."
 class Results(Numbers):
     """The results of an evaluation.
 
-    A number is ``result["attentiveness", "premise"].value``; :meth:`Numbers.__getitem__` says which words name it.
+    A number is ``result["attentiveness", "premise"].value``; ``Numbers.__getitem__`` says which words name it.
 
     Attributes:
         folder: Where results.json and the rows are, as every report reads them.
@@ -40,7 +40,7 @@ class Results(Numbers):
         each: Of a model that was asked by several prompts, the results of each; then ``content`` is empty.
         kept: What the folder is gone with, where it is a temporary one.
 
-    Example:
+    Examples:
         >>> import heedful, tempfile
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> def predict(inputs):
@@ -159,7 +159,7 @@ class Results(Numbers):
         return f"<br>{image(figure(parts), 'attentiveness by part')}" if parts else ""
 
     def save(self, folder: str | PathLike[str]) -> "Results":
-        """Copy the folder of the results, for every report to read: compare, rescore, :func:`heedful.load`.
+        """Copy the folder of the results, for every report to read: compare, rescore, ``heedful.load``.
 
         Args:
             folder: Where to; it does not exist, or is empty.
@@ -234,7 +234,7 @@ class Differences(Numbers):
     """The numbers of one run less those of another on the same examples, with paired 95 % intervals.
 
     A difference has the flags of both numbers. It is looked up, required and made a frame as the numbers of
-    :class:`Results` are.
+    ``Results`` are.
 
     ``n`` is the smaller one of both numbers: each attentiveness is over the examples of its own model, of which those
     that both have are paired.
@@ -252,7 +252,7 @@ class Differences(Numbers):
     _bounds = (-1.0, 1.0)
 
     def __getitem__(self, key: Key) -> Number:
-        """One difference; see :meth:`Numbers.__getitem__`."""
+        """One difference; see ``Numbers.__getitem__``."""
         try:
             return super().__getitem__(key)
         except NoSuchNumber:
@@ -334,12 +334,12 @@ def load(folder: str | PathLike[str]) -> Results:
         folder: The folder.
 
     Returns:
-        The results; of a training run, a :class:`Run`.
+        The results; of a training run, a ``Run``.
 
     Raises:
         HeedfulError: There are none, or the files are not those that were written.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> heedful.load("runs/missing")
         Traceback (most recent call last):

@@ -66,14 +66,14 @@ def train(
 
     Args:
         model: A name in configs/model, a YAML file, a hub id, the folder of a model, or a model of Heedful; by default
-            MiniLM, whose weights come with Heedful. :func:`load_model` takes settings as well.
+            MiniLM, whose weights come with Heedful. ``load_model`` takes settings as well.
         data: A name in configs/data, a YAML file, data of Heedful, or rows in memory; by default the embedded data.
-            :func:`load_data` takes settings as well.
+            ``load_data`` takes settings as well.
         augment: A name in configs/experiment, such as "counterfactual".
         partial: Train and evaluate on this part alone.
         slices: Columns by whose values accuracy and attentiveness are broken down.
         evaluations: Only these, by name or as objects; by default, all that are measured while a model trains.
-        checkpoint: Settings of :class:`~heedful.callbacks.BestCheckpoint`, such as {"monitor": METRIC}.
+        checkpoint: Settings of ``heedful.callbacks.BestCheckpoint``, such as {"monitor": METRIC}.
         trainer: Settings of Lightning's Trainer, such as {"max_epochs": 3, "devices": 2}.
         config: A file of settings, such as the config.yaml of a run; other arguments override.
         seed: From 0 to 4294967295, by default 0; all that is random follows from it. True draws one.
@@ -91,7 +91,7 @@ def train(
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
 
-    Example:
+    Examples:
         >>> import heedful, tempfile
         >>> data = heedful.load_data("planted", n_train=32, n_validation=16)
         >>> once = {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False}

@@ -38,19 +38,19 @@ class TransformersCallback(TrainerCallback):
     measured: with the same random numbers, and the same weights at its end.
 
     Args:
-        rows: The examples, as for :func:`heedful.measure`.
-        parts: As for :func:`heedful.measure`.
-        default_label: As for :func:`heedful.measure`.
+        rows: The examples, as for ``heedful.measure``.
+        parts: As for ``heedful.measure``.
+        default_label: As for ``heedful.measure``.
         predict: A function that gets the model and a list of dictionaries, part name to text, and returns as many
-            answers, as that of :func:`heedful.measure` does; the model evaluates, without gradients. By default the
+            answers, as that of ``heedful.measure`` does; the model evaluates, without gradients. By default the
             model reads the parts as its tokenizer, the ``processing_class`` of the Trainer, pairs them.
         output: Folder that gets a folder of results for each evaluation, ``step-N``.
-        **settings: Further arguments of :func:`heedful.measure`, such as ``labels``, ``draws`` and ``keeps``.
+        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``.
 
     Raises:
         HeedfulError: A setting is unknown or of another type.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> callback = heedful.TransformersCallback(rows, ["premise", "hypothesis"], "neutral")

@@ -42,17 +42,17 @@ class Watch(Base):
 
     Args:
         predict: A function that gets the module and a list of dictionaries, part name to text, and returns as many
-            answers, as that of :func:`heedful.measure` does. The module evaluates, without gradients.
-        rows: The examples, as for :func:`heedful.measure`.
-        parts: As for :func:`heedful.measure`.
-        default_label: As for :func:`heedful.measure`.
+            answers, as that of ``heedful.measure`` does. The module evaluates, without gradients.
+        rows: The examples, as for ``heedful.measure``.
+        parts: As for ``heedful.measure``.
+        default_label: As for ``heedful.measure``.
         output: Folder that gets a folder of results for each validation, ``step-N``.
-        **settings: Further arguments of :func:`heedful.measure`, such as ``labels``, ``draws`` and ``keeps``.
+        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``.
 
     Raises:
         HeedfulError: A setting is unknown or of another type.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> def predict(module, inputs):

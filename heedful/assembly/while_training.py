@@ -134,7 +134,7 @@ def shown_numbers(results: Results) -> dict[str, float]:
     What is undefined, as for a model that gives the default label alone, is NaN: a number that is missing ends a
     training that watches it, and NaN is never the best one.
 
-    Example:
+    Examples:
         >>> import heedful
         >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
         >>> def predict(inputs):

@@ -26,7 +26,7 @@ class HeedfulError(Exception):
         wrong: What is wrong and where (file, row, column, setting), as a sentence with its full stop.
         do: What to do, as a sentence with its full stop; by default that of the code.
 
-    Example:
+    Examples:
         >>> error = HeedfulError("nothing-left", "§data.hold_out 3 leaves nothing to train on.", "Hold out fewer.")
         >>> error.code, str(error)
         ('nothing-left', 'hold_out 3 leaves nothing to train on. Hold out fewer.')
@@ -50,7 +50,7 @@ class HeedfulError(Exception):
     def at(self, where: str) -> "HeedfulError":
         """The same refusal, its message begun with where: a file, a row, a setting.
 
-        Example:
+        Examples:
             >>> str(HeedfulError("empty-value", "The column 'a' is empty.").at("data.csv, row 3"))
             "data.csv, row 3: the column 'a' is empty. Fill it in, or leave its row out."
         """
@@ -70,7 +70,7 @@ def bare_name(setting: re.Match[str]) -> str:
 def printable(text: str) -> str:
     r"""A text in one line, without characters that a terminal would obey or cannot print: a name may hold any.
 
-    Example:
+    Examples:
         >>> printable("a\nb\x1b[31m")
         'a\\nb\\x1b[31m'
     """
@@ -84,7 +84,7 @@ def printable(text: str) -> str:
 def nearest(name: str, known: Collection[str]) -> str | None:
     """The known name that is meant: the shortest that begins with this one, or else the most similar, if there is any.
 
-    Example:
+    Examples:
         >>> nearest("prem", ["premise", "hypothesis"]), nearest("hypotesis", ["premise", "hypothesis"])
         ('premise', 'hypothesis')
     """
@@ -95,7 +95,7 @@ def nearest(name: str, known: Collection[str]) -> str | None:
 def guess(name: str, known: Collection[str]) -> str:
     """What to do where a name is unknown: take the one that may be meant, or else one of those that are known.
 
-    Example:
+    Examples:
         >>> guess("mnly", ["mnli", "rte"]), guess("x", ["mnli", "rte"])
         ('Do you mean mnli?', 'Known are mnli, rte.')
     """

@@ -69,7 +69,7 @@ def lists_of(*columns: pa.Array) -> pa.ListArray:
     Args:
         columns: One or more arrays of texts [rows].
 
-    Example:
+    Examples:
         >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
         [['a', 'c'], ['b', 'd']]
     """
@@ -88,9 +88,9 @@ def where(rows: pa.Table, **equal: Any) -> np.ndarray:
 
 
 def select(rows: pa.Table, **equal: Any) -> pa.Table:
-    """The rows in which each named column has the given value; a copy, where :func:`where` is none.
+    """The rows in which each named column has the given value; a copy, where ``where`` is none.
 
-    Example:
+    Examples:
         >>> base = select(rows, intervention="base")  # doctest: +SKIP
     """
     return rows.filter(pa.array(where(rows, **equal))) if equal else rows
@@ -135,7 +135,7 @@ def of_split(rows: pa.Table, split: str) -> pa.Table:
 def runs(rows: pa.Table, name: str) -> np.ndarray:
     """The number of the run of equal values that each row stands in: int32 [rows].
 
-    In rows in their canonical order, which :func:`require_canonical` asks for, each uid is one run.
+    In rows in their canonical order, which ``require_canonical`` asks for, each uid is one run.
     """
     column = rows[name]
     starts = np.zeros(rows.num_rows, dtype=np.int32)
@@ -231,7 +231,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """Read rows and their metadata.
 
     Raises:
-        HeedfulError: The file is missing, damaged, or was not written by :func:`save_rows`.
+        HeedfulError: The file is missing, damaged, or was not written by ``save_rows``.
     """
     try:
         rows = pq.read_table(path, memory_map=True, page_checksum_verification=True)
@@ -267,7 +267,7 @@ def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | Non
     Whatever joins rows of two runs by uid asks here first.
 
     Args:
-        first: uid to content, as of :func:`contents`.
+        first: uid to content, as of ``contents``.
         second: The same of another run.
     """
     lone = sorted(first.keys() ^ second.keys())

@@ -1,0 +1,189 @@
+"""The pages of the site: their commands name flags that exist, their Python compiles, their links lead somewhere."""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import suppress
+from inspect import signature
+from pathlib import Path
+
+import pytest
+import yaml
+from pytorch_lightning import Trainer
+
+from heedful.cli.command import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+SITE = [page for page in PAGES if page.is_relative_to(DOCS)]
+FENCE = re.compile(r"(?:<!-- (run(?:: slow)?) -->\n)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"(?:^    .*\n|^\n(?=    ))+", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\S*/)?(?:python (train|evaluate)\.py|heedful (\w+)|python -m heedful (\w+))\b(.*)")
+MEASURING = ("inputs", "score", "plan")  # which take the settings of evaluate as well
+
+
+def blocks(page: Path, language: str) -> list[tuple[str | None, str]]:
+    """Blocks of a language with their marks."""
+    return [
+        (mark or None, textwrap.dedent(text)) for mark, _, of, text in FENCE.findall(page.read_text()) if of == language
+    ]
+
+
+def commands(page: Path) -> Iterator[tuple[str, str]]:
+    """Each command of a page: its name, and what stands behind it; with lines that a backslash continues."""
+    prose = FENCE.sub("", page.read_text())
+    texts = [text for _, text in blocks(page, "bash")] + [textwrap.dedent(text) for text in INDENTED.findall(prose)]
+    for text in texts:
+        for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+            if match := COMMAND.match(line.strip().removeprefix("$ ")):
+                names = [name for name in match.groups()[:3] if name]
+                yield names[0], re.split(r"\s{3,}|\s#", match[4])[0] if "'" not in match[4] else match[4]
+
+
+@pytest.fixture(scope="module")
+def settings() -> set[str]:
+    """Flags that docs/settings.md lists, which another test compares with the parsers."""
+    return set(re.findall(r"`(--[\w.]+)`", (DOCS / "settings.md").read_text()))
+
+
+def flags_of_help(name: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    for words in ([name, "--help"], [name, "partial", "--help"]) if name == "figure" else ([name, "--help"],):
+        with suppress(SystemExit):  # argparse ends with it
+            main(words)
+    return set(re.findall(r"--[\w.]+", capsys.readouterr().out))
+
+
+def is_setting(flag: str, settings: set[str]) -> bool:
+    """Whether it is a setting, one of Lightning's trainer, or below a setting that is a dictionary."""
+    parents = [flag.rsplit(".", n)[0] for n in range(flag.count("."))]
+    if flag.startswith("--trainer."):
+        return flag.split(".")[1] in signature(Trainer.__init__).parameters
+    return any(parent in settings for parent in parents or [flag])
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_commands_of_the_pages_name_flags_that_exist(name, settings, capsys):
+    own = flags_of_help(name, capsys)
+    unknown = [
+        (page.name, flag)
+        for page in PAGES
+        for command, words in commands(page)
+        if command == name
+        for flag in re.findall(r"(?<!\S)--[\w.]+", words)
+        if flag not in own
+        and not (name in ("train", "evaluate", *MEASURING) and is_setting(flag, settings))
+        and not flag.endswith((".help", "--print_config"))
+    ]
+    assert not unknown
+
+
+def test_the_pages_name_commands_and_no_others():
+    named = {name for page in PAGES for name, _ in commands(page)}
+    assert {"train", "evaluate", "compare", "measure", "inputs", "score", "plan", "rank", "suite"} <= named
+    assert named <= set(COMMANDS)
+
+
+def test_a_flag_that_does_not_exist_is_seen(settings):
+    assert is_setting("--data.path", settings)
+    assert is_setting("--data.inoculation.path", settings)
+    assert is_setting("--trainer.callbacks.monitor", settings)
+    assert not is_setting("--trainer.epochs", settings)
+    assert not is_setting("--data.paht", settings)
+    assert not is_setting("--attentivness.draws", settings)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_python_and_yaml_of_a_page_can_be_read(page):
+    for _, text in blocks(page, "python"):
+        ast.parse(text)
+    for _, text in blocks(page, "yaml"):
+        assert yaml.safe_load(text)
+    for _, text in blocks(page, "bash"):
+        assert shlex.split(text, comments=True)
+
+
+def test_fenced_blocks_have_a_language():
+    bare = [page.name for page in SITE if any(not of for _, _, of, _ in FENCE.findall(page.read_text()))]
+    assert not bare
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of headings, as Python-Markdown makes them."""
+    titles = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
+
+
+@pytest.mark.parametrize("page", SITE, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_links_pictures_and_anchors_of_a_page_exist(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text())):
+        if target.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (page.parent / name).resolve() if name else page
+        assert linked.is_file(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+def test_every_page_stands_in_the_navigation_once():
+    text = (ROOT / "mkdocs.yml").read_text()
+    named = re.findall(r"([\w/]+\.md)$", text[text.index("\nnav:") :], re.MULTILINE)
+    assert sorted(named) == sorted(page.relative_to(DOCS).as_posix() for page in SITE)
+
+
+def test_every_evaluation_has_a_page():
+    from heedful.callbacks import EVALUATIONS
+
+    pages = {page.stem for page in (DOCS / "gallery").glob("*.md")} - {"index"}
+    assert pages == set(EVALUATIONS)
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "figures").glob("*.svg")), ids=lambda path: path.stem)
+def test_no_text_of_a_figure_is_small(picture):
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', picture.read_text())]
+    assert sizes
+    assert min(sizes) >= 12
+    assert re.search(r'<svg [^>]*width="(\d+)"[^>]*viewBox="0 0 \1 ', picture.read_text())  # drawn in its own size
+
+
+def test_the_reading_order_of_the_core_has_its_number_of_lines():
+    listed = re.findall(r"^\d\. `([\w/.]+)` \(([\d,]+) lines\)", (DOCS / "design.md").read_text(), re.MULTILINE)
+    assert len(listed) == 5
+    for name, lines in listed:
+        place = ROOT / name
+        files = place.rglob("*.py") if place.is_dir() else [place]
+        counted = sum(len(path.read_text().splitlines()) for path in files)
+        assert counted == pytest.approx(int(lines.replace(",", "")), rel=0.2)
+
+
+def test_the_notebook_page_runs():
+    """The quick block of the pages, in this process."""
+    (text,) = [text for mark, text in blocks(DOCS / "notebook.md", "python") if mark == "run"]
+    exec(text, {"__name__": "notebook"})
+
+
+MARKED = [page for page in SITE if any(mark == "run: slow" for mark, _ in blocks(page, "bash"))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", MARKED, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_marked_commands_run(page, tmp_path):
+    """In a folder with the entry scripts alone, but for TensorBoard, which does not end."""
+    for name in ("train.py", "evaluate.py"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    for mark, text in blocks(page, "bash"):
+        for line in text.replace("\\\n", " ").splitlines() if mark == "run: slow" else ():
+            words = shlex.split(line)
+            if words[0] == "tensorboard":
+                continue
+            words = words[1:] if words[0] == "python" else ["-m", *words]
+            ran = subprocess.run(
+                [sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+            )
+            assert ran.returncode == 0, ran.stderr
