@@ -27,7 +27,7 @@ class Inoculation:
 
     Attributes:
         path: A file or folder in the format of the data set.
-        n: How many of its examples; those of a smaller n are among those of a larger one.
+        n: How many of its examples. A larger n adds examples to those of a smaller one.
         by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
             evaluated on.
         perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
