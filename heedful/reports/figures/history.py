@@ -35,7 +35,7 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
         axes.errorbar(xs, ys, yerr=reach, label=name, color=color, marker=marker, capsize=4, linewidth=2.5)
     axes.set(ylim=(-4, 104), xlabel="epoch", ylabel="%, bars: 95 % intervals")
     axes.set_xlim(history[0][0] - 0.4, history[-1][0] + 0.4)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_title(title, fontsize=13)
     axes.tick_params(labelsize=12)
     axes.grid(axis="y", alpha=0.3)
