@@ -3,6 +3,7 @@
 import json
 import os
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -112,3 +113,9 @@ def test_a_checkout_without_links_finds_its_rooms(tmp_path):
     code = "from heedful import callbacks, rooms; print(callbacks.NAME, rooms.folder('configs'), callbacks.__file__)"
     expected = ["heedful.callbacks.board", str(tmp_path / "configs"), str(tmp_path / "callbacks" / "__init__.py")]
     assert fresh(code, tmp_path).split() == expected
+
+
+def test_the_lock_names_versions_and_no_folder():
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    assert len(lines) > 100
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line)] == []
