@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -37,6 +37,7 @@ from heedful.rooms import folder
 
 import ranking_suites
 from commands import run as run_quietly
+from forked import in_child
 from refusals import refused, told
 
 ROOT = Path(__file__).parents[3]
@@ -263,26 +264,6 @@ def test_a_shard_without_models_ends_well_and_leaves_nothing(
     assert lab.run("--shard", "4/4") == []
     assert capsys.readouterr().out.splitlines()[0] == "Shard 4/4 has nothing to do. This ranks, when all have ended:"
     assert not (tmp_path / "out").exists()
-
-
-def in_child(act: Callable[[], None]) -> tuple[int, str]:
-    """The exit status of a forked process that does this, and what it is told: 0, or 1 after a HeedfulError."""
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        status = 3
-        try:
-            act()
-            status = 0
-        except HeedfulError as error:
-            os.write(write, f"heedful: {error.line}".encode())
-            status = 1
-        finally:
-            os._exit(status)
-    os.close(write)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    with open(read, encoding="utf-8") as message:
-        return status, message.read()
 
 
 def claims(output: Path, shard: str | None) -> None:

@@ -12,6 +12,7 @@ import pytest
 from heedful.records import HeedfulError
 from heedful.records.storage.claim import LOCK, claim, release
 
+from forked import in_child
 from refusals import refused, told
 
 
@@ -21,30 +22,15 @@ def _nothing_is_kept():
     release()
 
 
-def in_child(act) -> int:
-    """The exit status of a forked process that does this: 0, or 1 after a HeedfulError, whose words it prints."""
-    child = os.fork()
-    if not child:
-        status = 3
-        try:
-            act()
-            status = 0
-        except HeedfulError as error:
-            print(f"train.py: {error.line}", flush=True)
-            status = 1
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def test_two_processes_cannot_have_one_folder(tmp_path, capfd):
+def test_two_processes_cannot_have_one_folder(tmp_path):
     claim(tmp_path / "run", "--output run")
     claim(tmp_path / "run", "--output run")  # this process has it
-    assert in_child(lambda: claim(tmp_path / "run", "--output run")) == 1
-    told(capfd.readouterr().out, "folder-taken", "--output run", f"process {os.getpid()} on ")
-    assert in_child(lambda: claim(tmp_path / "other", "--output other")) == 0
+    status, message = in_child(lambda: claim(tmp_path / "run", "--output run"))
+    assert status == 1
+    told(message, "folder-taken", "--output run", f"process {os.getpid()} on ")
+    assert in_child(lambda: claim(tmp_path / "other", "--output other")) == (0, "")
     release()
-    assert in_child(lambda: claim(tmp_path / "run", "--output run")) == 0
+    assert in_child(lambda: claim(tmp_path / "run", "--output run")) == (0, "")
 
 
 def test_of_many_that_start_together_one_gets_it(tmp_path):
@@ -110,7 +96,7 @@ def test_a_folder_that_was_removed_and_made_again_is_claimed_again(tmp_path):
     (tmp_path / "run" / LOCK).unlink()
     (tmp_path / "run").rmdir()
     claim(tmp_path / "run", "x")
-    assert in_child(lambda: claim(tmp_path / "run", "x")) == 1
+    assert in_child(lambda: claim(tmp_path / "run", "x"))[0] == 1
 
 
 @pytest.mark.parametrize("below", ["", "/b", "/b/c"])
