@@ -9,12 +9,13 @@ from typing import Any
 
 from heedful.records import HeedfulError, writing
 from heedful.records.storage.files import as_json, read_json
+from heedful.records.storage.results import RESULTS
 from heedful.records.storage.run_files import BACKBONE, CONFIG
 from heedful.records.storage.schema import as_written
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.card.source import Source
 from heedful.reports.card.text import card_of
-from heedful.reports.page.writing import write_page
+from heedful.reports.page.writing import REPORT, write_page
 
 CONFIGS = ("config.json", "tokenizer_config.json", "generation_config.json", "preprocessor_config.json")
 PLACE = re.compile(r"(/|~/|[A-Za-z]:[\\/])[^/\\]+[/\\].+")  # a path from the root of a machine
@@ -45,9 +46,9 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None, exam
             made = Path(temporary) / "card"
             _copy(source.run / BACKBONE, made)
             results = source.results if examples else _without_texts(source.results)
-            (made / "results.json").write_text(as_json(as_written(results)), encoding="utf-8")
+            (made / RESULTS).write_text(as_json(as_written(results)), encoding="utf-8")
             card_of(source, name, saved).save(made / "README.md")
-            write_page([source.folder], made / "report.html", examples=examples)
+            write_page([source.folder], made / REPORT, examples=examples)
             made.replace(to)
     return to
 
@@ -57,20 +58,20 @@ def _copy(exported: Path, to: Path) -> None:
     shutil.copytree(exported, to, ignore=lambda _, names: [name for name in names if name.startswith(".")])
     for name in CONFIGS:
         file = to / name
-        if file.is_file() and (clean := without_places(before := read_json(file))) != before:
+        if file.is_file() and (clean := without_path_entries(before := read_json(file))) != before:
             file.write_text(as_json(clean), encoding="utf-8")
 
 
-def without_places(value: Any) -> Any:
+def without_path_entries(value: Any) -> Any:
     """A config without entries that are a path from the root of a machine.
 
     Example:
-        >>> without_places({"_name_or_path": "/home/someone/bert", "unk_token": "/", "sizes": [1, 2]})
+        >>> without_path_entries({"_name_or_path": "/home/someone/bert", "unk_token": "/", "sizes": [1, 2]})
         {'unk_token': '/', 'sizes': [1, 2]}
     """
     if isinstance(value, Mapping):
-        return {key: without_places(inner) for key, inner in value.items() if not _is_place(inner)}
-    return [without_places(inner) for inner in value if not _is_place(inner)] if isinstance(value, list) else value
+        return {key: without_path_entries(inner) for key, inner in value.items() if not _is_place(inner)}
+    return [without_path_entries(inner) for inner in value if not _is_place(inner)] if isinstance(value, list) else value
 
 
 def _is_place(value: Any) -> bool:

@@ -20,7 +20,7 @@ from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.records import HeedfulError
 from heedful.records.storage.results import read_results
 from heedful.reports.card.command import main
-from heedful.reports.card.folder import without_places, write_card
+from heedful.reports.card.folder import without_path_entries, write_card
 from heedful.reports.card.source import Source
 
 from fake_hub import fake_hub
@@ -115,7 +115,7 @@ def test_no_byte_of_it_names_the_machine_its_user_or_its_folders(folder: Path, r
 @pytest.mark.parametrize("place", ["/home/someone/bert", "C:\\Users\\someone\\bert", "~/models/bert", "/data/a/b.txt"])
 def test_places_go_from_configs_and_other_texts_stay(place: str):
     config = {"_name_or_path": place, "inside": {"file": place, "n": 1}, "files": [place, "x"], "unk_token": "/"}
-    assert without_places(config) == {"inside": {"n": 1}, "files": ["x"], "unk_token": "/"}
+    assert without_path_entries(config) == {"inside": {"n": 1}, "files": ["x"], "unk_token": "/"}
 
 
 def test_the_card_reads_back_as_it_was_and_has_each_headline(folder: Path, run: Path):
