@@ -71,7 +71,9 @@ def without_path_entries(value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         return {key: without_path_entries(inner) for key, inner in value.items() if not _is_place(inner)}
-    return [without_path_entries(inner) for inner in value if not _is_place(inner)] if isinstance(value, list) else value
+    return (
+        [without_path_entries(inner) for inner in value if not _is_place(inner)] if isinstance(value, list) else value
+    )
 
 
 def _is_place(value: Any) -> bool:
