@@ -55,6 +55,11 @@ def abouts() -> Mapping[str, About]:
     }
 
 
+def about_ranking() -> Mapping[str, str]:
+    """What people must know of a ranking of several models: "question", "reading", "limits" and "paper"."""
+    return {**_texts()["ranking"], "paper": _paper("attributions")}
+
+
 def _paper(evaluation: str) -> str:
     """The paper that an evaluation is from; "" where it is from none."""
     if evaluation not in METHODS:
