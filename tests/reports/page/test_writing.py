@@ -11,6 +11,7 @@ import socket
 import pyarrow as pa
 import pytest
 
+from heedful.assembly.measuring import measure
 from heedful.assembly.results import load
 from heedful.records import Measurement, MetricName, read_json, write_json
 from heedful.records.storage.epochs import write_epochs
@@ -251,6 +252,16 @@ def test_unlabelled_and_unfinished_runs_say_so(tmp_path):
     page = Page(write_page([folder], tmp_path / "a.html").read_text())
     assert "without gold labels, whether the model is better than a single answer is not known" in page.text
     assert "the run had not ended (epoch 1 of 4, step 30)" in page.text
+
+
+def test_without_gold_labels_the_null_control_is_not_called_accuracy(tmp_path):
+    rows = [{"premise": f"One {k}.", "hypothesis": f"Two {k}."} for k in range(12)]
+    quiet = {"enable_progress_bar": False}
+    result = measure(lambda asked: ["yes"] * len(asked), rows, ["premise", "hypothesis"], "no", trainer=quiet)
+    page = Page(result.page(tmp_path / "a.html").read_text())
+    assert "How often is the model right" not in page.text
+    assert "Does a prediction change when nothing but the other inputs of its batch do?" in page.text
+    assert "null/rows/flips" in page.lines
 
 
 def test_the_curves_of_a_training_are_drawn_where_their_evaluation_stands(tmp_path):
