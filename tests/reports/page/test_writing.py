@@ -257,7 +257,7 @@ def test_unlabelled_and_unfinished_runs_say_so(tmp_path):
 def test_without_gold_labels_the_null_control_is_not_called_accuracy(tmp_path):
     rows = [{"premise": f"One {k}.", "hypothesis": f"Two {k}."} for k in range(12)]
     quiet = {"enable_progress_bar": False}
-    result = measure(lambda asked: ["yes"] * len(asked), rows, ["premise", "hypothesis"], "no", trainer=quiet)
+    result = measure(lambda asked: ["yes"] * len(asked), rows, ["premise", "hypothesis"], trainer=quiet)
     page = Page(result.page(tmp_path / "a.html").read_text())
     assert "How often is the model right" not in page.text
     assert "Does a prediction change when nothing but the other inputs of its batch do?" in page.text
