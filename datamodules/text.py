@@ -385,7 +385,7 @@ class PairedText(PairedData):
         self.counts.add_no_gold(split, no_gold)
         if examples.is_unlabelled:
             column = self.columns.label
-            why = "" if column is None else f"there is no column {column!r}, so "
+            why = "" if column is None else f"there is no column {column!r}, and the setting label names no other, so "
             rank_zero_info(
                 f"{self.name}: {why}the examples are unlabelled: accuracy and what rests on it are not measured."
             )

@@ -20,7 +20,7 @@ from heedful.records.same import Same
 
 LABEL = "label"  # the usual column of gold labels
 MOST_LABELS = 50  # different gold answers; more are free texts
-HIDDEN = "Nobody knows what a function reads of its input: a change behind a cut counts as one that is not heeded."
+HIDDEN = "If the function cuts long inputs, a change that it cuts off counts as one that is not heeded."
 ALONE = "A part alone is not swapped, since nothing would stay: attentiveness needs two."
 Labels = Mapping[str, Any] | Sequence[str]
 

@@ -235,8 +235,8 @@ def _keep(model: Function) -> None:
         return
     Kept.answered = model.answered
     if model.answered:
-        told = f"Stopped: {len(model.answered):,} answers of {model.description} are kept in memory."
-        print(f"{told} The same call with the same function goes on with them.", file=sys.stderr)
+        told = f"{len(model.answered):,} answers of {model.description} stay in memory:"
+        print(f"{told} the next call with the same function begins with them.", file=sys.stderr)
 
 
 class _Asked(NamedTuple):

@@ -408,7 +408,7 @@ def _notes(
     for folder in folders:
         metrics = read_results(folder)["metrics"].values()
         if any(NOT_ABOVE_MAJORITY in m["flags"] for m in metrics):
-            yield f"{folder}: accuracy is not above the majority share; do not read attentiveness there."
+            yield f"{folder}: accuracy is not above the majority share; a high attentiveness is no merit there."
     if width is None and difference is None:
         unsure = {need.name for need in needs if need.pilot.bounds()[0] <= 0 <= need.pilot.bounds()[1]}
         if unsure:

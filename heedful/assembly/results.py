@@ -289,7 +289,8 @@ class Differences(Numbers):
         """What the flags mean."""
         flags = dict.fromkeys(flag for m in self.found.values() for flag in m["flags"] if flag in FLAGS)
         left = ", ".join(words_of_name(name) for name in self.unpaired if name.family == "attentiveness")
-        told = [f"Not paired, since the swaps or their examples differ: {left}."] if left else []
+        why = "Without a paired difference (other swaps, other examples, or no share of examples)"
+        told = [f"{why}: {left}."] if left else []
         return [*(f"{flag}, of one of them: {FLAGS[flag][1]}." for flag in flags), *told]
 
     def _cells(self) -> Cells:

@@ -38,7 +38,7 @@ from heedful.reports.alike import (
 from heedful.reports.runs import measured, unlabelled_notes
 from heedful.reports.tables import table_text, too_few
 from heedful.reports.terminal.natural_logic import print_categories
-from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
+from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 NOTHING = {"value": None}
 MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES)  # matters where runs are averaged
@@ -142,9 +142,11 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
         known = all(m["value"] is not None and not too_few(m["n"], m["flags"]) for m in both)
         if line.beside and line.metric in changes and known:
             m = changes[line.metric]
+            flags = dict.fromkeys(flag for one in both for flag in one["flags"] if flag in FLAGS)
+            marks = "".join(f" ({FLAGS[flag][0]})" for flag in flags)
             low, high = (100 * bound for bound in m.ci95)
             interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}"))
+            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}{marks}"))
 
 
 def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | None) -> None:

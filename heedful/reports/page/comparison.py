@@ -15,7 +15,7 @@ from heedful.reports.runs import unlabelled_notes
 from heedful.reports.tables import Cells, number
 from heedful.reports.terminal.table import lines_of
 
-NOT_ABOVE = "“-”: do not read attentiveness there, since the accuracy is not above that of one constant answer."
+NOT_ABOVE = "“-”: left out as in the papers, since the accuracy is not above that of one constant answer."
 
 
 @dataclass(frozen=True)
