@@ -88,11 +88,11 @@ def shares(hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[n
         usual = weight * np.sqrt((weight**2).sum(axis=0))
         reach.append([np.linalg.norm((usual * most).mean(axis=1)) for most in (value, 1 - value)])
     down, up = np.max(reach, axis=0).tolist()
-    found = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up)
+    result = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up)
     if (hits != np.rint(hits)).any() or (of != np.rint(of)).any():
-        return found
+        return result
     least = float((value * (1 - value) / size).sum()) / len(size) ** 2
-    return replace(found, least=least, entries=float(size.sum()))
+    return replace(result, least=least, entries=float(size.sum()))
 
 
 def gains_and_losses(
@@ -227,12 +227,12 @@ def _distances(one: Share, other: Share, level: float) -> list[tuple[float, floa
     The correlation counts one more cluster for each share, and not the same one.
     """
     (low, high), (least, most) = (interval(share, level) for share in (one, other))
-    found = []
+    distances = []
     for first, second, near, far in (
         (one.misses, other, one.value - low, most - other.value),
         (one, other.misses, high - one.value, other.value - least),
     ):
         spread = [covariance(share, share) + share.more * share.up**2 for share in (first, second)]
         correlation = -covariance(first, second) / np.sqrt(np.prod(spread)) if all(spread) else 0.0
-        found.append((near, far, near * far * float(np.clip(correlation, -1, 1))))
-    return found
+        distances.append((near, far, near * far * float(np.clip(correlation, -1, 1))))
+    return distances
