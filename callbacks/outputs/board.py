@@ -62,13 +62,13 @@ class Board(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            figure: [(epoch, {k: m.as_dict() for k, m in found.items()}) for epoch, found in points]
+            figure: [(epoch, {k: m.as_dict() for k, m in measured.items()}) for epoch, measured in points]
             for figure, points in self.history.items()
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.history = {
-            figure: [(epoch, {k: Measurement(**m) for k, m in found.items()}) for epoch, found in points]
+            figure: [(epoch, {k: Measurement(**m) for k, m in measured.items()}) for epoch, measured in points]
             for figure, points in state_dict.items()
         }
 
@@ -114,15 +114,15 @@ class Board(Callback):
     def final(self, trainer: Trainer) -> None:
         """Record the hyperparameters with the metrics of the best checkpoint; call after it was evaluated."""
         measurements = self._engine(trainer).measurements
-        chosen = [tag for _, curves in self._figures(trainer).values() for tag in curves.values()]
-        final = {f"final/{tag}": measurements[tag].value for tag in chosen}  # the HParams tab shows a column for each
+        tags = [tag for _, curves in self._figures(trainer).values() for tag in curves.values()]
+        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=trainer.global_step)
                 logger.finalize("success")  # which ends its thread
             else:
-                bounds = {f"final/{k}": v for tag in chosen for k, v in bounds_of(tag, measurements[tag].ci95)}
+                bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
                 logger.log_metrics({**final, **bounds}, step=trainer.global_step)
                 logger.save()

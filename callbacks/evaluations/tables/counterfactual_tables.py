@@ -49,8 +49,8 @@ class CounterfactualTables(Evaluation):
         """The rows of the hypothesis-only model, and their metadata."""
         flag = f"§counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
-            known = (Path(self.hypothesis_only) / RESULTS).is_file()
-            evaluated = read_evaluation(self.hypothesis_only, self.name) if known else None
+            is_evaluated = (Path(self.hypothesis_only) / RESULTS).is_file()
+            evaluated = read_evaluation(self.hypothesis_only, self.name) if is_evaluated else None
         except HeedfulError as error:
             raise error.at(flag) from None
         if evaluated is None:
