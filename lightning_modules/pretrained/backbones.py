@@ -194,9 +194,9 @@ def load_weights(
         HeedfulError: The weights cannot be loaded, or they are not those of such a network.
     """
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
-    network, found = load(loader, backbone, **settings, **kwargs)
-    shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in found["mismatched_keys"]}
-    require_fit(network, backbone, head, found["missing_keys"], found["unexpected_keys"], shapes, head_name)
+    network, info = load(loader, backbone, **settings, **kwargs)
+    shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in info["mismatched_keys"]}
+    require_fit(network, backbone, head, info["missing_keys"], info["unexpected_keys"], shapes, head_name)
     _require_floats(network, backbone)
     require_whole_files(Path(backbone))
     require_finite_weights(network.state_dict(), backbone)

@@ -49,10 +49,10 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
             "Install requirements.txt, or the extra 'pictures'.",
         )
     data = (folder / packaged.file).read_bytes()
-    if (found := hashlib.sha256(data).hexdigest()) != packaged.sha256:
+    if (digest := hashlib.sha256(data).hexdigest()) != packaged.sha256:
         raise HeedfulError(
             "untrusted-weights",
-            f"{packaged.file} is not the published file: its sha256 is {found}.",
+            f"{packaged.file} is not the published file: its sha256 is {digest}.",
             f"Install {package} anew.",
         )
     weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)

@@ -205,10 +205,10 @@ def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
     if tokenizer.mask_token_id is not None:
         return tokenizer.mask_token_id
     sentinel = tokenizer.get_vocab().get(SENTINEL)
-    if (chosen := tokenizer.unk_token_id if sentinel is None else sentinel) is None:
+    if (token := tokenizer.unk_token_id if sentinel is None else sentinel) is None:
         raise HeedfulError(
             "unfit-tokenizer",
             f"The tokenizer {type(tokenizer).__name__} has neither a mask nor an unknown token to hide words by.",
             "Take another model, or leave attributions out.",
         )
-    return chosen
+    return token

@@ -296,14 +296,16 @@ class CausalLM(Classifier):
                 tokens = write(self.network, read.rows(rest), self.longest, torch.tensor(self._ends).to(self.device))
                 for row, ids in zip(rest.tolist(), tokens.tolist(), strict=True):
                     written[row] = ids
-        kept = [row[: next((k for k, token in enumerate(row) if token in self._ends), len(row))] for row in written]
-        return self.tokenizer.batch_decode(kept, skip_special_tokens=True)
+        up_to_end = [
+            row[: next((k for k, token in enumerate(row) if token in self._ends), len(row))] for row in written
+        ]
+        return self.tokenizer.batch_decode(up_to_end, skip_special_tokens=True)
 
     @property
     def _ends(self) -> list[int]:
         """The tokens that end an answer."""
-        named = self.network.generation_config.eos_token_id
-        several = named if isinstance(named, list) else [named]
+        of_config = self.network.generation_config.eos_token_id
+        several = of_config if isinstance(of_config, list) else [of_config]
         return sorted({token for token in (*several, self.tokenizer.eos_token_id) if token is not None})
 
     def export(self, folder: str, weights: bool) -> None:

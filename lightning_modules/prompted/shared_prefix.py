@@ -84,8 +84,8 @@ class Answers(NamedTuple):
         spelled = torch.zeros(len(logits), len(self.lengths), dtype=torch.int64, device=logits.device)
         spelled = spelled.index_add(1, self.label, follows.long()) == self.lengths
         ended = torch.isin(best[:, self.lengths.cumsum(dim=0)], self.ends)  # row 1 + i is that behind packed token i
-        found, answer = (spelled & ended).max(dim=1)
-        return answer.where(found, -1)
+        is_written, answer = (spelled & ended).max(dim=1)
+        return answer.where(is_written, -1)
 
 
 class Read(NamedTuple):
@@ -105,10 +105,10 @@ class Read(NamedTuple):
     mask: Tensor
     answers: Tensor
 
-    def rows(self, chosen: Tensor) -> "Read":
+    def rows(self, indices: Tensor) -> "Read":
         """What it knows of some examples: int64 [chosen]."""
-        states = [(keys[chosen], values[chosen]) for keys, values in self.states]
-        return Read(self.scores[chosen], self.logits[chosen], states, self.mask[chosen], self.answers[chosen])
+        states = [(keys[indices], values[indices]) for keys, values in self.states]
+        return Read(self.scores[indices], self.logits[indices], states, self.mask[indices], self.answers[indices])
 
 
 def read_prefix(network: nn.Module, prefix: Sequence[int]) -> States:
@@ -146,9 +146,9 @@ class Queries(NamedTuple):
 
     def whole(self, prefix: Sequence[int]) -> list[list[int]]:
         """The ids of each whole prompt, without padding."""
-        begun = [row[kept.bool()].tolist() for row, kept in zip(self.beginnings, self.beginnings_mask, strict=True)]
+        begun = [row[mask.bool()].tolist() for row, mask in zip(self.beginnings, self.beginnings_mask, strict=True)]
         rests = zip(self.beginning_of.tolist(), self.input_ids, self.attention_mask, strict=True)
-        return [[*prefix, *begun[of], *row[kept.bool()].tolist()] for of, row, kept in rests]
+        return [[*prefix, *begun[of], *row[mask.bool()].tolist()] for of, row, mask in rests]
 
 
 def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: Answers) -> Read:
