@@ -357,8 +357,8 @@ class Function(Classifier):
             raise
         except Exception as error:
             row, error = self._first_failing(inputs, error)
-            said = cut(str(error).strip().partition("\n")[0], LONGEST)
-            wrong = f"{self.description} raised {type(error).__name__} ({said}) for {quoted(row)}."
+            reason = cut(str(error).strip().partition("\n")[0], LONGEST)
+            wrong = f"{self.description} raised {type(error).__name__} ({reason}) for {quoted(row)}."
             raise HeedfulError("failed-function", wrong) from error
         answers, probs = self._read(said, inputs)
         return self.answered.numbered(answers), probs

@@ -407,8 +407,8 @@ def _require_parts(
 ) -> None:
     """Check that the settings name parts of the data, and each once."""
     if len(parts) == 1 and (swap or augment == "counterfactual"):
-        option = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
-        raise HeedfulError("unfit-data", f"{option}: {name} has one part, {parts[0]}, and a swap needs two.")
+        needs_two = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
+        raise HeedfulError("unfit-data", f"{needs_two}: {name} has one part, {parts[0]}, and a swap needs two.")
     for option, parts_named in (("swap", swap), ("partial", [partial] if partial else [])):
         if unknown := [part for joined in parts_named for part in joined.split("+") if part not in parts]:
             raise HeedfulError(

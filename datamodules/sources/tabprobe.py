@@ -106,16 +106,16 @@ def load_counterfactuals(
         for side_rows, values in zip(sides, pair, strict=True):
             side_rows.append((row, values | {"pair": f"{uid}#{again[uid]}" if again[uid] > 1 else uid}))
     kinds = {part: "table" for part, column in parts.items() if column == "premise"}
-    columns = Columns(parts, "label", labels, "pair", ("table",), ("table", "modified"), kinds)
+    of_pairs = Columns(parts, "label", labels, "pair", ("table",), ("table", "modified"), kinds)
     prefix = prefix or f"counterfactuals/{file.parent.name}"
-    (originals, a), (modified, b) = (to_examples(iter(rows), where, prefix, columns) for rows in sides)
+    (originals, a), (modified, b) = (to_examples(iter(side), where, prefix, of_pairs) for side in sides)
     if a or b:
         raise HeedfulError("no-gold", f"{where}: {a + b} labels are missing.", "Give each row both labels.")
     for folder in folders:
         folder.report()
     if unchanged:
-        rows = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
-        rank_zero_info(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {rows}.")
+        listed = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
+        rank_zero_info(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {listed}.")
     return originals, modified
 
 

@@ -165,13 +165,14 @@ def class_named(value: str, kind: str, in_section: bool = False) -> str | None:
         kind: "data" or "model".
         in_section: Whether the file has a section of that name, as those of --config.
     """
-    config: Any = value
+    class_path: Any = value
     if value.startswith("{") or Path(value).is_file():
-        config = parse_yaml(value, f"{value[:40]}...") if value.startswith("{") else read_yaml(value, value)
+        content = parse_yaml(value, f"{value[:40]}...") if value.startswith("{") else read_yaml(value, value)
+        section = content
         if in_section:
-            config = config.get(kind) if isinstance(config, dict) else None
-        config = config.get("class_path") if isinstance(config, dict) else config
-    return whole(kind, config) if isinstance(config, str) else None
+            section = content.get(kind) if isinstance(content, dict) else None
+        class_path = section.get("class_path") if isinstance(section, dict) else section
+    return whole(kind, class_path) if isinstance(class_path, str) else None
 
 
 def backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:

@@ -105,8 +105,8 @@ def main(arguments: Sequence[str]) -> None:
     ]
     parser = CommandParser("rescore", about, examples)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation, with rows/")
-    told = "take rows that are not those that results.json names by their hashes, and mark the results for good"
-    parser.add_argument("--accept_rows", action="store_true", help=told)
+    accept = "take rows that are not those that results.json names by their hashes, and mark the results for good"
+    parser.add_argument("--accept_rows", action="store_true", help=accept)
     options = parser.parse_intermixed_args(arguments)
     if not options.runs:
         raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")

@@ -260,16 +260,16 @@ def _told_by(
 
 def _identity(results: Mapping[str, Any], folder: str, own: Mapping[str, Any], run: Mapping[str, Any]) -> str:
     """Identifies what was measured: by the hash of its weights, or else by where they are from."""
-    weights: Any = results.get("weights") or run.get("server")
-    if weights is None and own["checkpoint"]:
-        weights = [str(Path(own["checkpoint"]).resolve()), (run.get("evaluation") or {}).get("steps")]
-    elif weights is None:
+    origin: Any = results.get("weights") or run.get("server")
+    if origin is None and own["checkpoint"]:
+        origin = [str(Path(own["checkpoint"]).resolve()), (run.get("evaluation") or {}).get("steps")]
+    elif origin is None:
         is_unknown = own["trained"] or IN_PYTHON in own["model"].values()  # as of a function
-        weights = str(Path(folder).resolve()) if is_unknown else own["model"].get("backbone")
+        origin = str(Path(folder).resolve()) if is_unknown else own["model"].get("backbone")
     model = {key: value for key, value in own["model"].items() if key not in HOW | PATHS}
     reads = {key: own["data"].get(key) for key in READS}
     prompt = {key: value for key, value in (run.get(PROMPT) or {}).items() if key not in EXAMPLE}
-    return json.dumps([weights, model, reads, prompt], sort_keys=True, default=str)
+    return json.dumps([origin, model, reads, prompt], sort_keys=True, default=str)
 
 
 def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -294,8 +294,8 @@ class CausalLM(Classifier):
             rest = (read.answers < 0).nonzero().flatten()
             if len(rest):
                 tokens = write(self.network, read.rows(rest), self.longest, torch.tensor(self._ends).to(self.device))
-                for row, ids in zip(rest.tolist(), tokens.tolist(), strict=True):
-                    written[row] = ids
+                for row, answer_ids in zip(rest.tolist(), tokens.tolist(), strict=True):
+                    written[row] = answer_ids
         up_to_end = [
             row[: next((k for k, token in enumerate(row) if token in self._ends), len(row))] for row in written
         ]

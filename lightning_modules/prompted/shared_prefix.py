@@ -81,8 +81,8 @@ class Answers(NamedTuple):
             return torch.full((len(logits),), -1, device=logits.device)
         best = logits.argmax(dim=-1)
         follows = best[:, self.row] == self.scored
-        spelled = torch.zeros(len(logits), len(self.lengths), dtype=torch.int64, device=logits.device)
-        spelled = spelled.index_add(1, self.label, follows.long()) == self.lengths
+        none = torch.zeros(len(logits), len(self.lengths), dtype=torch.int64, device=logits.device)
+        spelled = none.index_add(1, self.label, follows.long()) == self.lengths
         ended = torch.isin(best[:, self.lengths.cumsum(dim=0)], self.ends)  # row 1 + i is that behind packed token i
         is_written, answer = (spelled & ended).max(dim=1)
         return answer.where(is_written, -1)
@@ -163,10 +163,10 @@ def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: 
     ids = queries.input_ids
     mask = queries.attention_mask
     packed = len(answers.tokens)
-    states, before = _read_beginnings(network, prefix, queries)
+    states_before, before = _read_beginnings(network, prefix, queries)
     read = before.sum(dim=1, keepdim=True)
     behind = mask.sum(dim=1, keepdim=True) + answers.depth
-    cache = _cache(states)
+    cache = _cache(states_before)
     logits = network(
         input_ids=torch.cat([ids, answers.tokens.expand(len(ids), -1)], dim=1),
         position_ids=read + torch.cat([_places(mask), behind], dim=1),

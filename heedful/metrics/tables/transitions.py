@@ -188,8 +188,8 @@ def invalid_transitions(rows: pa.Table, data: str, operations: Sequence[str], sp
         subsets = {operation: (np.ones(len(changes.before), dtype=bool), key_of(operation))}
         if np.isin(changes.relevance, [RELEVANCE.index(relevance) for relevance in RELEVANCE[:2]]).any():
             for relevance in RELEVANCE[:2]:
-                here = changes.relevance == RELEVANCE.index(relevance)
-                subsets[f"{operation}_{relevance}"] = here, key_of(operation, relevance)
+                is_so = changes.relevance == RELEVANCE.index(relevance)
+                subsets[f"{operation}_{relevance}"] = is_so, key_of(operation, relevance)
         for subset, (here, key) in subsets.items():
             for share in _shares(changes, here, key, MetricName(TRANSITIONS, data, subset)):
                 of_split = [_of_split(share, changes, split) for split in range(max(1, len(splits)))]

@@ -74,8 +74,8 @@ class Related:
                 last[is_repeated], positions[is_repeated], sets[is_repeated], codes, is_shared
             )
             sign = -sign
-        others = n if self._within is None else np.bincount(self._within)[self._within]
-        return others - 1 - related
+        everyone = n if self._within is None else np.bincount(self._within)[self._within]
+        return everyone - 1 - related
 
 
 def _with_one_more(

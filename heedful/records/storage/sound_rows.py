@@ -177,8 +177,11 @@ def _of_probabilities(rows: pa.Table, first: np.ndarray, is_change: np.ndarray) 
             wrong[here] = ~((p >= 0).all(axis=1) & (np.abs(p.sum(axis=1, dtype=np.float64) - 1) <= ROUNDED))
             yield wrong, f"its probabilities {name!r} do not sum to 1"
     if some:
-        p = probabilities(rows, "p")
-        yield (p != p[first]).any(axis=1), "its probabilities 'p' are not those of the base row of its example"
+        before = probabilities(rows, "p")
+        yield (
+            (before != before[first]).any(axis=1),
+            "its probabilities 'p' are not those of the base row of its example",
+        )
 
 
 def _of_words(rows: pa.Table, context: Context) -> Iterator[Fault]:

@@ -268,8 +268,8 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
             )
         said = {"repeats": "are repeats of others", "trained_on": "were trained on"}
         for key, what in said.items():
-            if n := counts.get(f"{evaluation}{key}"):
-                yield f"{n:,} of {counts[f'{evaluation}examples']:,} examples{of} {what}."
+            if count := counts.get(f"{evaluation}{key}"):
+                yield f"{count:,} of {counts[f'{evaluation}examples']:,} examples{of} {what}."
     if identical := sum(counts.get(f"{name}/identical", 0) for name in METRICS):
         yield f"{identical:,} changed inputs were the same as others to the model, and were predicted once with them."
 
