@@ -418,6 +418,7 @@ class Classifier(Made, pl.LightningModule):
         return Outputs(answers=most_probable(scores))
 
     def configure_optimizers(self) -> dict[str, Any]:
+        # weight decay is for matrices: biases and norms have one dimension
         decayed = [p for p in self.parameters() if p.requires_grad and p.ndim > 1]
         other = [p for p in self.parameters() if p.requires_grad and p.ndim <= 1]
         groups = [{"params": decayed, "weight_decay": self.weight_decay}, {"params": other, "weight_decay": 0.0}]

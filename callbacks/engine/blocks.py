@@ -207,7 +207,7 @@ def blocks(
                 changes_held = 0
                 positions_held = 0
             begin = end
-    if held or not len(order):
+    if held or not len(order):  # of no example there is one block without rows
         yield _whole(pool, held or [(order, made)])
 
 

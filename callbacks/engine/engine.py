@@ -165,7 +165,7 @@ class Engine(Runner):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        if batch_idx == 0:
+        if batch_idx == 0:  # with the batches and not before: a callback may exchange weights where validation starts
             self.weights = weights_hash(pl_module.state_dict())
         self._predicted.add(batch["positions"], outputs)
         self._pace.advance(batch["size"])
@@ -200,6 +200,7 @@ class Engine(Runner):
             self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, base_of_pool)
         if trainer.state.fn == "validate":
             self._require_same_weights(trainer, pl_module)
+        # not before: answers to changed examples are counted, too; the metadata of rows are copies by now
         counted = pl_module.counts_of(sum(gather(pl_module.counted), Counter()))
         for counts in (run["counts"], *(metadata["run"]["counts"] for _, metadata in self.rows.values())):
             counts |= counted

@@ -141,7 +141,7 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     """
     try:
         with quiet():
-            return loader(backbone, trust_remote_code=False, **kwargs)
+            return loader(backbone, trust_remote_code=False, **kwargs)  # no code that lies beside the weights is run
     except HeedfulError:
         raise
     except UnpicklingError as error:
@@ -193,6 +193,7 @@ def load_weights(
     Raises:
         HeedfulError: The weights cannot be loaded, or they are not those of such a network.
     """
+    # weights of another shape are judged by require_fit, which knows what a head is
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
     network, info = load(loader, backbone, **settings, **kwargs)
     shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in info["mismatched_keys"]}

@@ -120,6 +120,7 @@ class HiddenWords:
         Returns:
             int64 [tokens]; int64 [parts, inputs]; the same.
         """
+        # running sums: any of the words from the first to the last of a token is hidden where the sum grows
         sums = np.concatenate([np.zeros((len(hidden), 1), np.int32), np.cumsum(hidden, axis=1, dtype=np.int32)], axis=1)
         tokens, counts = [], []
         for q, segment in enumerate(self._segment):

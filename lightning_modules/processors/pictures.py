@@ -59,7 +59,7 @@ class PictureStore:
         self._fingerprints: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_kept": {}}  # another process decodes what it needs
+        return self.__dict__ | {"_stored": {}}  # another process decodes what it needs
 
     def __len__(self) -> int:
         return len(self._pictures)

@@ -104,6 +104,7 @@ class NumberProcessor(Processor):
         self._numbers_of: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
+        # weak references cannot be pickled, and another process has pools of its own
         return {name: value for name, value in self.__dict__.items() if name != "_numbers_of"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

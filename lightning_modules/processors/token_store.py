@@ -61,10 +61,11 @@ def tokenised(
     held = _holding(special, lengths, rows)
     if (unknown := tokenizer.unk_token) is not None:
         for i in np.flatnonzero(_holding([tokenizer.unk_token_id], lengths, rows)).tolist():
-            held[i] |= unknown in texts[i]
+            held[i] |= unknown in texts[i]  # any word that is not known has this id; the mark itself must stand there
     if held.any():
         of_text = np.split(rows, np.cumsum(lengths)[:-1])
         again = np.flatnonzero(held)
+        # what stands in the data must not speak as a mark of the model: its characters are read like any others
         new_lengths, others = _rows(tokenizer, [texts[i] for i in again.tolist()], offsets, split_special_tokens=True)
         states[again] = np.where(_holding(special, new_lengths, others), MARKED, ESCAPED)
         for i, other in zip(again.tolist(), np.split(others, np.cumsum(new_lengths)[:-1]), strict=True):

@@ -94,6 +94,7 @@ def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
     Returns:
         int64 [prompts].
     """
+    # big-endian: then bytes sort as the ids do, and rows that begin alike stand together
     order = sorted(range(len(rows)), key=lambda i: rows[i].astype(">u4").tobytes())
     of = np.zeros(len(rows), np.int64)
     of[order] = shared([rows[i] for i in order]).of

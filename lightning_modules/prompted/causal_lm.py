@@ -168,9 +168,8 @@ class CausalLM(Classifier):
         if self.adapter is not None:
             network = with_adapter(network, self.adapter)
         ends = network.generation_config.eos_token_id
-        network.generation_config = GenerationConfig(
-            eos_token_id=ends
-        )  # no penalties: the most probable token is written
+        # no penalties or temperature of the model's own: the most probable token is written
+        network.generation_config = GenerationConfig(eos_token_id=ends)
         self.network = faster_on_cpu(network).eval().requires_grad_(False)
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:

@@ -84,6 +84,7 @@ class Answers(NamedTuple):
         none = torch.zeros(len(logits), len(self.lengths), dtype=torch.int64, device=logits.device)
         spelled = none.index_add(1, self.label, follows.long()) == self.lengths
         ended = torch.isin(best[:, self.lengths.cumsum(dim=0)], self.ends)  # row 1 + i is that behind packed token i
+        # whether one is written, and which; no two can be, as none begins with another
         is_written, answer = (spelled & ended).max(dim=1)
         return answer.where(is_written, -1)
 
@@ -175,7 +176,7 @@ def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: 
         use_cache=True,
         logits_to_keep=1 + packed,
     ).logits
-    until = before.shape[1] + ids.shape[1]
+    until = before.shape[1] + ids.shape[1]  # without the packed answers: what is written follows the query
     states = [(layer.keys[:, :, :until], layer.values[:, :, :until]) for layer in cache.layers]
     whole = torch.cat([before, mask], dim=1)
     return Read(answers.log_likelihoods(logits), logits[:, 0], states, whole, answers.written(logits))

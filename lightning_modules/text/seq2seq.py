@@ -286,6 +286,7 @@ class Seq2Seq(PretrainedClassifier):
                 logits_processor=[watched],
             )
         is_broken = watched.is_broken.expand(len(ids)).tolist()
+        # ids[:, 0] is the token that a decoder begins with
         return [None if broken else self._text(row) for row, broken in zip(ids[:, 1:].tolist(), is_broken, strict=True)]
 
     def _text(self, ids: list[int]) -> str:

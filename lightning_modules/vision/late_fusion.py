@@ -271,7 +271,7 @@ class LateFusion(PictureClassifier):
     def _encode(self, numbers: list[int]) -> Tensor:
         vision = self.network.vision
         was_training = vision.training
-        features = vision.eval()(self._read(numbers)).float()
+        features = vision.eval()(self._read(numbers)).float()  # they are kept: no dropout, no statistics of a batch
         vision.train(was_training)
         return features
 

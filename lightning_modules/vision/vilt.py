@@ -186,6 +186,7 @@ def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
     of = embeddings.patch_embeddings
     own_grid = [edge // patch for edge, patch in zip(of.image_size, of.patch_size, strict=True)]
     table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)
+    # corners aligned, as ViLT's own code has it: other places would be other positions than it learned
     return F.interpolate(table, size=grid, mode="bilinear", align_corners=True)[0].flatten(1).T
 
 
@@ -204,7 +205,7 @@ class _Resize:
     def shape(self, height: int, width: int) -> tuple[int, int]:
         """Height and width after resizing."""
         edges = self.shortest, self.shortest / min(height, width) * max(height, width)
-        longest = int(1333 / 800 * self.shortest)
+        longest = int(1333 / 800 * self.shortest)  # ViLT's own bound on the longer edge
         if edges[1] > longest:
             edges = tuple(longest / edges[1] * edge for edge in edges)
         short, long = (max(1, int(edge + 0.5) // self.divisor) * self.divisor for edge in edges)

@@ -96,6 +96,7 @@ def solve(
     """
     worth_by_game: list[dict[bytes, float]] = []
     for game in games:
+        # the values with nothing and with everything are given, and are not asked for
         ends = np.packbits(np.repeat([[False], [True]], sum(game.segments), axis=1), axis=1)
         worth_by_game.append({ends[0].tobytes(): game.nothing, ends[1].tobytes(): game.full})
     running: dict[str, list[_Running]] = {name: [] for name in methods}

@@ -85,6 +85,7 @@ def shares(hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[n
         away[np.abs(away) < ROUNDING * weight] = 0.0
         influence.append(away.mean(axis=1))
         clusters.append(int(weight.any(axis=1).sum()))
+        # the cluster of a random entry has, on average, the sum of the squared weights as its part of a cell
         usual = weight * np.sqrt((weight**2).sum(axis=0))
         reach.append([np.linalg.norm((usual * most).mean(axis=1)) for most in (value, 1 - value)])
     down, up = np.max(reach, axis=0).tolist()
@@ -137,6 +138,7 @@ def _part_of_a_cluster(hits: np.ndarray, of: np.ndarray) -> float:
 
 def covariance(one: Share, other: Share) -> float:
     """Of two shares over the same clusters; of several ways, the sum of those of each."""
+    # n / (n - 1) as for any sample variance: influences sum to 0 by construction
     ways = zip(one.influence, other.influence, one.clusters, other.clusters, strict=True)
     return sum(float(z @ w) * max(m, n) / max(1, max(m, n) - 1) for z, w, m, n in ways)
 
@@ -169,6 +171,7 @@ def _variance(share: Share, tail: float) -> float:
     n = share.entries
     if not few:
         return share.least
+    # so that the variance is p q / n where each entry is a cluster of its own: there, all factors cancel
     entries = -ndtri(tail) if np.isinf(n) else -stdtrit(n - 1, tail) * np.sqrt(n / (n - 1))
     return max(covariance(share, share) * float(stdtrit(few, tail) / entries) ** 2, share.least)
 

@@ -111,6 +111,7 @@ def examples_needed(pilot: Pilot, aim: Width | Told, draws: int, seed: int = 0) 
     if kinds is None:
         return None
     sums, counts = kinds
+    # a Dirichlet draw for each study: which shares the kinds may have among all clusters, as far as the pilot tells
     weights = np.random.default_rng(seed).standard_gamma(counts, (STUDIES, len(counts)))
     weights /= weights.sum(axis=1, keepdims=True)
     if isinstance(aim, Told):

@@ -31,6 +31,7 @@ class Secrets:
         for secret in secrets:
             for text in {secret, *secret.split(":", 1), unquote(secret), *unquote(secret).split(":", 1)}:
                 forms |= _forms(text) | _forms(text.strip(" \t\r\n'\""))
+        # the longest first: to replace a form that is a part of another one would leave the rest of that one in sight
         self._forms = sorted((form for form in forms if len(form) >= SHORTEST), key=len, reverse=True)
 
     def hide(self, text: str) -> str:
