@@ -110,15 +110,15 @@ class Board(Callback):
     def final(self, trainer: Trainer) -> None:
         """Record the hyperparameters with the metrics of the best checkpoint; call after it was evaluated."""
         measurements = self._engine(trainer).measurements
-        chosen = [tag for _, curves in self._figures(trainer).values() for tag in curves.values()]
-        final = {f"final/{tag}": measurements[tag].value for tag in chosen}  # the HParams tab shows a column for each
+        tags = [tag for _, curves in self._figures(trainer).values() for tag in curves.values()]
+        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=trainer.global_step)
                 logger.finalize("success")  # which ends its thread
             else:
-                bounds = {f"final/{k}": v for tag in chosen for k, v in bounds_of(tag, measurements[tag].ci95)}
+                bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
                 logger.log_metrics({**final, **bounds}, step=trainer.global_step)
                 logger.save()
