@@ -101,6 +101,9 @@ def read_results(folder: str | Path) -> dict[str, Any]:
             beside it.
     """
     path = Path(folder) / RESULTS
+    if not path.exists() and (Path(folder) / RUN).is_file():
+        wrong = f"{folder} has no {RESULTS} yet: it is still running, or was stopped."
+        raise HeedfulError("unfinished-run", wrong)
     if Path(folder).is_dir() and not path.exists():
         raise HeedfulError("not-a-run", f"There is no {path}: {folder} is not a run, or was not evaluated yet.")
     results = sound(read_json(path), str(path))
