@@ -86,6 +86,9 @@ def _function(path: str) -> Any:
     Raises:
         HeedfulError: There is no such module, or no such function in it.
     """
+    if path.startswith(("http://", "https://")):
+        do = "Use heedful evaluate --endpoint NAME with OPENAI_BASE_URL, or heedful.Endpoint in Python."
+        raise HeedfulError("unknown-name", f"{path} is a server.", do)
     module, _, name = path.partition(":")
     sys.path.insert(0, "")
     try:

@@ -146,7 +146,7 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
             marks = "".join(f" ({FLAGS[flag][0]})" for flag in flags)
             low, high = (100 * bound for bound in m.ci95)
             interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}{marks}"))
+            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, n={m.n}{marks}"))
 
 
 def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | None) -> None:
