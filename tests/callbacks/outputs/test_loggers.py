@@ -22,6 +22,7 @@ from heedful.cli.training import main
 from commands import results_of, run
 
 ARGUMENTS = ["--model.max_length", 64, "--data.n_train", 64, "--data.n_validation", 24, "--trainer.max_epochs", 2]
+EACH_STEP = {"log_every_n_steps": 1}
 HEADLINES = ("accuracy/planted", "attentiveness/planted/premise")
 
 
@@ -83,7 +84,7 @@ def test_a_run_that_goes_on_writes_the_rest_into_a_file_of_its_own(tiny_bert: Pa
     rows = {}
     for name, callbacks in (("whole", []), ("stopped", [Stop()])):
         logger = CSVLogger(str(tmp_path / name))
-        trainer = {"accelerator": "cpu", "max_epochs": 2, "enable_progress_bar": False, "logger": logger}
+        trainer = {"accelerator": "cpu", "max_epochs": 2, "enable_progress_bar": False, "logger": logger} | EACH_STEP
         made = {"evaluations": ["accuracy", "attentiveness"], "output": tmp_path / name}
         with suppress(KeyboardInterrupt):
             heedful.train(small(tiny_bert), pairs(), trainer=trainer | {"callbacks": callbacks}, **made)
