@@ -48,7 +48,7 @@ suite-msgs suite-hans suite-paws: install
 lock: install  ## Renew requirements.txt with the newest versions that setup.cfg allows; torch stays
 	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[$(EXTRAS)]' $(TORCH)
 	{ grep '^#' requirements.txt | grep -v '^# Renewed'; echo "# Renewed on $$(date +%F)."; \
-	    $(BIN)/python -m pip freeze --exclude-editable; } > requirements.new
+	    $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > requirements.new
 	mv requirements.new requirements.txt
 
 gpu-check: install  ## Compare a GPU with the CPU, and measure it; where there is none, rehearse that on the CPU

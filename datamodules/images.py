@@ -82,7 +82,7 @@ class PairedImages(PairedText):
         super().__init__(name, parts, labels, path=path, swap=swap, default_label=default_label, **kwargs)
         self.answers = answers
         columns = {part: parts[part] for part in pictures}
-        self.found = Pictures(columns, self.columns.uid, Path(image_folder) if image_folder else None)
+        self.picture_source = Pictures(columns, self.columns.uid, Path(image_folder) if image_folder else None)
         starred = (
             any(is_pattern(column) and "*" in column for column in columns.values()) and self.columns.uid is not None
         )
@@ -103,7 +103,7 @@ class PairedImages(PairedText):
     def _with_pictures(self, rows: Rows, where: str, split: Split) -> Rows:
         """The rows with their pictures, and with the groups that are patterns."""
         patterns = [group for group in self.columns.groups if is_pattern(group)]
-        for row, values in self.found.rows(rows, where):
+        for row, values in self.picture_source.rows(rows, where):
             yield row, values | {pattern: filled(pattern, values, f"{where}, row {row}") for pattern in patterns}
 
 

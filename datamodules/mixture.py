@@ -145,8 +145,8 @@ def mixed(
         taken.append(pool.take(np.sort(by_hash(pool, seed, "mixture")[:n])))
         used[where].append(taken[-1].content_keys(pool.parts))
         counts[_described(each, counts)] = n, len(free)
-    kept = by_hash(examples, seed, "mixed into")[sum(map(len, taken)) :]
-    return Examples.concatenate([examples.take(np.sort(kept)), *taken]), counts
+    staying = by_hash(examples, seed, "mixed into")[sum(map(len, taken)) :]
+    return Examples.concatenate([examples.take(np.sort(staying)), *taken]), counts
 
 
 def _described(mixture: Mixture, others: Mapping[str, Any]) -> str:

@@ -55,8 +55,8 @@ class Composed(Local):
         for row in composed:
             labels[row["premise"], row["hypothesis"]].add(row["gold"])
         if twice := [row["pair"] for row in composed if len(labels[row["premise"], row["hypothesis"]]) > 1]:
-            named = ", ".join(sorted(set(twice)))
-            rank_zero_info(f"{folder}: {len(twice)} examples have texts with both labels (from {named}).")
+            pairs_listed = ", ".join(sorted(set(twice)))
+            rank_zero_info(f"{folder}: {len(twice)} examples have texts with both labels (from {pairs_listed}).")
         return str(folder), enumerate(composed, 1)
 
     @property
@@ -76,11 +76,11 @@ class Composed(Local):
         for name in names:
             if (self.path / name / CONTEXTS).is_file():
                 return self.path / name
-        found = ", ".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in self.path.iterdir())) or "nothing"
+        inside = ", ".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in self.path.iterdir())) or "nothing"
         form = f" {split_form(names)}" if self.flags == Composed.flags else ""
         raise HeedfulError(
             "missing-split",
-            f"{self.path} has no folder {' or '.join(names)} with {CONTEXTS} and {PAIRS}, but {found}.",
+            f"{self.path} has no folder {' or '.join(names)} with {CONTEXTS} and {PAIRS}, but {inside}.",
             f"Name another with {self.flags[1]}{form}.",
         )
 

@@ -82,11 +82,11 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
     for _, sentence, label in sentences:
         clause = range(_second_clause(sentence), len(sentence))
         if label:
-            found = [i for i in clause if sentence[i] not in without]
+            candidates = [i for i in clause if sentence[i] not in without]
         else:
             copula = max((i for i in clause if sentence[i] in BE), default=len(sentence))
-            found = [i for i in clause if i > copula and sentence[i] not in DETERMINERS][:1]
-        places.append(found[0] if len(found) == 1 else None)
+            candidates = [i for i in clause if i > copula and sentence[i] not in DETERMINERS][:1]
+        places.append(candidates[0] if len(candidates) == 1 else None)
     return places
 
 
@@ -106,9 +106,9 @@ def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> in
     """The place in a sibling of another form of the verb at a place of a sentence; None where it cannot be told."""
     forms = _forms(sentence[verb])
     progressive = _progressive(sibling)
-    found = [i for i, word in enumerate(sibling) if word in forms and i not in progressive]
-    shared = {i: len(commonprefix([list(sentence[verb + 1 :]), list(sibling[i + 1 :])])) for i in found}
-    best = [i for i in found if shared[i] == max(shared.values())]
+    candidates = [i for i, word in enumerate(sibling) if word in forms and i not in progressive]
+    shared = {i: len(commonprefix([list(sentence[verb + 1 :]), list(sibling[i + 1 :])])) for i in candidates}
+    best = [i for i in candidates if shared[i] == max(shared.values())]
     return best[0] if len(best) == 1 else None
 
 

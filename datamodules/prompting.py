@@ -87,7 +87,7 @@ class Prompting:
         listed = data.prompts.items()
         of_data = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in listed}
         of_data = of_data or {PLAIN: Wording.plain(full.parts, full.labels)}
-        known = of_data | of_model | of_user
+        wordings = of_data | of_model | of_user
         names = self.wordings or [next(iter(of_user | of_model | of_data))]
         if of_user and GIVEN not in names:
             raise HeedfulError(
@@ -95,17 +95,17 @@ class Prompting:
                 f"§model.prompt changes nothing: §prompt.wordings names {listing([*names])} alone.",
                 f"Add {GIVEN} to them, or leave one of the two out.",
             )
-        if unknown := [name for name in names if name not in known]:
+        if unknown := [name for name in names if name not in wordings]:
             raise HeedfulError(
                 "unknown-name",
                 f"§prompt.wordings {unknown[0]} is not a wording of {data.name}.",
-                guess(unknown[0], known),
+                guess(unknown[0], wordings),
             )
         for name in names:
             if name not in of_model:
-                known[name].require(name, full.parts, full.labels, "§model.prompt" if name in of_user else "")
-                known[name] = known[name].keep_parts(data.task.parts)
-        return {name: known[name] for name in names}
+                wordings[name].require(name, full.parts, full.labels, "§model.prompt" if name in of_user else "")
+                wordings[name] = wordings[name].keep_parts(data.task.parts)
+        return {name: wordings[name] for name in names}
 
     def _shown(self, data: PairedData) -> list[tuple[Example, ...]]:
         """The demonstrations of each draw."""

@@ -10,7 +10,7 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.base.transforms import Change, Split
-from heedful.datamodules.sources.question_files import STARTS, Found, to_questions
+from heedful.datamodules.sources.question_files import STARTS, Oddities, to_questions
 from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import Swap
@@ -79,7 +79,7 @@ class Reading(PairedText):
             )
         self._keep_distractors(distractors, self.full_task.parts[2:])
         self.no_answer = no_answer
-        self._found: dict[tuple[str, str], Found] = {}  # of each split, by where its questions are from
+        self._oddities: dict[tuple[str, str], Oddities] = {}  # of each split, by where its questions are from
         self.counts.hopeless[ABSENT] = 0
         self.transforms.append(Change(self._evaluated, "validation"))
         self.inputs = [Change(self._without_part)] if self.partial else []
@@ -91,12 +91,12 @@ class Reading(PairedText):
         return self.full_task
 
     def made(self, rows: Rows, where: str, prefix: str, split: Split) -> tuple[Examples, int]:
-        examples, found = to_questions(rows, where, prefix, self.columns, self.no_answer)
-        self._found[split, where] = found
-        of_split = [one for (name, _), one in self._found.items() if name == split]  # which may be several files
+        examples, oddities = to_questions(rows, where, prefix, self.columns, self.no_answer)
+        self._oddities[split, where] = oddities
+        of_split = [one for (name, _), one in self._oddities.items() if name == split]  # which may be several files
         self.counts.say(split, HOLLOW, sum(one.hollow for one in of_split))
         self.counts.say(split, MOVED, sum(one.moved for one in of_split))
-        return examples, found.no_gold
+        return examples, oddities.no_gold
 
     def _evaluated(self, examples: Examples) -> Examples:
         if self.partial != self.full_task.parts[1]:
@@ -109,16 +109,16 @@ class Reading(PairedText):
         return without_part(examples, self.partial, self.seed, within)
 
     def _trainable(self, examples: Examples) -> Examples:
-        kept = np.flatnonzero(known(examples))
-        if not len(kept):
+        trainable = np.flatnonzero(known(examples))
+        if not len(trainable):
             raise HeedfulError(
                 "nothing-left",
                 f"{self.name}: there is no training question whose answer stands in its text.",
                 "Take answers that stand in their texts.",
             )
-        if missing := len(examples) - len(kept):
+        if missing := len(examples) - len(trainable):
             rank_zero_info(f"{self.name}: {missing:,} training questions are left out: no answer stands in their text.")
-        return examples.take(kept) if missing else examples
+        return examples.take(trainable) if missing else examples
 
 
 def known(examples: Examples) -> np.ndarray:

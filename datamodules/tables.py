@@ -91,7 +91,7 @@ class TablePairs(Local):
         if not file.is_file():
             rank_zero_info(f"{self.path} has no {CATEGORIES}, so that tables have no category.")
             return None
-        found: dict[str, str] = {}
+        category_of: dict[str, str] = {}
         for row, columns in read(file):
             if missing := [name for name in ("table_id", "category") if name not in columns]:
                 raise HeedfulError(
@@ -101,12 +101,13 @@ class TablePairs(Local):
                 )
             name = columns["table_id"].strip()
             category = columns["category"].strip()
-            if found.setdefault(name, category) != category:
+            if category_of.setdefault(name, category) != category:
                 raise HeedfulError(
                     "wrong-value",
-                    f"{file}, row {row}: the table {name!r} has the category {category!r}, and {found[name]!r} before.",
+                    f"{file}, row {row}: the table {name!r} has the category {category!r},"
+                    f" and {category_of[name]!r} before.",
                 )
-        return found
+        return category_of
 
 
 class PairedTables(PairedText):
@@ -183,23 +184,23 @@ class PairedTables(PairedText):
         source = Source(examples, best_analyser(), hypothesis, table)
         kinds = [kind for kind in KINDS if kind != "entities" or source.analyser.knows_entities]
         changes = [PerturbHypothesis(kind, way, source) for kind in kinds for way in DIRECTIONS]
-        found: list[Example] = []
+        perturbed: list[Example] = []
         for i in by_hash(examples, self.seed, "inoculation", groups_of(examples) if by_group else None):
             uid = examples.uid(i)
             made = [c.example for change in changes for c in change.apply(examples, uid, 0, self.seed)]
             if made:
-                chosen = made[int(generator(self.seed, "inoculation", "perturbed", uid).integers(len(made)))]
-                found.append(replace(chosen, uid=f"{uid}{PERTURBED}"))
-            if len(found) == n:
-                flipped = sum(e.label != examples.value("label", examples.position(_base(e.uid))) for e in found)
+                example = made[int(generator(self.seed, "inoculation", "perturbed", uid).integers(len(made)))]
+                perturbed.append(replace(example, uid=f"{uid}{PERTURBED}"))
+            if len(perturbed) == n:
+                flipped = sum(e.label != examples.value("label", examples.position(_base(e.uid))) for e in perturbed)
                 rank_zero_info(
                     f"{self.name}: {n} hypotheses of the training set are perturbed, {flipped} of them to the opposite "
                     f"label, in {', '.join(kinds)} ({source.analyser.name})."
                 )
-                return Examples.of(found)
+                return Examples.of(perturbed)
         raise HeedfulError(
             "nothing-left",
-            f"Only {len(found)} hypotheses of the training set can be perturbed, and §data.inoculation.n is {n}.",
+            f"Only {len(perturbed)} hypotheses of the training set can be perturbed, and §data.inoculation.n is {n}.",
         )
 
     def _table_and_text(self) -> tuple[str, str]:
@@ -228,15 +229,15 @@ class PairedTables(PairedText):
         file = Path(self.without_tables)
         names = set()
         for row, columns in read(file):
-            found = [str(columns[name]).strip() for name in NAMES_OF_IDS if name in columns]
-            if not found:
+            ids = [str(columns[name]).strip() for name in NAMES_OF_IDS if name in columns]
+            if not ids:
                 raise HeedfulError(
                     "missing-column",
                     f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}.",
                     f"The columns are {', '.join(columns)}.",
                 )
-            names.add(found[0])
-        kept = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
+            names.add(ids[0])
+        stays = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
         absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
         if len(absent) == len(names):
             raise HeedfulError(
@@ -244,16 +245,16 @@ class PairedTables(PairedText):
                 f"§data.without_tables {file} names no table of the training set, but {absent[0]!r} and the like.",
                 f"Name tables as it does: {examples.value(f'meta.{TABLE}', 0)!r}.",
             )
-        if not kept.any():
+        if not stays.any():
             raise HeedfulError(
                 "nothing-left", f"§data.without_tables {file} names every table of the training set.", "Name fewer."
             )
         others = f"; of those, not in the training set: {len(absent):,} of {len(names):,}" if absent else ""
         rank_zero_info(
-            f"{self.name}: {len(kept) - kept.sum():,} training examples are left out, on tables that {file} names"
+            f"{self.name}: {len(stays) - stays.sum():,} training examples are left out, on tables that {file} names"
             f"{others}."
         )
-        return examples.take(np.flatnonzero(kept))
+        return examples.take(np.flatnonzero(stays))
 
     def _called(self, split: Split, name: str) -> str:
         return _short(name)

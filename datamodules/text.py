@@ -152,9 +152,9 @@ class PairedText(PairedData):
                 self.splits[split] = names if len(names) > 1 else names[0]
         self._require_no_other_validation()
 
-    def _keep_distractors(self, named: Sequence[str], of: Sequence[str]) -> None:
+    def _keep_distractors(self, distractors: Sequence[str], of: Sequence[str]) -> None:
         """Keep the parts that must not matter, which are some ``of`` these."""
-        for part in named:
+        for part in distractors:
             if part not in of:
                 raise HeedfulError(
                     "unknown-name",
@@ -166,9 +166,9 @@ class PairedText(PairedData):
                     "clashing-settings",
                     f"§data.swap {part} must change the answer, and {part} is among §data.distractors.",
                 )
-        if len(named) == len(self.full_task.parts):
+        if len(distractors) == len(self.full_task.parts):
             raise HeedfulError("bad-setting", "§data.distractors names every part.", "Leave one out that matters.")
-        self.distractors = () if self.partial else tuple(dict.fromkeys(named))
+        self.distractors = () if self.partial else tuple(dict.fromkeys(distractors))
 
     @property
     def regime(self) -> str:
@@ -225,17 +225,17 @@ class PairedText(PairedData):
             return
         names = _listed(self.splits["validation"])
         usual = {"validation": self.aliases["validation"]}
-        named = []
+        reasons = []
         if len(names) > 1 or names[0] != self.splits["train"] and not aliases_of(names[0], usual):
-            named.append(f"§data.splits names {', '.join(names)}")
+            reasons.append(f"§data.splits names {', '.join(names)}")
         if isinstance(self.where.get("validation"), Mapping):
-            named.append("§data.where chooses rows of the validation split")
-        if named:
+            reasons.append("§data.where chooses rows of the validation split")
+        if reasons:
             off = " ".join(f"§data.{flag} null" for flag in flags)
             raise HeedfulError(
                 "clashing-settings",
                 f"§data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) validates on "
-                f"training examples, and {' and '.join(named)}.",
+                f"training examples, and {' and '.join(reasons)}.",
                 f"Leave one of the two out; {off} switches it off.",
             )
 
@@ -247,8 +247,8 @@ class PairedText(PairedData):
 
     def reads(self, *endings: str) -> bool:
         """Whether any file that may be read ends in one of these, with ".gz" or without; rows in memory are no file."""
-        named = [self.path, self.inoculation.path, *(mixture.path for mixture in self.mixture)]
-        paths = [Path(path) for path in named if isinstance(path, str | Path)]
+        sources = [self.path, self.inoculation.path, *(mixture.path for mixture in self.mixture)]
+        paths = [Path(path) for path in sources if isinstance(path, str | Path)]
         files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
         return any(file.name.lower().removesuffix(".gz").endswith(endings) for file in files)
 
@@ -385,7 +385,7 @@ class PairedText(PairedData):
         self.counts.add_no_gold(split, no_gold)
         if examples.is_unlabelled:
             column = self.columns.label
-            why = "" if column is None else f"there is no column {column!r}, so "
+            why = "" if column is None else f"there is no column {column!r}, and the setting label names no other, so "
             rank_zero_info(
                 f"{self.name}: {why}the examples are unlabelled: accuracy and what rests on it are not measured."
             )

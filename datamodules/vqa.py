@@ -134,16 +134,16 @@ class VisualQuestions(PairedImages):
         """The training questions that have an answer among the labels, which may be counted in them."""
         if not self.full_task.labels:
             self._label()
-        kept = answerable(examples, self.full_task.labels)
-        self.left_out = int((~kept).sum())
+        has_label = answerable(examples, self.full_task.labels)
+        self.left_out = int((~has_label).sum())
         self.counts.say("train", "{:,} questions none of whose answers is a label were left out.", self.left_out)
-        if not kept.any():
+        if not has_label.any():
             raise HeedfulError(
                 "nothing-left",
                 f"{self.name}: none of the answers to training questions is a label.",
                 "Give labels that are answers with §data.answers.",
             )
-        return examples.take(np.flatnonzero(kept)) if self.left_out else examples
+        return examples.take(np.flatnonzero(has_label)) if self.left_out else examples
 
     def _with_gold(self, rows: Rows, where: str, split: Split) -> Rows:
         for row, values in rows:
@@ -165,9 +165,11 @@ class VisualQuestions(PairedImages):
     def _gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
         """The worth of each answer, as JSON; None where there is no answer."""
         given = [normalised(answer) for answer in self._given(values, where, row)]
-        found = worth(given if any(given) else [self._frequent(values, where, row)])
-        named = {label: value for answer, value in found.items() for label in self.spelled.get(answer, [answer])}
-        return SOFT.write_gold(named) if named else None
+        worths = worth(given if any(given) else [self._frequent(values, where, row)])
+        worth_of_label = {
+            label: value for answer, value in worths.items() for label in self.spelled.get(answer, [answer])
+        }
+        return SOFT.write_gold(worth_of_label) if worth_of_label else None
 
     def _given(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
         """The answer of each person, "" for nothing."""
@@ -193,5 +195,5 @@ FROM_A_RUN = "Give the answers of the model, as in §data.answers RUN/checkpoint
 
 def answerable(examples: Examples, labels: tuple[str, ...]) -> np.ndarray:
     """Which questions have an answer among the labels: bool [examples]."""
-    known = set(labels)
-    return np.array([not known.isdisjoint(SOFT.parse_gold(gold)) for gold in examples.column("label")], dtype=bool)
+    names = set(labels)
+    return np.array([not names.isdisjoint(SOFT.parse_gold(gold)) for gold in examples.column("label")], dtype=bool)

@@ -151,8 +151,8 @@ class Classifier(Made, pl.LightningModule):
         pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
         self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
         if self.task.kind.has_labels and self.prompt.wording.read:
-            named = (self.prompt.labels_named(text) for text, _ in pairs)
-            self.count("several_labels", ("" for labels in named if len(set(labels)) > 1))
+            labels_of_texts = (self.prompt.labels_named(text) for text, _ in pairs)
+            self.count("several_labels", ("" for labels in labels_of_texts if len(set(labels)) > 1))
         return answers
 
     def count(self, kind: str, texts: Iterable[str]) -> None:
@@ -165,13 +165,13 @@ class Classifier(Made, pl.LightningModule):
         Raises:
             HeedfulError: They cannot stand in one table.
         """
-        found: dict[str, Any] = {}
+        counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
         if texts:
-            found["no_answers"] = sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]
+            counts["no_answers"] = sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]
         if several := counted.get(("several_labels", ""), 0):
-            found["several_labels"] = several
-        return found
+            counts["several_labels"] = several
+        return counts
 
     def sent(self, example: Example) -> dict[str, Any]:
         """An example as it is asked about by the prompt, word for word, for run.json; made by what asks.
@@ -418,6 +418,7 @@ class Classifier(Made, pl.LightningModule):
         return Outputs(answers=most_probable(scores))
 
     def configure_optimizers(self) -> dict[str, Any]:
+        # weight decay is for matrices: biases and norms have one dimension
         decayed = [p for p in self.parameters() if p.requires_grad and p.ndim > 1]
         other = [p for p in self.parameters() if p.requires_grad and p.ndim <= 1]
         groups = [{"params": decayed, "weight_decay": self.weight_decay}, {"params": other, "weight_decay": 0.0}]

@@ -29,19 +29,19 @@ def import_path(family: type[Classifier]) -> str:
 
 def family_of(config: Mapping[str, Any]) -> type[Classifier]:
     """The family that opens a model, by its config.json: by its architectures, else by its type, else the encoder."""
-    known = list(families())
+    every_family = list(families())
     for architecture in map(str, config.get("architectures") or []):
-        for family in known:
+        for family in every_family:
             if any(re.fullmatch(pattern, architecture) for pattern in declared(family, "architectures")):
                 return family
     kind = str(config.get("model_type"))
-    return next((family for family in known if kind in declared(family, "model_types")), Encoder)
+    return next((family for family in every_family if kind in declared(family, "model_types")), Encoder)
 
 
 def stand_ins() -> dict[tuple[str, str], str]:
     """(Data module, family that a short form names) to the family that is meant for such data; as import paths."""
     return {
-        (whole("data", data), whole("model", named)): import_path(family)
+        (whole("data", data), whole("model", stood_in_for)): import_path(family)
         for family in families()
-        for data, named in dict(declared(family, "stands_in")).items()
+        for data, stood_in_for in dict(declared(family, "stands_in")).items()
     }

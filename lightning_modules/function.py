@@ -163,7 +163,7 @@ class Answered:
         self._sorted: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None  # of those that can be found
 
     def __len__(self) -> int:
-        return sum(len(found) for found, _, _ in self._added)
+        return sum(len(added_keys) for added_keys, _, _ in self._added)
 
     def numbered(self, answers: Sequence[str]) -> np.ndarray:
         """The places of answers in ``texts``, which grow by those that are new: int32 [answers]."""
@@ -190,8 +190,8 @@ class Answered:
     def index(self) -> None:
         """Have all that was added be found."""
         if self._added:
-            found, numbers, probs = zip(*self._added, strict=True)
-            whole = np.concatenate(found)
+            added_keys, numbers, probs = zip(*self._added, strict=True)
+            whole = np.concatenate(added_keys)
             order = np.argsort(whole, kind="stable")
             of_all = None if probs[0] is None else np.concatenate(probs)[order]
             self._sorted = whole[order], np.concatenate(numbers)[order], of_all
@@ -200,10 +200,10 @@ class Answered:
         """Where the answer to each input stands, -1 where there is none: int64 [inputs]."""
         if self._sorted is None:
             return np.full(len(keys), -1)
-        found = self._sorted[0]
-        places = found.searchsorted(keys)
-        places[places == len(found)] = 0
-        return np.where(found[places] == keys, places, -1)
+        sorted_keys = self._sorted[0]
+        places = sorted_keys.searchsorted(keys)
+        places[places == len(sorted_keys)] = 0
+        return np.where(sorted_keys[places] == keys, places, -1)
 
     def counts(self) -> dict[str, int]:
         """How many inputs that can be found have each answer, of those that were given."""
@@ -338,13 +338,13 @@ class Function(Classifier):
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """The answers of a batch of which some are kept from before."""
         assert self.answered is not None
-        kept = np.setdiff1d(np.arange(len(places)), asked, assume_unique=True)
-        known, of_known = self.answered.at(places[kept])
-        order = np.argsort(np.concatenate([kept, asked]))
+        answered_before = np.setdiff1d(np.arange(len(places)), asked, assume_unique=True)
+        earlier_numbers, earlier_probs = self.answered.at(places[answered_before])
+        order = np.argsort(np.concatenate([answered_before, asked]))
         whole = None
-        if of_known is not None:
-            whole = (of_known if probs is None else np.concatenate([of_known, probs]))[order]
-        return np.concatenate([known, numbers])[order], whole
+        if earlier_probs is not None:
+            whole = (earlier_probs if probs is None else np.concatenate([earlier_probs, probs]))[order]
+        return np.concatenate([earlier_numbers, numbers])[order], whole
 
     def _ask(self, inputs: Inputs) -> tuple[np.ndarray, np.ndarray | None]:
         """The answers to some inputs, as :meth:`Answered.numbered` numbers them, and their probabilities."""
@@ -357,8 +357,8 @@ class Function(Classifier):
             raise
         except Exception as error:
             row, error = self._first_failing(inputs, error)
-            said = cut(str(error).strip().partition("\n")[0], LONGEST)
-            wrong = f"{self.description} raised {type(error).__name__} ({said}) for {quoted(row)}."
+            reason = cut(str(error).strip().partition("\n")[0], LONGEST)
+            wrong = f"{self.description} raised {type(error).__name__} ({reason}) for {quoted(row)}."
             raise HeedfulError("failed-function", wrong) from error
         answers, probs = self._read(said, inputs)
         return self.answered.numbered(answers), probs
@@ -401,11 +401,11 @@ class Function(Classifier):
             probs = self._probabilities(values, inputs)
             labels = self.task.labels
             return [labels[i] for i in probs.argmax(axis=1).tolist()], probs
-        known = self.spellings if self.same is None else self.same.known
+        label_of = self.spellings if self.same is None else self.same.representatives
         if types == {str}:
-            answers = list(map(known.get, values))
+            answers = list(map(label_of.get, values))
         else:
-            answers = [known.get(value) if type(value) is str else None for value in values]
+            answers = [label_of.get(value) if type(value) is str else None for value in values]
         for place, answer in enumerate(answers) if None in answers else ():
             if answer is None:
                 answers[place] = self._label(values[place], inputs.at(place))
@@ -465,14 +465,14 @@ class Function(Classifier):
 
     def _in_order(self, value: Any, row: Mapping[str, Any]) -> list[Any]:
         """The probabilities of a dictionary, in the order of the labels."""
-        named: dict[str, Any] = {}
+        by_label: dict[str, Any] = {}
         for text, probability in value.items():
             label = self._label(text, row)
-            if label in named:
+            if label in by_label:
                 wrong = f"{self.description} returned two probabilities of {cut(label)!r} for {quoted(row)}."
                 raise HeedfulError("broken-model", wrong, "Return one for each label.")
-            named[label] = probability
-        return [named.get(label, 0.0) for label in self.task.labels]
+            by_label[label] = probability
+        return [by_label.get(label, 0.0) for label in self.task.labels]
 
     def _require_steady(
         self,
@@ -532,5 +532,5 @@ def _is_list(value: Any) -> bool:
     return not hasattr(value, "columns") and getattr(value, "ndim", 1) > 0
 
 
-def _taken(probs: np.ndarray | None, chosen: np.ndarray) -> np.ndarray | None:
-    return None if probs is None else probs[chosen]
+def _taken(probs: np.ndarray | None, indices: np.ndarray) -> np.ndarray | None:
+    return None if probs is None else probs[indices]

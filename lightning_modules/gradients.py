@@ -45,6 +45,7 @@ def integrated_gradients(
     Raises:
         HeedfulError: The model does not take embeddings in place of ids.
     """
+    # Gauss-Legendre: for so few steps far closer to the integral than equal steps
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     # predictions are made in inference mode, whose tensors take no part in gradients: these are copies
     with torch.inference_mode(False), torch.enable_grad(), _frozen(module):
@@ -80,6 +81,7 @@ def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
     own = log_probs.gather(1, labels[:, None])
     if scale == "probability":
         return own[:, 0].exp()
+    # not log(1 - p), which is -inf as soon as p rounds to 1
     others = log_probs.scatter(1, labels[:, None], -torch.inf).logsumexp(dim=-1)
     return own[:, 0] - others
 

@@ -151,7 +151,7 @@ class PretrainedClassifier(Classifier, ABC):
             ("output_of_label", label_of_output.argsort()),
             ("apart", torch.zeros(means.shape).masked_fill(~means, -torch.inf)),
         ):
-            self.register_buffer(name, values, persistent=False)
+            self.register_buffer(name, values, persistent=False)  # goes to the device, and into no checkpoint
 
     @property
     def merging(self) -> bool:

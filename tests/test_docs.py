@@ -170,20 +170,27 @@ def test_the_notebook_page_runs():
 MARKED = [page for page in SITE if any(mark == "run: slow" for mark, _ in blocks(page, "bash"))]
 
 
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+    """A folder with the entry scripts alone, and the commands that have run there."""
+    folder = tmp_path_factory.mktemp("clone")
+    for name in ("train.py", "evaluate.py"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder, set()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", MARKED, ids=lambda page: page.relative_to(DOCS).as_posix())
-def test_marked_commands_run(page, tmp_path):
-    """In a folder with the entry scripts alone, but for TensorBoard, which does not end."""
-    for name in ("train.py", "evaluate.py"):
-        (tmp_path / name).symlink_to(ROOT / name)
+def test_marked_commands_run(page, clone):
+    """Each once, but for TensorBoard, which does not end."""
+    folder, done = clone
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     for mark, text in blocks(page, "bash"):
         for line in text.replace("\\\n", " ").splitlines() if mark == "run: slow" else ():
             words = shlex.split(line)
-            if words[0] == "tensorboard":
+            if words[0] == "tensorboard" or line in done:
                 continue
+            done.add(line)
             words = words[1:] if words[0] == "python" else ["-m", *words]
-            ran = subprocess.run(
-                [sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
-            )
+            ran = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
             assert ran.returncode == 0, ran.stderr

@@ -145,8 +145,8 @@ class BestCheckpoint(Made, ModelCheckpoint):
             raise HeedfulError("bad-monitor", wrong, "Add §checkpoint.mode min.")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
-        known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
-        if self.monitor in known - set(monitor_candidates):
+        names = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
+        if self.monitor in names - set(monitor_candidates):
             rank_zero_info(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
         elif self.save_top_k and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept

@@ -87,8 +87,8 @@ def fault(path: Path) -> HeedfulError | None:
     unpickled, by torch's safe loader: torch reads fields of a zip file that zipfile does not.
     """
     try:
-        found = path.stat()
-        return _fault(path.absolute(), found.st_mtime_ns, found.st_size)
+        status = path.stat()
+        return _fault(path.absolute(), status.st_mtime_ns, status.st_size)
     except OSError as error:
         return HeedfulError("unreadable-file", f"It cannot be read: {error.strerror or error}.")
 
@@ -119,49 +119,49 @@ def outline(path: Path) -> dict[str, Any]:
     return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
 
 
-def require_whole(path: Path, named: str) -> None:
+def require_whole(path: Path, display_name: str) -> None:
     """Check a checkpoint that the user named.
 
     Args:
         path: The file.
-        named: What the user wrote, such as "--checkpoint x/best.ckpt"; the message begins with it.
+        display_name: What the user wrote, such as "--checkpoint x/best.ckpt"; the message begins with it.
 
     Raises:
         HeedfulError: There is no such file, it cannot be read, it holds what is not loaded, or it is damaged; then the
             message names the whole ones beside it.
     """
     if not path.is_file():
-        raise HeedfulError("missing-file", f"{named} does not exist.")
-    found = fault(path)
-    if found is None:
+        raise HeedfulError("missing-file", f"{display_name} does not exist.")
+    refusal = fault(path)
+    if refusal is None:
         return
-    if found is DAMAGED:
+    if refusal is DAMAGED:
         others = [str(other) for other in sorted(path.parent.glob("*.ckpt")) if other != path and is_whole(other)]
         whole = f"Whole are {', '.join(others)}." if others else f"{DAMAGED.do[:-1]}; no other in its folder is whole."
-        found = HeedfulError("damaged-file", DAMAGED.wrong, whole)
-    raise found.at(named)
+        refusal = HeedfulError("damaged-file", DAMAGED.wrong, whole)
+    raise refusal.at(display_name)
 
 
-def require_of_run(content: Any, named: str) -> None:
+def require_of_run(content: Any, display_name: str) -> None:
     """Check what a file holds that torch could read.
 
     Raises:
-        HeedfulError: It is not what Lightning and a Classifier write; ``named`` begins the message.
+        HeedfulError: It is not what Lightning and a Classifier write; ``display_name`` begins the message.
     """
     kinds = {"state_dict": dict, "task": dict, "pytorch-lightning_version": str, "epoch": int, "global_step": int}
     names = {"state_dict": "weights", "pytorch-lightning_version": "version of Lightning", "global_step": "step"}
     for key, kind in kinds.items():
         if not isinstance(content, dict) or not isinstance(content.get(key), kind):
-            wrong = f"{named} is not a checkpoint that train.py wrote: it lacks its {names.get(key, key)}."
+            wrong = f"{display_name} is not a checkpoint that train.py wrote: it lacks its {names.get(key, key)}."
             raise HeedfulError("not-a-checkpoint", wrong)
 
 
-def require_own(path: Path, named: str) -> None:
+def require_own(path: Path, display_name: str) -> None:
     """Refuse a checkpoint in the folder of a run that another run wrote.
 
     Args:
         path: The checkpoint.
-        named: What the user wrote; the message begins with it.
+        display_name: What the user wrote; the message begins with it.
 
     Raises:
         HeedfulError: It does not name the run of its folder, whose name is that of its first start.
@@ -169,16 +169,16 @@ def require_own(path: Path, named: str) -> None:
     run = path.absolute().parent.parent
     own = read_run(run).get(RUN_ID)
     if own is not None and outline(path).get("run") != own:
-        wrong = f"{named} is a checkpoint of another run than {run}."
+        wrong = f"{display_name} is a checkpoint of another run than {run}."
         raise HeedfulError("other-checkpoint", wrong, "Bring back the one that this run wrote.")
 
 
-def best_of(run: Path, named: str, finished: bool) -> Path:
+def best_of(run: Path, display_name: str, finished: bool) -> Path:
     """The best checkpoint of a run, or the last one of a finished run that was to keep no best.
 
     Args:
         run: The folder of the run.
-        named: Begins the message.
+        display_name: Begins the message.
         finished: Whether the run is finished.
 
     Raises:
@@ -191,7 +191,7 @@ def best_of(run: Path, named: str, finished: bool) -> Path:
     if finished and last.is_file():
         return last
     others = ", ".join(sorted(map(str, best.parent.glob("*.ckpt"))))
-    wrong = f"{named}: {best} does not exist{'' if others else ', and the run saved no other'}."
+    wrong = f"{display_name}: {best} does not exist{'' if others else ', and the run saved no other'}."
     ways = [f"name one of {others}"] if others else []
     ways += [] if finished else [f"finish the run with §resume {run}"]
     remedy = ", or ".join(ways or ["train the model again"])
@@ -210,11 +210,11 @@ def newest(folder: Path) -> tuple[Path | None, bool]:
     Raises:
         HeedfulError: Something was saved, and it is damaged; or the newest that is not cannot be loaded.
     """
-    found = [folder / name for name in (LAST, PREVIOUS) if (folder / name).is_file()]
-    whole = next((path for path in found if fault(path) is not DAMAGED), None)
-    if found:
-        require_whole(whole or found[0], str(whole or found[0]))
-    return whole, bool(found) and found[0].name == LAST and whole != found[0]
+    paths = [folder / name for name in (LAST, PREVIOUS) if (folder / name).is_file()]
+    whole = next((path for path in paths if fault(path) is not DAMAGED), None)
+    if paths:
+        require_whole(whole or paths[0], str(whole or paths[0]))
+    return whole, bool(paths) and paths[0].name == LAST and whole != paths[0]
 
 
 def progress(path: Path) -> tuple[int, int]:

@@ -159,7 +159,7 @@ class Block:
 
 
 def blocks(
-    pool: Examples, predicted: np.ndarray, plan: Sequence[Intervention], chosen: Sequence[np.ndarray], seed: int
+    pool: Examples, predicted: np.ndarray, plan: Sequence[Intervention], is_changed: Sequence[np.ndarray], seed: int
 ) -> Iterator[Block]:
     """Go through the examples by ascending uid; a block ends once it has :data:`CHUNK` changes, or examples.
 
@@ -170,7 +170,7 @@ def blocks(
         pool: The examples.
         predicted: int64, positions of those that take part.
         plan: The interventions.
-        chosen: The examples that each intervention changes: bool [pool] each.
+        is_changed: The examples that each intervention changes: bool [pool] each.
         seed: The run's seed.
 
     Yields:
@@ -186,7 +186,7 @@ def blocks(
     step = FEW if any(isinstance(intervention, EachExample) for intervention in plan) else STEP
     for start in range(0, max(1, len(order)), step):
         positions = order[start : start + step]
-        made = [i.changes(pool, positions[mask[positions]], seed) for i, mask in zip(plan, chosen, strict=True)]
+        made = [i.changes(pool, positions[mask[positions]], seed) for i, mask in zip(plan, is_changed, strict=True)]
         made = [changes if changes.known is None else changes.take(is_predicted[changes.known]) for changes in made]
         ranks = [rank[changes.positions] - start for changes in made]
         counts = sum((np.bincount(r, minlength=len(positions)) for r in ranks), np.zeros(len(positions), np.int64))
@@ -207,7 +207,7 @@ def blocks(
                 changes_held = 0
                 positions_held = 0
             begin = end
-    if held or not len(order):
+    if held or not len(order):  # of no example there is one block without rows
         yield _whole(pool, held or [(order, made)])
 
 

@@ -165,7 +165,7 @@ class Engine(Runner):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        if batch_idx == 0:
+        if batch_idx == 0:  # with the batches and not before: a callback may exchange weights where validation starts
             self.weights = weights_hash(pl_module.state_dict())
         self._predicted.add(batch["positions"], outputs)
         self._pace.advance(batch["size"])
@@ -196,10 +196,11 @@ class Engine(Runner):
         }
         self.rows = {}
         for pool in {id(p.plan.pool): p.plan.pool for p in self.planned.values()}.values():
-            known = base if pool is data.pool else None
-            self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
+            base_of_pool = base if pool is data.pool else None
+            self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, base_of_pool)
         if trainer.state.fn == "validate":
             self._require_same_weights(trainer, pl_module)
+        # not before: answers to changed examples are counted, too; the metadata of rows are copies by now
         counted = pl_module.counts_of(sum(gather(pl_module.counted), Counter()))
         for counts in (run["counts"], *(metadata["run"]["counts"] for _, metadata in self.rows.values())):
             counts |= counted
@@ -354,7 +355,7 @@ def _met_before(
     if pool is None:
         return {}
     parts = data.full_task.parts
-    found = {"repeats": repeats(pool.content_keys(parts)[positions])}
+    counts = {"repeats": repeats(pool.content_keys(parts)[positions])}
     if module.trained_on is not None:
-        found["trained_on"] = int(module.trained_on.seen(pool, parts)[positions].sum())
-    return found
+        counts["trained_on"] = int(module.trained_on.seen(pool, parts)[positions].sum())
+    return counts

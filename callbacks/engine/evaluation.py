@@ -45,14 +45,14 @@ class Setting:
     repeated: int | None = None
     has_probabilities: bool = True
 
-    def require_probabilities(self, named: str) -> None:
+    def require_probabilities(self, display_name: str) -> None:
         """Refuse a model that only writes its answers.
 
         Raises:
-            HeedfulError: It does; the message begins with ``named``.
+            HeedfulError: It does; the message begins with ``display_name``.
         """
         if not self.has_probabilities:
-            raise HeedfulError("no-labels-for-it", f"{named} {PROBABILITIES}.", "Take §model.read first_token.")
+            raise HeedfulError("no-labels-for-it", f"{display_name} {PROBABILITIES}.", "Take §model.read first_token.")
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Evaluation(Made, Callback):
         return self.by_default if only is None else self.name in only
 
 
-def require_data(trainer: Trainer, named: str) -> None:
+def require_data(trainer: Trainer, display_name: str) -> None:
     """Refuse a Trainer without paired data; the message begins with the name of a callback.
 
     Raises:
@@ -170,7 +170,7 @@ def require_data(trainer: Trainer, named: str) -> None:
         given = "none" if data is None else f"a {type(data).__name__}"
         raise HeedfulError(
             "missing-engine",
-            f"{named} needs a datamodule that is a PairedData, such as PairedText; the Trainer has {given}.",
+            f"{display_name} needs a datamodule that is a PairedData, such as PairedText; the Trainer has {given}.",
             "Write trainer.fit(model, datamodule=...).",
         )
 
@@ -215,14 +215,16 @@ def table_of(pool: Examples) -> str:
     return pool.tables[0]
 
 
-def require_entailment(labels: Sequence[str], named: str) -> None:
+def require_entailment(labels: Sequence[str], display_name: str) -> None:
     """Refuse labels without entailment.
 
     Raises:
-        HeedfulError: No label is called entailment; the message begins with ``named``.
+        HeedfulError: No label is called entailment; the message begins with ``display_name``.
     """
     if not any(map(is_entailment, labels)):
-        raise HeedfulError("no-labels-for-it", f"{named}: entailment is not among the labels {', '.join(labels)}.")
+        raise HeedfulError(
+            "no-labels-for-it", f"{display_name}: entailment is not among the labels {', '.join(labels)}."
+        )
 
 
 def require_number(setting: str, number: int | None, least: int = 1, most: int | None = None) -> None:

@@ -212,7 +212,7 @@ class Experiment:
         ends = np.cumsum([0, *map(len, plans.values())]).tolist()
         slices = list(starmap(slice, pairwise(ends)))  # of the plan, one for each evaluation
         identical = np.zeros(len(plan), dtype=np.int64)
-        pace = Pace(f"Changes for {', '.join(plans)}", len(self.base))
+        pace = Pace(f"Changed inputs of {', '.join(plans)}", len(self.base))
 
         def open_files() -> None:
             if is_first():

@@ -57,9 +57,9 @@ def needed(data: PairedData, planned: Iterable[Planned], limit: int | float | No
             positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size, data.seed)
         yield Needed(Composed(pool, positions), positions, np.full(len(positions), BASE))
         asked = [one for plan in plans if plan.pool is pool and plan.inquiry is None for one in plan.interventions]
-        chosen = [_most(one, pool, positions, data) for one in asked]
+        masks = [_most(one, pool, positions, data) for one in asked]
         kinds = np.array([NULL if one.name == NULL else CHANGED for one in asked])
-        for block in blocks(pool, positions, asked, chosen, data.seed) if asked else ():
+        for block in blocks(pool, positions, asked, masks, data.seed) if asked else ():
             yield Needed(block.examples, block.bases, kinds[block.interventions])
 
 

@@ -1,4 +1,4 @@
-"""How far a long evaluation is: a line now and then, where no progress bar can be seen."""
+"""How far a long training or evaluation is: a line now and then, where no progress bar can be seen."""
 
 import time
 
@@ -13,20 +13,25 @@ class Pace:
 
     Args:
         what: What is being done.
-        total: How many examples there are.
+        total: How many examples there are, or steps.
+        unit: What is counted.
+        done: How many were done before.
     """
 
-    def __init__(self, what: str, total: int) -> None:
+    def __init__(self, what: str, total: int, unit: str = "examples", done: int = 0) -> None:
         self.what = what
         self.total = total
-        self.done = 0
+        self.unit = unit
+        self.done = self._before = done
         self._begin = self._last = time.monotonic()
 
-    def advance(self, examples: int) -> None:
-        """So many more examples are done."""
-        self.done += examples
+    def advance(self, more: int) -> None:
+        """So many more are done."""
+        self.done += more
         now = time.monotonic()
-        if now - self._last >= EVERY and not get_console().is_terminal:
+        if now - self._last >= EVERY and self._before < self.done < self.total and not get_console().is_terminal:
             self._last = now
             minutes = (now - self._begin) / 60
-            rank_zero_info(f"{self.what}: {self.done:,} of {self.total:,} examples after {minutes:.0f} min.")
+            left = minutes / (self.done - self._before) * (self.total - self.done)
+            told = f"{self.what}: {self.done:,} of {self.total:,} {self.unit} after {minutes:.0f} min"
+            rank_zero_info(f"{told}, about {left:.0f} min left.")

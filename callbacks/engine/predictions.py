@@ -34,10 +34,10 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def take(self, chosen: np.ndarray) -> "Predictions":
+    def take(self, indices: np.ndarray) -> "Predictions":
         """Some of them, in this order."""
-        probs = None if self.probs is None else self.probs[chosen]
-        return Predictions(self.positions[chosen], self.answers[chosen], self.names, probs)
+        probs = None if self.probs is None else self.probs[indices]
+        return Predictions(self.positions[indices], self.answers[indices], self.names, probs)
 
     def of(self, positions: np.ndarray) -> "Predictions":
         """Those for these examples, in this order; they must stand by ascending position.
@@ -109,7 +109,7 @@ class Collector:
         self._probs: list[Tensor] = []
         self._answers: list[Tensor | np.ndarray] = []
         self._brought: list[tuple[np.ndarray, np.ndarray | None]] = []
-        self._kept = 0
+        self._held = 0
 
     def add(self, positions: np.ndarray, outputs: Outputs | None) -> None:
         """Append the predictions of a batch.
@@ -131,8 +131,8 @@ class Collector:
             self._probs.append(outputs.probs)
         if outputs.answers is not None:
             self._answers.append(self._numbered(outputs.answers))
-        self._kept += len(positions)
-        if self._kept >= MOST:
+        self._held += len(positions)
+        if self._held >= MOST:
             self._bring()
 
     def _numbered(self, answers: Tensor | Sequence[str | None]) -> Tensor | np.ndarray:
@@ -156,7 +156,7 @@ class Collector:
         self._brought.append((answers, probs))
         self._probs = []
         self._answers = []
-        self._kept = 0
+        self._held = 0
 
     def predictions(self) -> Predictions:
         """All that was added, in the order of adding."""

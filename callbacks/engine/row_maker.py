@@ -141,19 +141,19 @@ def _spread(texts: Texts, group: np.ndarray, order: np.ndarray) -> pa.Array:
 
 
 def _canonical(
-    ranks: np.ndarray, group: np.ndarray, named: Sequence[tuple[str, str]], variants: Texts, draws: np.ndarray
+    ranks: np.ndarray, group: np.ndarray, pair_of_group: Sequence[tuple[str, str]], variants: Texts, draws: np.ndarray
 ) -> tuple[np.ndarray, int | None]:
     """The canonical order of rows, int64 [rows]; and a row whose key another row has as well, if there is one.
 
     Args:
         ranks: int64 [rows], by uid.
         group: int64 [rows].
-        named: The intervention and the part of each group.
+        pair_of_group: The intervention and the part of each group.
         variants: As for :func:`_spread`.
         draws: int16 [rows].
     """
-    place = {pair: k for k, pair in enumerate(sorted(set(named)))}
-    of_group = np.array([place[pair] for pair in named])[group]
+    place = {pair: k for k, pair in enumerate(sorted(set(pair_of_group)))}
+    of_group = np.array([place[pair] for pair in pair_of_group])[group]
     texts = _spread(variants, group, np.arange(len(group)))
     names = pc.unique(texts)
     by_name = names.take(pc.sort_indices(names))

@@ -63,5 +63,6 @@ class Attentiveness(Evaluation):
             }
         if context.kind is SPAN:
             texts = {part: OneText.of_rows(rows, part) for part in context.own["swap"]}
-            counts |= {"one_text": found} if (found := {part: text for part, text in texts.items() if text}) else {}
+            if one_text := {part: text for part, text in texts.items() if text}:
+                counts["one_text"] = one_text
         return counts

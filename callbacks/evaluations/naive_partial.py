@@ -19,5 +19,5 @@ class NaivePartial(Evaluation):
         if len(data.sides) < 2:
             return Nothing()
         parts = data.task.parts
-        kept = [KeepPart(side, tuple(p for p in parts if p not in side.split("+"))) for side in data.sides]
-        return Plan(data.pool, kept, {"sides": list(data.sides)})
+        interventions = [KeepPart(side, tuple(p for p in parts if p not in side.split("+"))) for side in data.sides]
+        return Plan(data.pool, interventions, {"sides": list(data.sides)})

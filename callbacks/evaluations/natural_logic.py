@@ -83,16 +83,16 @@ class NaturalLogic(Evaluation):
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """Count what each set holds and what was left out; ``sha256`` identifies the pairs of a set."""
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
-        for chosen in plan.interventions:
-            pairs = where(rows, intervention=chosen.name)
+        for one_set in plan.interventions:
+            pairs = where(rows, intervention=one_set.name)
             matched = len(set(runs(rows, "uid")[pairs].tolist()))
             digest = hashlib.sha256()
             for batch in rows.select(["uid", "partner"]).filter(pa.array(pairs)).to_batches(max_chunksize=BATCH):
                 digest.update("".join(f"{a}\t{b}\n" for a, b in zip(*batch.to_pydict().values(), strict=True)).encode())
-            counts[chosen.name] = {
+            counts[one_set.name] = {
                 "pairs": int(pairs.sum()),
-                "seeds": len(chosen.seeds),
-                "seeds_without_match": len(chosen.seeds) - matched,
+                "seeds": len(one_set.seeds),
+                "seeds_without_match": len(one_set.seeds) - matched,
                 "sha256": digest.hexdigest(),
             }
         return counts

@@ -15,7 +15,8 @@ from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.loggers import bounds_of, log_figure
 from heedful.callbacks.outputs.run_folder import RunFolder
 from heedful.lightning_modules.lightning_internals import guard_events, writes_events
-from heedful.records import Chart, Measurement, atomic_path, writing
+from heedful.records import Chart, atomic_path, writing
+from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
 from heedful.reports.figures.history import history_figure
 
 
@@ -57,20 +58,14 @@ class Board(Callback):
 
     def __init__(self, hyperparameters: dict[str, Any]) -> None:
         self.hyperparameters = hyperparameters
-        self.history: dict[str, list[tuple[int, dict[str, Measurement]]]] = {}  # figure to its points
+        self.history: History = {}
         self._start = 0
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            figure: [(epoch, {k: m.as_dict() for k, m in found.items()}) for epoch, found in points]
-            for figure, points in self.history.items()
-        }
+        return as_plain(self.history)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.history = {
-            figure: [(epoch, {k: Measurement(**m) for k, m in found.items()}) for epoch, found in points]
-            for figure, points in state_dict.items()
-        }
+        self.history = from_plain(state_dict)
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         self._start = checkpoint["global_step"]
@@ -105,6 +100,7 @@ class Board(Callback):
             with atomic_path(path) as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
             log_figure(trainer, f"figures/{name}", figure, trainer.global_step - 1)  # as Lightning logs the rest
+        write_epochs(Path(folder), pl_module.run_id, self.history)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Write out what was logged up to here: from here a killed run goes on."""
@@ -114,15 +110,15 @@ class Board(Callback):
     def final(self, trainer: Trainer) -> None:
         """Record the hyperparameters with the metrics of the best checkpoint; call after it was evaluated."""
         measurements = self._engine(trainer).measurements
-        chosen = [tag for _, curves in self._figures(trainer).values() for tag in curves.values()]
-        final = {f"final/{tag}": measurements[tag].value for tag in chosen}  # the HParams tab shows a column for each
+        tags = [tag for _, curves in self._figures(trainer).values() for tag in curves.values()]
+        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=trainer.global_step)
                 logger.finalize("success")  # which ends its thread
             else:
-                bounds = {f"final/{k}": v for tag in chosen for k, v in bounds_of(tag, measurements[tag].ci95)}
+                bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
                 logger.log_metrics({**final, **bounds}, step=trainer.global_step)
                 logger.save()

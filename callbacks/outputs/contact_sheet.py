@@ -37,9 +37,9 @@ class ContactSheet(Callback):
         context = Context.of(about["context"])
         writer = tensorboard_of(trainer) if trainer.state.fn == "fit" else None
         for part in data.swap:
-            found = unchanged(rows, part, context)
-            pairs = [pair_of(row, data) for row in found.rows]
-            heading = title(data.name, part, found)
+            stayed = unchanged(rows, part, context)
+            pairs = [pair_of(row, data) for row in stayed.rows]
+            heading = title(data.name, part, stayed)
             path = Path(folder.folder) / "figures" / f"{SHEET}{part}"
             tag = f"unchanged/{part}"
             step = trainer.global_step - 1  # as Lightning logs the rest

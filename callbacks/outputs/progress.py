@@ -1,6 +1,7 @@
 """The progress bar: Lightning's, with epochs and numbers as figures and tables show them."""
 
 import logging
+import math
 import sys
 import time
 from typing import Any
@@ -11,6 +12,7 @@ from rich.file_proxy import FileProxy
 from rich.progress import BarColumn
 
 from heedful.callbacks.engine.engine import LOSS, Engine
+from heedful.callbacks.engine.pace import Pace
 
 OFTEN = 0.5  # seconds between two looks at the loss, for which a GPU is waited for
 LOGGERS = ("pytorch_lightning", "lightning_fabric", "lightning.pytorch", "lightning.fabric")
@@ -27,6 +29,7 @@ class Progress(RichProgressBar):
         super().__init__(theme=RichProgressBarTheme(metrics_text_delimiter="\n"))
         self._loss: float | None = None
         self._looked = 0.0
+        self._pace: Pace | None = None
 
     def _init_progress(self, trainer: Trainer) -> None:
         """Start the bar, and have Lightning's messages written above it.
@@ -45,6 +48,17 @@ class Progress(RichProgressBar):
         for handler in _handlers():
             if isinstance(handler.stream, FileProxy):
                 handler.setStream(handler.stream.rich_proxied_file)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        if math.isfinite(steps := trainer.estimated_stepping_batches):
+            self._pace = Pace("Training", int(steps), "steps", trainer.global_step)
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *batch: Any) -> None:
+        """As Lightning's; and in a log file, where no bar can be seen, a line a minute."""
+        super().on_train_batch_end(trainer, pl_module, *batch)
+        if self._pace is not None:
+            self._pace.advance(trainer.global_step - self._pace.done)
 
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
         """The loss, and each headline in percent."""

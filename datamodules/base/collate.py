@@ -22,8 +22,8 @@ class Numbered(Dataset):
         return len(self.examples)
 
     def __getitems__(self, positions: Sequence[int]) -> tuple[np.ndarray, Composed]:
-        chosen = np.array(positions, dtype=np.int64)
-        return chosen, self.examples.take(chosen)
+        indices = np.array(positions, dtype=np.int64)
+        return indices, self.examples.take(indices)
 
 
 class Collate:

@@ -69,14 +69,14 @@ class Counts:
         """The text that a message about the examples of a split adds, with what a model makes of them."""
         text = ""
         if split == "train":
-            for name, (taken, there) in self.mixed.items():
-                text += f" {taken:,} of the {there:,} examples of {name} are mixed in."
+            for source, (taken, there) in self.mixed.items():
+                text += f" {taken:,} of the {there:,} examples of {source} are mixed in."
         if filtered := self.filtered.get(split, 0):
             text += f" {filtered:,} of {self.of_rows[split]:,} rows are not what is asked for, and were left out."
         if no_gold := self.no_gold.get(split, 0):
             text += f" {no_gold:,} rows without a gold label were left out."
-        for name, examples in self.without.get(split, {}).items():
-            text += f" {examples:,} of them have no {name}." if examples else ""
+        for part, examples in self.without.get(split, {}).items():
+            text += f" {examples:,} of them have no {part}." if examples else ""
         if repeats := self.repeats.get(split, 0):
             text += f" {repeats:,} of them are repeats of others."
         if split == "validation" and self.seen:

@@ -24,10 +24,10 @@ def fingerprints(
         train: Those that are trained on; None where nothing is.
         augmentation: How counterfactuals are drawn; empty for none.
     """
-    found = {"validation": _fingerprint(validation, task.as_dict())}
+    by_split = {"validation": _fingerprint(validation, task.as_dict())}
     if train is not None:
-        found["train"] = _fingerprint(train, task.as_dict(), augmentation)
-    return found
+        by_split["train"] = _fingerprint(train, task.as_dict(), augmentation)
+    return by_split
 
 
 def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed: bool) -> list[str]:
@@ -47,14 +47,20 @@ def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed
     """
     examples = began.get("examples", {})
     order = began.get("order", {})
-    splits = [split for split, found in now["examples"].items() if examples.get(split, found) != found]
+    splits = [
+        split for split, fingerprint in now["examples"].items() if examples.get(split, fingerprint) != fingerprint
+    ]
     if splits and not allowed:
         raise HeedfulError(
             "changed-data",
             f"{name}: the {' and '.join(sorted(splits))} examples are not those that the run began with.",
             "Give it the same files and settings, begin a new run, or add §allow_changed_data true.",
         )
-    changed = [f"{key} was {order[key]}" for key, found in now["order"].items() if order.get(key, found) != found]
+    changed = [
+        f"{key} was {order[key]}"
+        for key, fingerprint in now["order"].items()
+        if order.get(key, fingerprint) != fingerprint
+    ]
     changed += [f"the {split} examples were others" for split in splits]
     if changed:
         rank_zero_info(f"{name}: {', '.join(changed)}, so this run does not repeat one that was never stopped.")

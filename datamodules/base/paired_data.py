@@ -192,8 +192,8 @@ class PairedData(Made, pl.LightningDataModule):
         full = self.full_task
         if not self.partial:
             return full
-        kept = tuple(self.partial.split("+"))
-        return replace(full, parts=kept, pictures=tuple(part for part in full.pictures if part in kept))
+        parts = tuple(self.partial.split("+"))
+        return replace(full, parts=parts, pictures=tuple(part for part in full.pictures if part in parts))
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -407,10 +407,10 @@ def _require_parts(
 ) -> None:
     """Check that the settings name parts of the data, and each once."""
     if len(parts) == 1 and (swap or augment == "counterfactual"):
-        option = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
-        raise HeedfulError("unfit-data", f"{option}: {name} has one part, {parts[0]}, and a swap needs two.")
-    for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
-        if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
+        needs_two = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
+        raise HeedfulError("unfit-data", f"{needs_two}: {name} has one part, {parts[0]}, and a swap needs two.")
+    for option, parts_named in (("swap", swap), ("partial", [partial] if partial else [])):
+        if unknown := [part for joined in parts_named for part in joined.split("+") if part not in parts]:
             raise HeedfulError(
                 "unknown-name", f"§data.{option} {unknown[0]} is not a part of {name}.", guess(unknown[0], parts)
             )

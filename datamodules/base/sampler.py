@@ -112,8 +112,8 @@ class TrainingSampler(Sampler[list[int]]):
         windows = [order[start : start + size] for start in range(0, len(order), size)]
         by_length = np.concatenate([w[np.argsort(self.lengths[w], kind="stable")] for w in windows])
         batches = [by_length[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
-        kept = rng.permutation(len(batches))[: len(self) * self.world]
-        for j in kept[self.rank :: self.world][self.start :]:
+        shuffled = rng.permutation(len(batches))[: len(self) * self.world]
+        for j in shuffled[self.rank :: self.world][self.start :]:
             yield batches[j].tolist()
 
 

@@ -247,8 +247,8 @@ def require_slices(examples: Examples, columns: Sequence[str], name: str) -> Non
     """
     for column in columns:
         if column not in examples.meta:
-            known = guess(column, examples.meta) if examples.meta else "Leave it out, for there are none."
-            raise HeedfulError("missing-column", f"§data.slices {column} is not a column of {name}.", known)
+            remedy = guess(column, examples.meta) if examples.meta else "Leave it out, for there are none."
+            raise HeedfulError("missing-column", f"§data.slices {column} is not a column of {name}.", remedy)
         if (values := len(set(examples.column(f"meta.{column}")))) > MOST_VALUES:
             raise HeedfulError(
                 "many-slices",

@@ -189,10 +189,10 @@ def _shared(path: Path, group: int, column: str) -> int:
     """Bytes of the longest text that rows of a column share."""
     with pq.ParquetFile(path, memory_map=True, read_dictionary=[column]) as file:
         batch = next(file.iter_batches(1, row_groups=[group], columns=[column]), None)
-        found = batch.column(0) if batch is not None and batch.num_columns else None
-        while found is not None and not isinstance(found, pa.DictionaryArray):
-            if isinstance(found, pa.StructArray):
-                found = found.field(0) if found.type.num_fields else None
+        values = batch.column(0) if batch is not None and batch.num_columns else None
+        while values is not None and not isinstance(values, pa.DictionaryArray):
+            if isinstance(values, pa.StructArray):
+                values = values.field(0) if values.type.num_fields else None
             else:
-                found = found.values if hasattr(found, "values") else None
-        return 0 if found is None else _longest(found.dictionary)
+                values = values.values if hasattr(values, "values") else None
+        return 0 if values is None else _longest(values.dictionary)

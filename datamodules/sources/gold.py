@@ -32,7 +32,7 @@ class Gold:
         of_case: dict[str, set[str]] = {}
         for text, label in spellings.items():
             of_case.setdefault(text.lower(), set()).add(label)
-        alone = {text: min(found) for text, found in of_case.items() if len(found) == 1}
+        alone = {text: min(labels_of_text) for text, labels_of_text in of_case.items() if len(labels_of_text) == 1}
         self.in_any_case = {text: label for text, label in alone.items() if text not in TAKEN_FOR_MISSING}
         self.like_missing = sorted({label for text, label in spellings.items() if text.lower() in TAKEN_FOR_MISSING})
 
@@ -50,8 +50,8 @@ class Gold:
             names = [name for name in value.split(self.several) if name.strip()] or [""]
         else:
             names = [value]
-        found = {label: 1.0 for label in map(self._label, names) if label is not None}
-        return SOFT.write_gold(found) if found else None
+        worths = {label: 1.0 for label in map(self._label, names) if label is not None}
+        return SOFT.write_gold(worths) if worths else None
 
     def _label(self, value: Any) -> str | None:
         if not isinstance(value, str | int | float | None):

@@ -59,11 +59,11 @@ class Columns:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
                 raise HeedfulError("repeated-name", f"§data.{option} names {twice[0]!r} twice.")
-        if self.cluster is not None and self.cluster not in (known := (*self.parts, *self.groups, *self.meta)):
+        if self.cluster is not None and self.cluster not in (names_there := (*self.parts, *self.groups, *self.meta)):
             raise HeedfulError(
                 "unknown-name",
                 f"§data.cluster {self.cluster} is not a part, nor in §data.groups or §data.meta.",
-                guess(self.cluster, known),
+                guess(self.cluster, names_there),
             )
 
     @property
@@ -93,16 +93,16 @@ class Columns:
             raise HeedfulError(
                 "bad-setting", "§data.labels names no label.", "Name each with its spellings in the data."
             )
-        found: dict[str, str] = {}
+        label_of: dict[str, str] = {}
         for name, others in (self.labels or {}).items():
             for spelling in map(str, (name, *others)):
-                if found.setdefault(spelling, name) != name:
+                if label_of.setdefault(spelling, name) != name:
                     raise HeedfulError(
                         "repeated-name",
-                        f"§data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.",
+                        f"§data.labels: {spelling!r} is a spelling of both {label_of[spelling]} and {name}.",
                         "Name it for one label.",
                     )
-        return found
+        return label_of
 
 
 def require_columns(
@@ -133,15 +133,15 @@ def require_columns(
     columns = f"{listed(values)}{meant}"
     if missing[0] in slices:
         raise HeedfulError("missing-column", f"§data.slices {missing[0]}: {where} does not have this column.", columns)
-    named = "Set §data.parts '{PART: COLUMN}' and §data.label"
+    remedy = "Set §data.parts '{PART: COLUMN}' and §data.label"
     if len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED):
-        named += "; without a header, §data.columns '[NAME, ...]'"
+        remedy += "; without a header, §data.columns '[NAME, ...]'"
     elif missing == [label]:
-        named = "Set §data.label to its name, or to null (in Python None)"
+        remedy = "Set §data.label to its name, or to null (in Python None)"
     raise HeedfulError(
         "missing-column",
         f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}.",
-        f"{columns} {named}.",
+        f"{columns} {remedy}.",
     )
 
 
@@ -215,7 +215,7 @@ def to_examples(
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)
     label_column = LabelColumn(columns, may_lack_label)
-    kept = array("q")  # the rows that became examples
+    rows_taken = array("q")  # the rows that became examples
     no_gold = 0
     for row, values in rows:
         label = None
@@ -235,11 +235,11 @@ def to_examples(
         builder.add(
             uid_of(values, where, row, prefix, columns), parts, label, groups, columns.meta_of(values, where, row)
         )
-        kept.append(row)
-    if not kept:
+        rows_taken.append(row)
+    if not rows_taken:
         wrong = f"{where} has no row with a gold label ({no_gold} without)."
         raise HeedfulError("no-gold", wrong, "Take data with gold labels, or evaluate without, with §data.label null.")
-    return in_order(builder.finish(), kept, where, prefix, columns), no_gold
+    return in_order(builder.finish(), rows_taken, where, prefix, columns), no_gold
 
 
 def uid_of(values: Mapping[str, Any], where: str, row: int | str, prefix: str, columns: Columns) -> str:
@@ -322,16 +322,16 @@ class Local:
         files = sorted(f for f in self.path.iterdir() if f.is_file() and f.suffix and not f.name.startswith("."))
         files = [f for f in files if _ending(f) in (*SUFFIXES, TEXT)]
         for name in names:
-            found = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
-            found = [f for f in found if _ending(f) != TEXT] or found
-            if len(found) > 1:
+            candidates = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
+            candidates = [f for f in candidates if _ending(f) != TEXT] or candidates
+            if len(candidates) > 1:
                 raise HeedfulError(
                     "missing-split",
-                    f"{self.path} has several files for the split {name!r}: {', '.join(f.name for f in found)}.",
+                    f"{self.path} has several files for the split {name!r}: {', '.join(f.name for f in candidates)}.",
                     f"Name one with §data.splits {split_form(names)}.",
                 )
-            if found:
-                return str(found[0]), read(found[0], self.quoting, self.columns)
+            if candidates:
+                return str(candidates[0]), read(candidates[0], self.quoting, self.columns)
         single = [file for file in files if _ending(file) != TEXT]
         if len(single) == 1 and not OF_A_SPLIT.match(_stem(single[0])):
             rank_zero_info(f"{self.path} holds one file, {single[0].name}, which is read as {split}.")
@@ -355,11 +355,11 @@ class Local:
         try:
             if (folder / "dataset_dict.json").exists():
                 splits = _described(folder / "dataset_dict.json", "splits")
-                found = [name for name in (split, *aliases) if name in splits]
-                if not found:
+                names = [name for name in (split, *aliases) if name in splits]
+                if not names:
                     raise missing_split(str(folder), (split, *aliases), splits)
-                split = found[0]
-                folder = inside(folder, found[0])
+                split = names[0]
+                folder = inside(folder, names[0])
             for file in _described(folder / "state.json", "_data_files"):
                 inside(folder, file["filename"])
             saved = datasets.Dataset.load_from_disk(str(folder))
@@ -374,10 +374,10 @@ class Local:
 
 def _described(file: Path, key: str) -> list[Any]:
     """The list under a key of one of the json files of ``save_to_disk``."""
-    found = json.loads(file.read_text(encoding="utf-8"))[key]
-    if not isinstance(found, list):
+    values = json.loads(file.read_text(encoding="utf-8"))[key]
+    if not isinstance(values, list):
         raise ValueError(f"{key!r} in {file.name} is not a list")
-    return found
+    return values
 
 
 @dataclass(frozen=True)
@@ -413,7 +413,7 @@ class Hub:
             subset = None
             revision = None
         try:
-            found = datasets.load_dataset(id_, subset, split=split, revision=revision)
+            data_set = datasets.load_dataset(id_, subset, split=split, revision=revision)
         except Exception as error:
             if isinstance(error, ValueError) and (splits := _splits(id_, subset, revision)) and split not in splits:
                 raise missing_split(id_, (split, *aliases), splits) from error
@@ -423,7 +423,7 @@ class Hub:
                 f"{without_hub('Name files with §data.path', 'take §data planted')}.",
             ) from error
         where = f"{id_} ({split})"
-        return where, dataset_rows(found, where)
+        return where, dataset_rows(data_set, where)
 
 
 def _splits(id_: str, subset: str | None, revision: str | None) -> Sequence[str]:
@@ -455,8 +455,8 @@ def split_form(names: Sequence[str]) -> str:
         >>> split_form(["validation_matched", "dev_matched"]), split_form(["test"])
         ("'{validation: NAME}'", "'{SPLIT: NAME}'")
     """
-    named = (split for split in ("train", "validation") if any(name.startswith(split) for name in names))
-    return f"'{{{next(named, 'SPLIT')}: NAME}}'"
+    usual_names = (split for split in ("train", "validation") if any(name.startswith(split) for name in names))
+    return f"'{{{next(usual_names, 'SPLIT')}: NAME}}'"
 
 
 def _ending(file: Path) -> str:

@@ -42,8 +42,8 @@ class PictureFolder(Local):
             return str(self.path), read(self.path, self.quoting, self.columns)
         folders = sorted(f for f in self.path.iterdir() if f.is_dir()) if self.path.is_dir() else []
         for name in (split, *aliases):
-            found = [f for f in folders if f.name == name] or [f for f in folders if f.name.startswith(f"{name}_")]
-            for folder in found[:1]:
+            candidates = [f for f in folders if f.name == name] or [f for f in folders if f.name.startswith(f"{name}_")]
+            for folder in candidates[:1]:
                 files = [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.endswith(tuple(SUFFIXES))]
                 if len(files) == 1:
                     return str(files[0]), read(files[0], self.quoting, self.columns)
@@ -69,7 +69,7 @@ class Pictures:
         self.uid = uid
         self.folder = folder
         self._bytes: Path | None = None
-        self._found: dict[str, Picture] = {}  # by path, or by sha256 where the bytes stand in the row
+        self._pictures: dict[str, Picture] = {}  # by path, or by sha256 where the bytes stand in the row
         self._names: dict[Path, list[str]] = {}
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
         if len(starred) > 1:
@@ -86,7 +86,7 @@ class Pictures:
     @property
     def reads_files(self) -> bool:
         """Whether any picture so far has a file of its own."""
-        return any(picture.path != str(self._bytes) for picture in self._found.values())
+        return any(picture.path != str(self._bytes) for picture in self._pictures.values())
 
     def rows(self, rows: Rows, where: str) -> Rows:
         """The rows with a :class:`~heedful.records.Picture` in place of each column or pattern.
@@ -99,10 +99,12 @@ class Pictures:
             HeedfulError: A row names no picture, one that is missing, or one that is none; the message names the row.
         """
         folder = self.folder or (Path(where).parent if Path(where).is_file() else None)
-        named = ((row, more) for row, values in rows for more in self._named(values, f"{where}, row {row}", folder))
+        named_rows = (
+            (row, more) for row, values in rows for more in self._named(values, f"{where}, row {row}", folder)
+        )
         columns = list(self.columns.values())
         with ThreadPoolExecutor() as pool:
-            while block := list(islice(named, ROWS)):
+            while block := list(islice(named_rows, ROWS)):
                 contents = ((values[c], f"{where}, row {row}", c) for row, values in block for c in columns)
                 read = pool.map(lambda content: self._read(*content), contents)
                 for row, values in block:
@@ -117,13 +119,13 @@ class Pictures:
                 for row in made:
                     row[column] = _content(values[column], where, column, folder)
                 continue
-            found = self._matching(column, values, where, folder)
+            paths = self._matching(column, values, where, folder)
             if "*" in column:
                 uid = in_its_form(values.get(self.uid), where, self.uid)
-                made = [{**made[0], column: path, STARRED: f"{uid}-{star}"} for path, star in found]
+                made = [{**made[0], column: path, STARRED: f"{uid}-{star}"} for path, star in paths]
             else:
                 for row in made:
-                    row[column] = found[0][0]
+                    row[column] = paths[0][0]
         return iter(made)
 
     def _matching(
@@ -152,28 +154,28 @@ class Pictures:
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
         """(Picture, its bytes if they have no file of their own)."""
         if isinstance(content, Path):
-            if known := self._found.get(str(content)):
-                return known, None
+            if picture := self._pictures.get(str(content)):
+                return picture, None
             with open_file(content, f"{where}: the picture {content}") as file:
                 data = file.read()
             path = str(content)
-            named = str(content)
+            display_name = str(content)
         else:
             data = content
             path = ""
-            named = f"the picture in the column {column!r}"
+            display_name = f"the picture in the column {column!r}"
         key = hashlib.sha256(data).hexdigest()
-        require_picture(data, f"{where}: {named}")
+        require_picture(data, f"{where}: {display_name}")
         return Picture(key, path, 0, len(data), where.replace("\n", " ")), None if path else data
 
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
         name = picture.key if data is not None else picture.path
-        if data is not None and name not in self._found:
+        if data is not None and name not in self._pictures:
             self._bytes = self._bytes or temporary_file()
             with spooling(), self._bytes.open("ab") as file:
                 picture = replace(picture, path=str(self._bytes), start=file.tell())
                 file.write(data)
-        return self._found.setdefault(name, picture)
+        return self._pictures.setdefault(name, picture)
 
 
 def temporary_file() -> Path:

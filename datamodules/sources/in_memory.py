@@ -74,11 +74,13 @@ class InMemory:
     def same(self, first: str, second: str) -> bool:
         """Whether two places, as :meth:`rows` names them, are splits that hold equal rows."""
         splits = self.content.items() if self.has_splits else ()
-        named = {_place(rows, name): rows for name, rows in splits}
-        if not {first, second} <= named.keys():
+        rows_of_place = {_place(rows, name): rows for name, rows in splits}
+        if not {first, second} <= rows_of_place.keys():
             return False
-        rows, others = (_reader(named[place])[1](named[place], place) for place in (first, second))
-        return named[first] is named[second] or all(row == other for row, other in zip_longest(rows, others))
+        rows, others = (_reader(rows_of_place[place])[1](rows_of_place[place], place) for place in (first, second))
+        return rows_of_place[first] is rows_of_place[second] or all(
+            row == other for row, other in zip_longest(rows, others)
+        )
 
 
 def _place(rows: Any, split: str) -> str:
@@ -128,9 +130,9 @@ def frame_rows(frame: Any, where: str) -> Rows:
     for start in range(0, len(frame), BLOCK):
         blocks = [column(start, start + BLOCK) for column in columns]
         for row, values in enumerate(zip(*blocks, strict=True), start + 1):
-            found = dict(zip(names, values, strict=True))
-            require_text(found, where, row)
-            yield row, found
+            columns_of_row = dict(zip(names, values, strict=True))
+            require_text(columns_of_row, where, row)
+            yield row, columns_of_row
 
 
 def listed_rows(rows: Sequence[Any], where: str) -> Rows:
@@ -142,10 +144,10 @@ def listed_rows(rows: Sequence[Any], where: str) -> Rows:
     for row, columns in enumerate(rows, 1):
         if not isinstance(columns, Mapping):
             raise HeedfulError("wrong-value", f"{where}, row {row}: {brief(columns)} is not a dictionary of columns.")
-        found = native(columns)
-        _require_names(list(found), f"{where}, row {row}")
-        require_text(found, where, row)
-        yield row, found
+        values = native(columns)
+        _require_names(list(values), f"{where}, row {row}")
+        require_text(values, where, row)
+        yield row, values
 
 
 def _require_names(names: Sequence[Any], where: str) -> None:

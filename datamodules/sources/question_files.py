@@ -18,8 +18,8 @@ KINDS = {str: "a text", int: "a whole number", list: "a list"}
 
 
 @dataclass
-class Found:
-    """How many answers were found, and where.
+class Oddities:
+    """How many rows and answers are unusual.
 
     Attributes:
         no_gold: Rows that were left out, since they have no answer and do not say that there is none.
@@ -64,8 +64,8 @@ def _of_article(article: Row, where: str, row: int) -> Iterator[tuple[str, Row]]
                 )
             texts = [_field(answer, "text", str, where, asked) for answer in answers]
             starts = [_field(answer, "answer_start", int, where, asked) for answer in answers]
-            named = {"title": title, "context": context, "answers": {"text": texts, "answer_start": starts}}
-            yield asked, question | named
+            own_fields = {"title": title, "context": context, "answers": {"text": texts, "answer_start": starts}}
+            yield asked, question | own_fields
 
 
 def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
@@ -79,9 +79,13 @@ def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
                 raise HeedfulError("wrong-value", f"{where}, row {asked}: char_spans holds {brief(spans)}, not spans.")
             starts.setdefault(_field(answer, "text", str, where, asked), spans[0][0])
         texts = _field(question, "answers", list, where, asked)
-        found = [starts.get(text) if isinstance(text, str) else None for text in texts]
-        named = {"key": question.get("qid"), "context": context, "answers": {"text": texts, "answer_start": found}}
-        yield asked, question | named
+        starts_of_texts = [starts.get(text) if isinstance(text, str) else None for text in texts]
+        own_fields = {
+            "key": question.get("qid"),
+            "context": context,
+            "answers": {"text": texts, "answer_start": starts_of_texts},
+        }
+        yield asked, question | own_fields
 
 
 def _field(columns: Row, name: str, kind: type, where: str, row: int | str) -> Any:
@@ -104,7 +108,7 @@ def to_questions(
     prefix: str,
     columns: Columns,
     no_answer: str | None = None,
-) -> tuple[Examples, Found]:
+) -> tuple[Examples, Oddities]:
     """Turn rows into examples whose answers are spans.
 
     Args:
@@ -127,27 +131,27 @@ def to_questions(
     builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
     wanted = [*columns.parts.values(), columns.label, *further, *columns.meta]
     wanted += [name for name in (columns.uid, no_answer) if name is not None]
-    found = Found()
-    kept = []  # the rows that became examples
+    oddities = Oddities()
+    rows_taken = []  # the rows that became examples
     for row, values in questions(rows, where):
         require_columns(wanted, values, where, row, columns.slices)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
         has_none = no_answer is not None and _has_none(values[no_answer], where, row, no_answer)
         answers = {} if has_none else answers_of(values[columns.label], where, row, columns.label)
         if no_answer is not None and not has_none and not answers:
-            found.no_gold += 1
+            oddities.no_gold += 1
             continue
-        found.hollow += bool(answers) and not any(map(normalised, answers))
-        starts = [_place(parts[0], answer, start, f"{where}, row {row}", found) for answer, start in answers.items()]
+        oddities.hollow += bool(answers) and not any(map(normalised, answers))
+        starts = [_place(parts[0], answer, start, f"{where}, row {row}", oddities) for answer, start in answers.items()]
         of_group = [text_of(values[column], where, row, column) for column in further]
         meta = columns.meta_of(values, where, row)
         gold = SPAN.write_gold(list(answers))
         uid = uid_of(values, where, row, prefix, columns)
         builder.add(uid, parts, gold, of_group, [json.dumps(starts), *meta])
-        kept.append(row)
-    if not kept:
-        raise HeedfulError("no-gold", f"{where} has no question with a gold answer ({found.no_gold} without).")
-    return in_order(builder.finish(), kept, where, prefix, columns), found
+        rows_taken.append(row)
+    if not rows_taken:
+        raise HeedfulError("no-gold", f"{where} has no question with a gold answer ({oddities.no_gold} without).")
+    return in_order(builder.finish(), rows_taken, where, prefix, columns), oddities
 
 
 def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
@@ -171,7 +175,7 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
     Raises:
         HeedfulError: It is something else, or an answer is blank, by which its question would have none.
     """
-    named = f"{where}, row {row}: the column {column!r}"
+    place = f"{where}, row {row}: the column {column!r}"
     texts = value
     starts = None
     if isinstance(value, Mapping):
@@ -179,27 +183,27 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         starts = value.get("answer_start")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise HeedfulError(
-            "wrong-value", f"{named} is {brief(value)}, neither a list of texts nor texts with answer_start."
+            "wrong-value", f"{place} is {brief(value)}, neither a list of texts nor texts with answer_start."
         )
     starts = [None] * len(texts) if starts is None else starts
     if not isinstance(starts, list) or len(starts) != len(texts) or not all(type(s) in (int, NoneType) for s in starts):
         raise HeedfulError(
-            "wrong-value", f"{named} needs an offset in answer_start for each text, and has {brief(starts)}."
+            "wrong-value", f"{place} needs an offset in answer_start for each text, and has {brief(starts)}."
         )
-    found: dict[str, int | None] = {}
+    start_of: dict[str, int | None] = {}
     for text, start in zip(texts, starts, strict=True):
         if not (answer := text.strip()):
             raise HeedfulError(
                 "empty-value",
-                f"{named} has an answer without any text.",
+                f"{place} has an answer without any text.",
                 "Take it out; a question without an answer has an empty list.",
             )
         indent = len(text) - len(text.lstrip())
-        found.setdefault(text_of(answer, where, row, column), None if start is None else start + indent)
-    return found
+        start_of.setdefault(text_of(answer, where, row, column), None if start is None else start + indent)
+    return start_of
 
 
-def _place(text: str, answer: str, start: int | None, named: str, found: Found) -> int | None:
+def _place(text: str, answer: str, start: int | None, display_name: str, oddities: Oddities) -> int | None:
     """Where an answer begins in its text: at its offset, or where it stands nearest to that; None for nowhere."""
     if start is not None and start >= 0 and text.startswith(answer, start):
         return start
@@ -207,9 +211,10 @@ def _place(text: str, answer: str, start: int | None, named: str, found: Found) 
     if start is not None:
         if place is None:
             raise HeedfulError(
-                "wrong-gold", f"{named}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere."
+                "wrong-gold",
+                f"{display_name}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere.",
             )
-        found.moved += 1
+        oddities.moved += 1
     return place
 
 

@@ -52,12 +52,12 @@ def inside(folder: Path, path: Any) -> Path:
         raise refused
     try:
         root = folder.resolve()
-        found = (root / path).resolve()
+        target = (root / path).resolve()
     except (OSError, RuntimeError, ValueError):  # a name that is too long, links in a circle
         raise refused from None
-    if found == root or not found.is_relative_to(root):
+    if target == root or not target.is_relative_to(root):
         raise refused
-    return found
+    return target
 
 
 def kind(path: Path) -> str:
@@ -68,11 +68,11 @@ def kind(path: Path) -> str:
     """
     parts = path.name.lower().removesuffix(".gz").rsplit(".", 1)
     if len(parts) < 2 or parts[1] not in (*SUFFIXES, TEXT):
-        known = ", ".join((*SUFFIXES, TEXT))
+        endings = ", ".join((*SUFFIXES, TEXT))
         raise HeedfulError(
             "unknown-format",
             f"{path} has no suffix of a format that is read.",
-            f"Those are {known} (text also as .gz).",
+            f"Those are {endings} (text also as .gz).",
         )
     return parts[1]
 
@@ -192,11 +192,11 @@ def _parsed(text: str, where: str) -> Any:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"the key {brief(next(n for n in names if names.count(n) > 1))} stands twice in an object")
-    return found
+    return values
 
 
 def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
@@ -212,7 +212,7 @@ def _delimited(
     file: IO[bytes], path: Path, delimiter: str, quoting: bool, given: Sequence[str]
 ) -> Iterator[tuple[int, Row]]:
     header = list(given)
-    named = slice(None)
+    named_columns = slice(None)
     row = 0 if given else -1  # the last that was read; the header is row 0
     taken: list[str] = []  # the lines of the row that is read
 
@@ -231,8 +231,8 @@ def _delimited(
     remedy = PLAIN_QUOTES if quoting else ""
     try:
         if not given and (header := next(rows, None)) is not None:
-            named = _named(header)
-            _require_names(header[named], header, path)
+            named_columns = _named(header)
+            _require_names(header[named_columns], header, path)
             row = 0
             taken.clear()
         for row, values in enumerate(rows, 1):
@@ -241,7 +241,7 @@ def _delimited(
             taken.clear()
             if values:
                 _require_fields(values, header, f"{path}, row {row}", bool(given), remedy)
-                yield row, dict(zip(header[named], values[named], strict=True))
+                yield row, dict(zip(header[named_columns], values[named_columns], strict=True))
     except csv.Error as error:
         raise _broken(error, "".join(taken[-1:]), place(), remedy) from None
 

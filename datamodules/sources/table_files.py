@@ -58,20 +58,20 @@ def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
 def _pairs(content: bytes, where: str) -> _Object:
     """The keys of a file with their values."""
     try:
-        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
+        parsed = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
         raise HeedfulError("bad-text", f"{where} is not UTF-8 ({error.reason}).") from None
     except RecursionError:
         raise HeedfulError("damaged-file", f"{where} is not valid JSON (nested too deeply).") from None
     except ValueError as error:
         raise HeedfulError("damaged-file", f"{where} is not valid JSON ({reason(error)}).") from None
-    if not isinstance(found, _Object):
+    if not isinstance(parsed, _Object):
         raise HeedfulError(
             "unknown-format",
-            f"{where} holds {brief(found)}, not a table.",
+            f"{where} holds {brief(parsed)}, not a table.",
             f"Write an object with the key {TITLE!r} and those of the rows.",
         )
-    return found
+    return parsed
 
 
 def _texts(values: Any, where: str) -> tuple[str, ...]:
@@ -134,9 +134,9 @@ class TableFolder:
     def report(self) -> None:
         """Say what is unusual about the tables that were read."""
         if self._twice:
-            named = ", ".join(f"{name}: {', '.join(keys)}" for name, keys in self._twice.items())
+            listed = ", ".join(f"{name}: {', '.join(keys)}" for name, keys in self._twice.items())
             rank_zero_info(
-                f"{self.path}: tables with a key twice, whose values are joined: {_few(self._twice, named)}."
+                f"{self.path}: tables with a key twice, whose values are joined: {_few(self._twice, listed)}."
             )
         nameless = [name for name, table in self._tables.items() if "" in table.keys]
         if nameless:
@@ -145,5 +145,5 @@ class TableFolder:
             )
 
 
-def _few(found: Any, named: str) -> str:
-    return f"{len(found)} ({named if len(named) <= 120 else named[:120] + '...'})"
+def _few(items: Any, listed: str) -> str:
+    return f"{len(items)} ({listed if len(listed) <= 120 else listed[:120] + '...'})"

@@ -103,19 +103,19 @@ def load_counterfactuals(
             continue
         uid = _pair_id(pair)
         again[uid] += 1
-        for found, values in zip(sides, pair, strict=True):
-            found.append((row, values | {"pair": f"{uid}#{again[uid]}" if again[uid] > 1 else uid}))
+        for side_rows, values in zip(sides, pair, strict=True):
+            side_rows.append((row, values | {"pair": f"{uid}#{again[uid]}" if again[uid] > 1 else uid}))
     kinds = {part: "table" for part, column in parts.items() if column == "premise"}
-    columns = Columns(parts, "label", labels, "pair", ("table",), ("table", "modified"), kinds)
+    of_pairs = Columns(parts, "label", labels, "pair", ("table",), ("table", "modified"), kinds)
     prefix = prefix or f"counterfactuals/{file.parent.name}"
-    (originals, a), (modified, b) = (to_examples(iter(rows), where, prefix, columns) for rows in sides)
+    (originals, a), (modified, b) = (to_examples(iter(side), where, prefix, of_pairs) for side in sides)
     if a or b:
         raise HeedfulError("no-gold", f"{where}: {a + b} labels are missing.", "Give each row both labels.")
     for folder in folders:
         folder.report()
     if unchanged:
-        rows = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
-        rank_zero_info(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {rows}.")
+        listed = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
+        rank_zero_info(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {listed}.")
     return originals, modified
 
 
@@ -166,7 +166,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
     names = zip(*(examples.column(c) for c in ("meta.table", "parts.hypothesis")), strict=True)
     positions = {name: i for i, name in reversed(list(enumerate(names)))}  # of a pair that is repeated, the first
     spellings = {letter: name for name, letters in LABELS.items() for letter in letters}
-    found: list[Evidence] = []
+    evidence: list[Evidence] = []
     left_out = Counter(dict.fromkeys(("neutral", "no relevant row", "relevant rows and none"), 0))
     for row, columns in read(Path(path)):
         where = f"{path}, row {row}"
@@ -194,8 +194,8 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
         elif majority[-1] == "1":
             left_out["relevant rows and none"] += 1
         else:
-            found.append(Evidence(example.uid, table, hypothesis, example.label, relevant))
-    return found, dict(left_out)
+            evidence.append(Evidence(example.uid, table, hypothesis, example.label, relevant))
+    return evidence, dict(left_out)
 
 
 def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str) -> None:
@@ -215,12 +215,12 @@ def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str
             "wrong-gold", f"{where}: Majority Label is {majority}, and the majority of Labels is {most}."
         )
     try:
-        named = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
+        marked = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):
         raise HeedfulError("wrong-value", f"{where}: JSON is {brief(marks)}, not an object of key to bit.") from None
     expected = list(zip((*keys, NONE), majority, strict=True))
-    if named != expected:
-        wrong = next((pair for pair in named if pair not in expected), named[-1:])
+    if marked != expected:
+        wrong = next((pair for pair in marked if pair not in expected), marked[-1:])
         raise HeedfulError(
             "wrong-gold", f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say."
         )

@@ -39,8 +39,8 @@ def normalised(answer: str) -> str:
     """
     text = PERIOD.sub("", PUNCTUATION.sub(" ", COMMA_IN_NUMBER.sub("", answer.lower())))
     words = [CONTRACTIONS.get(word, DIGITS.get(word, word)) for word in text.split()]
-    kept = [word for word in words if word not in ARTICLES] or words or answer.lower().split()
-    return " ".join(kept)
+    without_articles = [word for word in words if word not in ARTICLES] or words or answer.lower().split()
+    return " ".join(without_articles)
 
 
 def worth(given: Iterable[str]) -> dict[str, float]:
@@ -60,12 +60,12 @@ def worth(given: Iterable[str]) -> dict[str, float]:
         return {answer: 1.0 for answer in answers if answer}
     people = len(answers)
     counts = Counter(answers)
-    found = {}
+    worths = {}
     for answer in sorted(counts.keys() - {""}):
         n = counts[answer]
         thirds = n * min(3, n - 1) + (people - n) * min(3, n)
-        found[answer] = thirds / (3 * people)
-    return found
+        worths[answer] = thirds / (3 * people)
+    return worths
 
 
 def most_frequent(counts: Counter[str], n: int) -> list[str]:
@@ -75,7 +75,7 @@ def most_frequent(counts: Counter[str], n: int) -> list[str]:
 
 def spelled(labels: Sequence[str]) -> dict[str, list[str]]:
     """Normalised answer to the labels that it is; of labels from another source, several may be the same answer."""
-    found: dict[str, list[str]] = {}
+    labels_of: dict[str, list[str]] = {}
     for label in labels:
-        found.setdefault(normalised(label), []).append(label)
-    return found
+        labels_of.setdefault(normalised(label), []).append(label)
+    return labels_of

@@ -71,7 +71,7 @@ def alone() -> Iterator[None]:
         for name in before:
             if OF_LAUNCHERS.fullmatch(name) or name.startswith(OF_LIGHTNING):
                 del os.environ[name]
-        if has_group:
+        if has_group:  # torch and Lightning tell by it whether there are other processes
             torch.distributed.group.WORLD = None
         yield
     finally:

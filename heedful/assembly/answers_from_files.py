@@ -276,11 +276,11 @@ def _source(rows: Any) -> Any:
     if isinstance(rows, str | PathLike):
         return fspath(rows)
     is_file = isinstance(rows, PairedData) and isinstance(getattr(rows, "path", None), str | PathLike | None)
-    found = section(rows) if is_file else None
-    if found is None or IN_PYTHON in str(found):
+    data_section = section(rows) if is_file else None
+    if data_section is None or IN_PYTHON in str(data_section):
         return None
-    found["init_args"].pop("seed", None)  # which is that of the run
-    return found
+    data_section["init_args"].pop("seed", None)  # which is that of the run
+    return data_section
 
 
 def _rows_again(about: Mapping[str, Any], rows: Any, inputs: str) -> Any:

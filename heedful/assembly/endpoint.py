@@ -47,8 +47,8 @@ def Endpoint(  # named as the class that it makes
         raise HeedfulError("missing-setting", "§model, the name of the model at the server, is not given.")
     if "name" in settings:
         raise HeedfulError("unknown-setting", "There is no setting §model.name here.", "The name is that of §model.")
-    named = {"name": model} | ({} if prompt is None else {"prompt": prompt})
-    made: EndpointModel = made_of(EndpointModel, {**named, **settings}, ("model",))
+    own_settings = {"name": model} | ({} if prompt is None else {"prompt": prompt})
+    made: EndpointModel = made_of(EndpointModel, {**own_settings, **settings}, ("model",))
     return made.at(Address(url, key))
 
 

@@ -28,9 +28,9 @@ def run_folder(job: Job, *tail: str) -> Path:
     Raises:
         HeedfulError: ``output`` holds something, or another process writes into the folder.
     """
-    if named := claim_named(job):
-        tidy(named.folder)
-        return named.folder
+    if named_by_user := claim_named(job):
+        tidy(named_by_user.folder)
+        return named_by_user.folder
     parent = Path("runs", job.data.name, job.model_name, *tail)
     made = missing(parent)
     with writing(parent):

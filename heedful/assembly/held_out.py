@@ -31,8 +31,8 @@ def require_held_out(job: Any) -> None:
     data = job.data
     checkpoint = job.checkpoint if job.evaluating else None
     model = job.model
-    if checkpoint is not None and (found := TrainedOn.of_state(outline(Path(checkpoint)).get("trained_on"))):
-        model.trained_on = found.joined(model.trained_on)
+    if checkpoint is not None and (of_checkpoint := TrainedOn.of_state(outline(Path(checkpoint)).get("trained_on"))):
+        model.trained_on = of_checkpoint.joined(model.trained_on)
     has_trained = checkpoint is not None or model.learned_parts is not None
     if not has_trained or data.whole is None:
         return

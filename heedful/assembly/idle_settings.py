@@ -113,7 +113,7 @@ IDLE = (
     ),
     Idle(
         r"data\.image_folder",
-        lambda job: not job.data.found.reads_files,
+        lambda job: not job.data.picture_source.reads_files,
         "all pictures stand in the rows themselves",
         of_object=True,
     ),

@@ -158,9 +158,9 @@ class Distinct:
         """The id of one of them."""
         return f"{self.version}-{int(self.keys[place]):016x}"
 
-    def place(self, found: re.Match[str]) -> int:
+    def place(self, match: re.Match[str]) -> int:
         """Where the input of an id of this version stands; -1 where there is none."""
-        key = np.uint64(int(found[2], 16))
+        key = np.uint64(int(match[2], 16))
         place = int(np.searchsorted(self.keys, key))
         return place if place < len(self) and self.keys[place] == key else -1
 
@@ -187,9 +187,9 @@ def write(path: Path, form: Form, model: Any, distinct: Distinct, inputs: Iterat
             new = np.sort(first[~is_written[places[first]]])
             is_written[places[new]] = True
             for start in range(0, len(new), TOGETHER):
-                chosen = new[start : start + TOGETHER]
-                asked = form.inputs(model, some.examples.take(chosen))
-                for place, line in zip(places[chosen].tolist(), asked, strict=True):
+                batch = new[start : start + TOGETHER]
+                asked = form.inputs(model, some.examples.take(batch))
+                for place, line in zip(places[batch].tolist(), asked, strict=True):
                     text = json.dumps({form.id: distinct.id(place), **line}).encode() + b"\n"
                     file.write(text)
                     sha.update(text)
@@ -276,38 +276,40 @@ class Reading:
         Raises:
             HeedfulError: The file is damaged, or an answer in it cannot be one.
         """
-        named = fspath(path)
-        if kind(Path(named)) not in ("jsonl", "json"):
-            raise HeedfulError("unknown-format", f"{named} is not a file of JSON lines.", "Save the answers as .jsonl.")
-        rows = read(Path(named))
+        display_name = fspath(path)
+        if kind(Path(display_name)) not in ("jsonl", "json"):
+            raise HeedfulError(
+                "unknown-format", f"{display_name} is not a file of JSON lines.", "Save the answers as .jsonl."
+            )
+        rows = read(Path(display_name))
         while several := list(islice(rows, TOGETHER)):
-            taken = [one for row, line in several if (one := self._taken(line, row, named)) is not None]
+            taken = [one for row, line in several if (one := self._taken(line, row, display_name)) is not None]
             if not taken:
                 continue
             places, answers, numbers = zip(*taken, strict=True)
             unusable = model.add(self.distinct.keys[np.array(places)], answers, numbers)
             for i, why in unusable.items():
                 self.is_answered[places[i]] = False
-                self.reasons[places[i]] = f"{why} in row {numbers[i]} of {named}"
+                self.reasons[places[i]] = f"{why} in row {numbers[i]} of {display_name}"
 
-    def _taken(self, line: Mapping[str, Any], row: int, named: str) -> tuple[int, Any, int] | None:
+    def _taken(self, line: Mapping[str, Any], row: int, display_name: str) -> tuple[int, Any, int] | None:
         """The place of the input of a line, its answer, and the row; None where it is not the answer to an input."""
         given = line.get(self.form.id)
-        found = ID.fullmatch(given) if isinstance(given, str) else None
-        where = f"{named}, row {row}"
-        place = self.distinct.place(found) if found else -1
-        if found and found[1] != self.distinct.version:
-            self._note(OTHER, f"{given} in row {row} of {named}")
+        match = ID.fullmatch(given) if isinstance(given, str) else None
+        where = f"{display_name}, row {row}"
+        place = self.distinct.place(match) if match else -1
+        if match and match[1] != self.distinct.version:
+            self._note(OTHER, f"{given} in row {row} of {display_name}")
             return None
         if place < 0:
-            self._note(FOREIGN, f"{_brief(given)} in row {row} of {named}")
+            self._note(FOREIGN, f"{_brief(given)} in row {row} of {display_name}")
             return None
         answer, why = self.form.answer(line, where)
         if why:
-            self.reasons.setdefault(place, f"{why} in row {row} of {named}")
+            self.reasons.setdefault(place, f"{why} in row {row} of {display_name}")
             return None
         if self.is_answered[place]:
-            self._note(REPEATED, f"{given} in row {row} of {named}")
+            self._note(REPEATED, f"{given} in row {row} of {display_name}")
             return None
         self.is_answered[place] = True
         return place, answer, row

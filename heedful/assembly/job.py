@@ -144,9 +144,9 @@ class Job:
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
         data = self.data
-        chosen: Record = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
-        chosen |= {"epochs": self.trainer["max_epochs"], "learning_rate": self.model.learning_rate}
-        return chosen | {"train_batch_size": data.batch_size}
+        compared: Record = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
+        compared |= {"epochs": self.trainer["max_epochs"], "learning_rate": self.model.learning_rate}
+        return compared | {"train_batch_size": data.batch_size}
 
     def prepare(self) -> None:
         """Have the data read, the model fitted to them and the evaluations planned; mistakes show here.
@@ -176,11 +176,11 @@ class Job:
         if self.checkpoint is None:
             self.model.require_weights()
         else:
-            named = f"§{'checkpoint' if self.evaluating else 'ckpt_path'} {self.checkpoint}"
+            display_name = f"§{'checkpoint' if self.evaluating else 'ckpt_path'} {self.checkpoint}"
             path = Path(self.checkpoint)
-            require_whole(path, named)
-            require_of_run(outline(path), named)
-            require_own(path, named)
+            require_whole(path, display_name)
+            require_of_run(outline(path), display_name)
+            require_own(path, display_name)
             self.engine.unfinished = self.unfinished
             if not self.evaluating:
                 progress(path)  # training goes on from more than weights
@@ -192,18 +192,18 @@ class Job:
         Raises:
             HeedfulError: One is unknown, is not measured in training, or none is named.
         """
-        chosen = self.settings.evaluations
-        if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
+        names = self.settings.evaluations
+        if unknown := [name for name in names or [] if name not in EVALUATIONS]:
             near = nearest(unknown[0], EVALUATIONS)
             do = f"Do you mean {near}?" if near else "See §help for all names."
             raise HeedfulError("unknown-name", f"§evaluations {unknown[0]} is not an evaluation.", do)
-        if chosen == []:
+        if names == []:
             raise HeedfulError("bad-setting", "§evaluations names nothing.", "Name some, or leave it out.")
         of_this = {evaluation.name for evaluation in (*self.plain, *self.evaluations)}
-        if later := [name for name in chosen or [] if name not in of_this]:
+        if later := [name for name in names or [] if name not in of_this]:
             wrong = f"§evaluations {later[0]} is not measured while a model trains."
             raise HeedfulError("idle-setting", wrong, "Measure it with evaluate.py.")
-        return chosen
+        return names
 
     @property
     def unfinished(self) -> str | None:
@@ -296,9 +296,9 @@ class Job:
         return several(self.trainer["callbacks"])
 
 
-def _settings(made: Made, known: type | None) -> Any:
+def _settings(made: Made, expected: type | None) -> Any:
     """The settings of an object for config.yaml, where another class than the known one cannot be named."""
-    return settings(made) if type(made) is known else IN_PYTHON
+    return settings(made) if type(made) is expected else IN_PYTHON
 
 
 def _read(name: str, path: str | None) -> PairedData:

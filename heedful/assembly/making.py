@@ -30,8 +30,8 @@ class _Ours(InPython):
     """Settings in Python, where the path of data may be rows in memory as well."""
 
     def settings(self, kind: type) -> Settings:
-        found = super().settings(kind)
-        return {**found, "path": str | Any} if issubclass(kind, PairedData) and "path" in found else found
+        by_name = super().settings(kind)
+        return {**by_name, "path": str | Any} if issubclass(kind, PairedData) and "path" in by_name else by_name
 
 
 GRAMMAR = _Ours(KINDS)
@@ -56,26 +56,26 @@ def made(section: Any, kinds: tuple[type, ...], place: Place) -> Any:
     return GRAMMAR.section(section, kinds, place)
 
 
-def read_settings(path: str, named: str, hint: Any, place: Place = ()) -> Any:
+def read_settings(path: str, display_name: str, hint: Any, place: Place = ()) -> Any:
     """What stands in a YAML file of settings, checked.
 
     Args:
         path: The file.
-        named: What the user wrote; begins the message.
+        display_name: What the user wrote; begins the message.
         hint: The type of what it holds, or the settings of a group by name.
         place: Where that stands among all settings.
 
     Raises:
         HeedfulError: It cannot be read, or a setting is unknown or of another type; the message has the line.
     """
-    text = read_text(path, named)
-    found = parse_yaml(text, named, SettingsLoader)
+    text = read_text(path, display_name)
+    values = parse_yaml(text, display_name, SettingsLoader)
     root = composed(text)
-    for fault in IN_FILES.faults(found, hint, place):
+    for fault in IN_FILES.faults(values, hint, place):
         line, node = found_at(root, fault.place[len(place) :])
         given = text[node.start_mark.index : node.end_mark.index] if node else text
-        raise refusal(fault, given).at(f"{named}, line {line}")
-    return found
+        raise refusal(fault, given).at(f"{display_name}, line {line}")
+    return values
 
 
 def require_types(function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from heedful.records.same import Same
 
 LABEL = "label"  # the usual column of gold labels
 MOST_LABELS = 50  # different gold answers; more are free texts
-HIDDEN = "Nobody knows what a function reads of its input: a change behind a cut counts as one that is not heeded."
+HIDDEN = "If the function cuts long inputs, a change that it cuts off counts as one that is not heeded."
 ALONE = "A part alone is not swapped, since nothing would stay: attentiveness needs two."
 Labels = Mapping[str, Any] | Sequence[str]
 
@@ -77,9 +77,9 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
         HeedfulError: The rows cannot be read, lack a column, or it is not clear what their labels mean.
     """
     rows = fspath(rows) if isinstance(rows, PathLike) else rows
-    named = _named(rows)
-    if named is not None:
-        return _changed(named, said, is_function), set()
+    configured = _named(rows)
+    if configured is not None:
+        return _changed(configured, said, is_function), set()
     if said.parts is None or isinstance(said.parts, str) or not said.parts:
         wrong = "§parts does not name the columns that the model reads."
         raise HeedfulError("missing-setting", wrong, 'Name them, as parts=["premise", "hypothesis"].')

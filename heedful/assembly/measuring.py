@@ -134,7 +134,7 @@ def measure(
                 wrong = "§draws and §attentiveness both set up the test of attentiveness."
                 raise HeedfulError("clashing-settings", wrong, "Leave one of the two out.")
             settings["attentiveness"] = {"draws": draws}
-        kept = TemporaryDirectory(prefix="heedful-") if output is None or asked.is_function else None
+        temporary = TemporaryDirectory(prefix="heedful-") if output is None or asked.is_function else None
         if output is not None and asked.is_function:
             require_free(Path(output))
         results: Any = _evaluated(
@@ -145,14 +145,14 @@ def measure(
             evaluations=evaluations,
             trainer=_of_function(trainer) if asked.is_function else trainer,
             seed=seed,
-            output=output if kept is None else Path(kept.name) / "results",
+            output=output if temporary is None else Path(temporary.name) / "results",
             **settings,
         )
     if not isinstance(results, Results):  # of dry_run, by which a server is not asked
         return results
     if output is not None:
         return results.save(output) if asked.is_function else results
-    return replace(results, kept=kept, each=tuple(replace(one, kept=kept) for one in results.each))
+    return replace(results, kept=temporary, each=tuple(replace(one, kept=temporary) for one in results.each))
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def _own_names() -> Iterator[None]:
     try:
         yield
     except HeedfulError as error:
-        error.name_settings(lambda found: f"§{OWN_NAMES.get(found[1], found[1])}")
+        error.name_settings(lambda match: f"§{OWN_NAMES.get(match[1], match[1])}")
         raise
 
 
@@ -235,8 +235,8 @@ def _keep(model: Function) -> None:
         return
     Kept.answered = model.answered
     if model.answered:
-        told = f"Stopped: {len(model.answered):,} answers of {model.description} are kept in memory."
-        print(f"{told} The same call with the same function goes on with them.", file=sys.stderr)
+        told = f"{len(model.answered):,} answers of {model.description} stay in memory:"
+        print(f"{told} the next call with the same function begins with them.", file=sys.stderr)
 
 
 class _Asked(NamedTuple):
@@ -324,8 +324,8 @@ def _within_positions(model: Classifier) -> Classifier:
 
 def _outputs(config: Mapping[str, Any]) -> list[str]:
     """The names of the outputs in the config of a model, in their order; none where they are only numbered."""
-    named = {int(number): str(label) for number, label in (config.get("id2label") or {}).items()}
-    outputs = [named[number] for number in sorted(named)]
+    label_of = {int(number): str(label) for number, label in (config.get("id2label") or {}).items()}
+    outputs = [label_of[number] for number in sorted(label_of)]
     return outputs if outputs and is_named(outputs) else []
 
 

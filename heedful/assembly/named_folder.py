@@ -35,8 +35,8 @@ def require_inside(job: Job) -> None:
     """
     before = named_folder(job) if not job.evaluating and job.training.resume else None
     own = saved_record(before.folder) if before is not None and before.goes_on else {}
-    known = set(_settings(own.get("trainer"), "trainer"))
-    for name, value in (found for found in _settings(job.record["trainer"], "trainer") if found not in known):
+    resumed = set(_settings(own.get("trainer"), "trainer"))
+    for name, value in (setting for setting in _settings(job.record["trainer"], "trainer") if setting not in resumed):
         key = name.rpartition(".")[2]
         is_of_run = key == "save_dir" and value in HERE
         leads_out = (key in FOLDERS and not is_of_run) or (key in NAMES and ("/" in value or value in (".", "..")))
@@ -97,47 +97,50 @@ def claim_named(job: Job) -> Named | None:
     Raises:
         HeedfulError: ``output`` holds something else, or another process writes into the folder.
     """
-    named = named_folder(job)
-    if named is None or not is_first():
+    named_by_user = named_folder(job)
+    if named_by_user is None or not is_first():
         return None
-    if not named.goes_on:
-        _require_unused(named, job)  # no lock, too, into a folder of others
-    claim(named.folder, named.flag)
-    if not named.goes_on:
-        _require_unused(named, job)  # another process may have used it meanwhile
-    return named
+    if not named_by_user.goes_on:
+        _require_unused(named_by_user, job)  # no lock, too, into a folder of others
+    claim(named_by_user.folder, named_by_user.flag)
+    if not named_by_user.goes_on:
+        _require_unused(named_by_user, job)  # another process may have used it meanwhile
+    return named_by_user
 
 
-def _require_unused(named: Named, job: Job) -> None:
+def _require_unused(named_by_user: Named, job: Job) -> None:
     """Refuse a folder that holds something else than what the same evaluation has left when it was stopped."""
-    with writing(named.folder):
-        held = held_in(named.folder) if named.folder.is_dir() else []
-    of_prompts = [named.folder / name for name in held if (named.folder / name / "config.yaml").is_file()]
-    stopped = [named.folder] if "config.yaml" in held and RESULTS not in held else of_prompts
+    with writing(named_by_user.folder):
+        held = held_in(named_by_user.folder) if named_by_user.folder.is_dir() else []
+    of_prompts = [
+        named_by_user.folder / name for name in held if (named_by_user.folder / name / "config.yaml").is_file()
+    ]
+    stopped = [named_by_user.folder] if "config.yaml" in held and RESULTS not in held else of_prompts
     if job.evaluating and stopped and len(of_prompts) in (0, len(held)):
         for folder in stopped:
-            _require_same(named, folder, job)
+            _require_same(named_by_user, folder, job)
         return
     if "config.yaml" in held:
-        more = "" if job.evaluating else f", or use §resume {named.folder}"
-        raise HeedfulError("folder-taken", f"{named.flag} holds a run already.", f"Name another folder{more}.")
+        more = "" if job.evaluating else f", or use §resume {named_by_user.folder}"
+        raise HeedfulError("folder-taken", f"{named_by_user.flag} holds a run already.", f"Name another folder{more}.")
     if held:
-        raise HeedfulError("folder-taken", f"{named.flag} holds {held[0]}, which is not of a run.")
+        raise HeedfulError("folder-taken", f"{named_by_user.flag} holds {held[0]}, which is not of a run.")
 
 
-def _require_same(named: Named, folder: Path, job: Job) -> None:
+def _require_same(named_by_user: Named, folder: Path, job: Job) -> None:
     """Refuse to take up an evaluation that was stopped with other settings, or of another checkpoint."""
     try:
         before = saved_record(folder, evaluating=True)
     except HeedfulError:  # of another command
-        raise HeedfulError("folder-taken", f"{named.flag} holds a run already.") from None
-    found = differences(before, job.record)
+        raise HeedfulError("folder-taken", f"{named_by_user.flag} holds a run already.") from None
+    changed = differences(before, job.record)
     if before["checkpoint"] != job.checkpoint:
-        found = {"checkpoint": (before["checkpoint"], job.checkpoint), **found}
-    for name, (began, now) in found.items():
+        changed = {"checkpoint": (before["checkpoint"], job.checkpoint), **changed}
+    for name, (began, now) in changed.items():
         raise HeedfulError(
             "folder-taken",
-            f"{setting_of(name)} {brief(now)}: {named.flag} holds an evaluation that was stopped, with {brief(began)}.",
+            f"{setting_of(name)} {brief(now)}: {named_by_user.flag} holds an evaluation that was stopped,"
+            f" with {brief(began)}.",
             "Repeat its command, which goes on there, or name another folder.",
         )
 

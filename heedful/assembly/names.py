@@ -118,12 +118,12 @@ def _with(kind: str, section: Section, settings: Mapping[str, Any]) -> Section:
 def _content(kind: str, value: str) -> Section:
     """What stands in a YAML file, once it was checked; or in JSON, or for a class."""
     if value.startswith("{"):
-        found = parse_yaml(value, f"{value[:40]}...", SettingsLoader)
+        values = parse_yaml(value, f"{value[:40]}...", SettingsLoader)
     elif not Path(value).is_file():
         return {"class_path": value}
     else:
-        found = read_settings(value, f"§{kind} {value}", KIND_OF[kind], (kind,))
-    return {"class_path": found} if isinstance(found, str) else found
+        values = read_settings(value, f"§{kind} {value}", KIND_OF[kind], (kind,))
+    return {"class_path": values} if isinstance(values, str) else values
 
 
 def fitting(section: Section, data: PairedData) -> Section:
@@ -149,8 +149,8 @@ def augmented(data: PairedData, name: str) -> PairedData:
     """
     path = config_path("augment", name)
     text = path if path.startswith("{") else read_text(path, f"§augment {name}")
-    found = parse_yaml(text, f"§augment {name}", SettingsLoader)
-    settings = found.get("data") if isinstance(found, dict) and found.keys() == {"data"} else None
+    values = parse_yaml(text, f"§augment {name}", SettingsLoader)
+    settings = values.get("data") if isinstance(values, dict) and values.keys() == {"data"} else None
     if not isinstance(settings, dict) or not settings.keys() <= {"init_args"}:
         wrong = f"§augment {name} names more than settings of the data."
         raise HeedfulError("unknown-setting", wrong, "Keep data: {init_args: ...} in its file.")
@@ -165,13 +165,14 @@ def class_named(value: str, kind: str, in_section: bool = False) -> str | None:
         kind: "data" or "model".
         in_section: Whether the file has a section of that name, as those of --config.
     """
-    config: Any = value
+    class_path: Any = value
     if value.startswith("{") or Path(value).is_file():
-        config = parse_yaml(value, f"{value[:40]}...") if value.startswith("{") else read_yaml(value, value)
+        content = parse_yaml(value, f"{value[:40]}...") if value.startswith("{") else read_yaml(value, value)
+        section = content
         if in_section:
-            config = config.get(kind) if isinstance(config, dict) else None
-        config = config.get("class_path") if isinstance(config, dict) else config
-    return whole(kind, config) if isinstance(config, str) else None
+            section = content.get(kind) if isinstance(content, dict) else None
+        class_path = section.get("class_path") if isinstance(section, dict) else section
+    return whole(kind, class_path) if isinstance(class_path, str) else None
 
 
 def backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
@@ -201,9 +202,9 @@ def backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
             raise HeedfulError(
                 "missing-file", f"§model {name} is not a folder that exists, and cannot be a model of the hub."
             )
-    for known, (backbone, _) in backbones().items():
+    for form_name, (backbone, _) in backbones().items():
         if backbone == name:
-            return known, {}
+            return form_name, {}
     return import_path(family_of(model_config(name))), {"backbone": name}
 
 

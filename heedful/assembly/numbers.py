@@ -185,8 +185,8 @@ def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
     texts = {str(name): name for name in names}
     if isinstance(key, str) and key in texts:
         return texts[key]
-    if isinstance(key, str) and len(named := [name for name in names if key.strip() in _as_words(name)]) == 1:
-        return named[0]
+    if isinstance(key, str) and len(matching := [name for name in names if key.strip() in _as_words(name)]) == 1:
+        return matching[0]
     words = [str(word) for word in (re.split(r"[\s/]+", key) if isinstance(key, str) else key) if word]
     fitting = {name: left for name in names if (left := _left_out(words, name)) is not None}
     best = [name for name, left in fitting.items() if left == min(fitting.values())]
@@ -195,8 +195,8 @@ def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
     asked = " ".join(words)
     if best:
         raise HeedfulError("several-numbers", f"{asked!r} may be {_some([*map(str, best)])}.")
-    known = sorted(dict.fromkeys(map(words_of_name, names)), key=lambda name: name.count(" "))
-    same = [name for name in known if words and name.split()[0] == words[0]]
+    texts_in_words = sorted(dict.fromkeys(map(words_of_name, names)), key=lambda name: name.count(" "))
+    same = [name for name in texts_in_words if words and name.split()[0] == words[0]]
     families = list(dict.fromkeys(name.family for name in names))
     do = f"There are {_some(same)}." if same else guess(asked.split(" ")[0], families) if names else "Evaluate again."
     raise HeedfulError("not-measured", f"There is no number {asked!r} among these results.", do)

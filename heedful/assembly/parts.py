@@ -87,8 +87,8 @@ class Parts(NamedTuple):
             return self.model if meant == own or self.model.task else made(meant, (Classifier,), ("model",))
         section = self.saved.get("model") or {}
         if self.model is not None or "class_path" not in section:
-            named = section_of("model", DEFAULTS["model"] if self.model is None else self.model)
-            section = fitting(named if "class_path" in section else merged(named, section), data)
+            of_user = section_of("model", DEFAULTS["model"] if self.model is None else self.model)
+            section = fitting(of_user if "class_path" in section else merged(of_user, section), data)
         return _as_saved(made(section, (Classifier,), ("model",)))
 
     def all_evaluations(self, evaluating: bool) -> list[Evaluation]:
@@ -116,8 +116,8 @@ class Parts(NamedTuple):
             if one.name in live or self.settings.get(one.name) is not None:
                 wrong = f"There are two {one.name} among §evaluations and the settings."
                 raise HeedfulError("repeated-name", wrong, "Leave one of them out.")
-            known = EVALUATIONS.get(one.name)
-            if known and not known.has_settings and (type(one) is not known or one.made_of):
+            registered = EVALUATIONS.get(one.name)
+            if registered and not registered.has_settings and (type(one) is not registered or one.made_of):
                 wrong = f"§evaluations: {one.name} is the same in every run, without settings."
                 raise HeedfulError("repeated-name", wrong, "Register a class of your own under a name of its own.")
             live[one.name] = one
@@ -154,9 +154,9 @@ class Parts(NamedTuple):
 def with_saved(data: PairedData, section: Mapping[str, Any]) -> PairedData:
     """Data with settings of a file that names no data, none of which counts as the user's choice."""
     settings = checked(type(data), section.get("init_args") or {}, ("data",))
-    chosen = data.given
+    given_before = data.given
     data = data.with_settings(**settings) if settings else data
-    data.given = chosen
+    data.given = given_before
     return data
 
 
@@ -198,9 +198,9 @@ def seeded(data: PairedData, seed: int) -> PairedData:
     kind: Any = type(data)
     if "seed" in settings_of(kind):
         return with_saved(data, {"init_args": {"seed": seed}})
-    chosen = data.given
+    given_before = data.given
     data = data.with_settings()
-    data.given = chosen
+    data.given = given_before
     data.seed = seed
     return data
 

@@ -108,14 +108,14 @@ class StudyPlan:
     @cached_property
     def costs(self) -> list[Cost]:
         """The costs of a study of all numbers, for each number of draws of which all are known."""
-        found = []
+        all_costs = []
         for draws in dict.fromkeys(need.draws for need in self.needs if need.draws) or [None]:
             here = [need for need in self.needs if need.draws in (None, draws)]
-            known = [need.examples for need in here if need.examples is not None]
-            if known and len(known) == len(here):
+            examples = [need.examples for need in here if need.examples is not None]
+            if examples and len(examples) == len(here):
                 inputs = self.shared + sum(need.inputs - self.shared for need in here)
-                found.append(Cost(draws, max(known), round(max(known) * inputs)))
-        return found
+                all_costs.append(Cost(draws, max(examples), round(max(examples) * inputs)))
+        return all_costs
 
     @property
     def best(self) -> Cost | None:
@@ -298,10 +298,12 @@ def _score(runs: Sequence[Basis]) -> dict[str, Pilot]:
     """Accuracy, or exact match, of each run, by what it is called; nothing without gold labels."""
     for evaluation, family in SCORED.items():
         each = [_entries(run, evaluation, family) for run in runs]
-        found = [sums for sums in each if sums is not None]
-        if len(found) == len(runs):
+        defined = [sums for sums in each if sums is not None]
+        if len(defined) == len(runs):
             rows, _ = runs[0].rows[evaluation]
-            return {family.replace("_", " "): Pilot(np.stack(found, axis=2), int(where(rows, intervention=BASE).sum()))}
+            return {
+                family.replace("_", " "): Pilot(np.stack(defined, axis=2), int(where(rows, intervention=BASE).sum()))
+            }
     return {}
 
 
@@ -343,11 +345,11 @@ def _stacked(sums: Sequence[np.ndarray]) -> np.ndarray:
 
 def _of_part(rows: pa.Table, about: Mapping[str, Any], part: str) -> np.ndarray:
     """The sums of attentiveness to a part: float64 [clusters, draws, 2]."""
-    found = hits(rows, part, Context.of(about["context"]))
+    swaps = hits(rows, part, Context.of(about["context"]))
     cluster, draw = cluster_of(rows), rows["draw"].to_numpy()
-    kept = found.counted
+    counted = swaps.counted
     shape = int(cluster.max()) + 1, int(draw.max()) + 1 if (draw >= 0).any() else 1
-    return _sums(cluster[kept], draw[kept].astype(np.int64), found.hit[kept], np.ones(kept.sum()), shape)
+    return _sums(cluster[counted], draw[counted].astype(np.int64), swaps.hit[counted], np.ones(counted.sum()), shape)
 
 
 def _changed(runs: Sequence[Basis], name: str) -> float:
@@ -408,7 +410,7 @@ def _notes(
     for folder in folders:
         metrics = read_results(folder)["metrics"].values()
         if any(NOT_ABOVE_MAJORITY in m["flags"] for m in metrics):
-            yield f"{folder}: accuracy is not above the majority share; do not read attentiveness there."
+            yield f"{folder}: accuracy is not above the majority share; a high attentiveness is no merit there."
     if width is None and difference is None:
         unsure = {need.name for need in needs if need.pilot.bounds()[0] <= 0 <= need.pilot.bounds()[1]}
         if unsure:

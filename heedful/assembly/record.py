@@ -87,23 +87,23 @@ def file_record(path: str, evaluating: bool) -> Record:
     Raises:
         HeedfulError: It cannot be read, a setting is unknown or of another type, or may not stand in a file.
     """
-    named = f"§config {path}"
+    display_name = f"§config {path}"
     of_run = EvaluationSettings if evaluating else TrainingSettings
     groups: dict[str, Any] = {kind.metric.name: kind for kind in shown_evaluations(evaluating)} | {"trainer": Trainer}
     groups |= {"prompt": Prompting} if evaluating else {"checkpoint": BestCheckpoint}
     hints = {name: setting.hint for name, setting in settings_of(of_run).items()} | {"allow_package": str | None}
     hints |= {name: {own: setting.hint for own, setting in settings_of(kind).items()} for name, kind in groups.items()}
     hints |= {SEED: hints.pop("seed"), "data": PairedData, "model": Classifier}
-    plain = read_yaml(path, named)
+    plain = read_yaml(path, display_name)
     for name in ROOMS if isinstance(plain, dict) else ():
         if isinstance(plain.get(name), dict) and "class_path" not in plain[name]:
             hints[name] = dict[str, Any]  # of a class that others name, who check them
-    found = read_settings(path, named, hints) or {}
+    values = read_settings(path, display_name, hints) or {}
     for name in ("init_from", "resume", "allow_package"):
-        if found.get(name):
-            wrong = f"{named}: §{name} stands in a file of settings."
+        if values.get(name):
+            wrong = f"{display_name}: §{name} stands in a file of settings."
             raise HeedfulError("command-line-only", wrong, f"Give it in the call, as §{name}.")
-    return {name: _completed(value) for name, value in found.items()}
+    return {name: _completed(value) for name, value in values.items()}
 
 
 def merged(before: Any, now: Any) -> Any:

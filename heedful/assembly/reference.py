@@ -78,13 +78,13 @@ def meanings(owner: Any) -> dict[str, str]:
 
     A docstring of Heedful is taken whole, of one of Lightning the first sentence.
     """
-    found: dict[str, str] = {}
+    meaning_of: dict[str, str] = {}
     for one in getattr(owner, "__mro__", (owner,)):
         for argument in parse(one.__doc__ or "").params:
             text = " ".join((argument.description or "").split())
             ours = one.__module__.startswith("heedful.")
-            found.setdefault(argument.arg_name, text if ours else re.split(r"(?<=\.)\s", text)[0])
-    return found
+            meaning_of.setdefault(argument.arg_name, text if ours else re.split(r"(?<=\.)\s", text)[0])
+    return meaning_of
 
 
 def opening(kind: type) -> str:

@@ -118,9 +118,9 @@ class Results(Numbers):
         self._require_one()
         read = read_evaluation(self.folder, evaluation)
         if read is None:
-            known = listing([*read_results(self.folder)["rows"]])
+            evaluations = listing([*read_results(self.folder)["rows"]])
             wrong = f"{self.folder} has no rows of {evaluation!r}."
-            raise NoSuchNumber("missing-rows", wrong, f"It has those of {known}." if known else "")
+            raise NoSuchNumber("missing-rows", wrong, f"It has those of {evaluations}." if evaluations else "")
         return read[0]
 
     def show(self) -> None:
@@ -217,16 +217,16 @@ class Results(Numbers):
             return NotImplemented
         numbers, others = self.numbers, other.numbers
         changes = paired_differences(other.folder, self.folder)
-        found = {}
+        differences = {}
         for name in numbers.keys() & others.keys():
             if str(name) in changes:
                 flags = dict.fromkeys([*numbers[name]["flags"], *others[name]["flags"]])
-                found[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
-        ordered = {name: found[name] for name in numbers if name in found}
-        without = tuple(name for name in numbers if name in others and name not in found)
+                differences[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
+        ordered = {name: differences[name] for name in numbers if name in differences}
+        without = tuple(name for name in numbers if name in others and name not in differences)
         order = zip((self, other), ("the first", "the second"), strict=True)
-        named = [in_order if one.kept is not None else str(one.folder) for one, in_order in order]
-        return Differences(ordered, " less ".join(named), without)
+        sides = [in_order if one.kept is not None else str(one.folder) for one, in_order in order]
+        return Differences(ordered, " less ".join(sides), without)
 
 
 @dataclass(frozen=True, repr=False)
@@ -289,7 +289,8 @@ class Differences(Numbers):
         """What the flags mean."""
         flags = dict.fromkeys(flag for m in self.found.values() for flag in m["flags"] if flag in FLAGS)
         left = ", ".join(words_of_name(name) for name in self.unpaired if name.family == "attentiveness")
-        told = [f"Not paired, since the swaps or their examples differ: {left}."] if left else []
+        why = "Without a paired difference (other swaps, other examples, or no share of examples)"
+        told = [f"{why}: {left}."] if left else []
         return [*(f"{flag}, of one of them: {FLAGS[flag][1]}." for flag in flags), *told]
 
     def _cells(self) -> Cells:

@@ -18,14 +18,14 @@ from heedful.records.storage.run_files import CONFIG, require_config, require_ex
 from heedful.records.storage.yaml_files import read_yaml
 
 
-def config_of(run: Path, named: str) -> Path:
-    """The configuration in a run folder; ``named`` begins the message.
+def config_of(run: Path, display_name: str) -> Path:
+    """The configuration in a run folder; ``display_name`` begins the message.
 
     Raises:
         HeedfulError: There is none, or it was changed.
     """
     if not (run / CONFIG).is_file():
-        raise HeedfulError("not-a-run", f"{named} is not a run or a checkpoint of one: it has no {CONFIG}.")
+        raise HeedfulError("not-a-run", f"{display_name} is not a run or a checkpoint of one: it has no {CONFIG}.")
     require_config(run)
     return run / CONFIG
 
@@ -52,14 +52,14 @@ def source_of(given: str) -> Source:
     Raises:
         HeedfulError: It does not exist, is damaged, or lies in no run folder.
     """
-    named = f"§checkpoint {given}"
+    display_name = f"§checkpoint {given}"
     checkpoint = Path(given)
     if checkpoint.is_dir():
-        run = config_of(checkpoint, named).parent
-        checkpoint = best_of(run, named, is_finished(run))
-    require_whole(checkpoint, named)
+        run = config_of(checkpoint, display_name).parent
+        checkpoint = best_of(run, display_name, is_finished(run))
+    require_whole(checkpoint, display_name)
     run = checkpoint.absolute().parent.parent
-    saved = _saved(config_of(run, named), run / "checkpoints" / "backbone")
+    saved = _saved(config_of(run, display_name), run / "checkpoints" / "backbone")
     require_files(run, [checkpoint.absolute().relative_to(run).as_posix()])
     saved["data"]["init_args"].pop("seed", None)
     measured = {name: value for name, value in (saved.get("natural_logic") or {}).items() if value is not None}
@@ -143,18 +143,18 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> S
     return _going_on(Path(resume or str(output)), f"§resume {resume}" if resume else f"§output {output}")
 
 
-def _going_on(given: Path, named: str) -> Start:
+def _going_on(given: Path, display_name: str) -> Start:
     """The start of a run that goes on, given as its folder or as one of its checkpoints."""
     if not given.exists():
-        raise HeedfulError("missing-file", f"{named} does not exist.")
+        raise HeedfulError("missing-file", f"{display_name} does not exist.")
     run = given.absolute().parent.parent if given.is_file() else given
-    config_of(run, named)
+    config_of(run, display_name)
     if is_finished(run) and not given.is_file():
         return Start(run, None, None)  # and its results are shown
     checkpoint: Path | None = given
     damaged = False
     if given.is_file():
-        require_whole(given, named)
+        require_whole(given, display_name)
     else:
         checkpoint, damaged = newest(run / "checkpoints")
     if checkpoint is None:
@@ -180,7 +180,7 @@ def tidy(run: Path) -> None:
         (run / "checkpoints" / LAST).replace(run / "checkpoints" / "damaged.ckpt")
 
 
-def max_epochs_of(run: Path, named: str) -> int:
+def max_epochs_of(run: Path, display_name: str) -> int:
     """The epochs that a run was to have; -1 where it has no end."""
-    settings: Mapping[str, Any] = read_yaml(str(run / CONFIG), named)
+    settings: Mapping[str, Any] = read_yaml(str(run / CONFIG), display_name)
     return (settings.get("trainer") or {}).get("max_epochs") or -1

@@ -108,8 +108,8 @@ def _require_accelerator(name: Any) -> None:
             "§trainer.accelerator xpu: Lightning runs nothing on a GPU of Intel.",
             "Take §trainer.accelerator cpu, or have heedful.measure ask a function that uses it.",
         )
-    named = [kind for kind in GPUS.get(str(name), (str(name),)) if kind in AcceleratorRegistry]
-    if named and not any(AcceleratorRegistry[kind]["accelerator"].is_available() for kind in named):
+    kinds = [kind for kind in GPUS.get(str(name), (str(name),)) if kind in AcceleratorRegistry]
+    if kinds and not any(AcceleratorRegistry[kind]["accelerator"].is_available() for kind in kinds):
         raise HeedfulError(
             "unfit-trainer",
             f"§trainer.accelerator {name}: torch finds none here.",
@@ -164,9 +164,9 @@ def make_trainer(
         HeedfulError: Lightning refuses a setting.
     """
     settings = {**trainer_defaults(), **settings}
-    named = several(settings["callbacks"])
+    from_settings = several(settings["callbacks"])
     is_wanted = settings["enable_progress_bar"] is not False and has_bars()
-    has_bar = is_wanted and not any(isinstance(c, ProgressBar) for c in named)
+    has_bar = is_wanted and not any(isinstance(c, ProgressBar) for c in from_settings)
     plugins = several(settings["plugins"])
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
@@ -176,7 +176,7 @@ def make_trainer(
         **({} if has_bars() else {"enable_progress_bar": False}),
         "default_root_dir": root,
         "logger": _in_folder(settings["logger"], root),
-        "callbacks": [*callbacks, *([Progress()] if has_bar else []), *named, *own],
+        "callbacks": [*callbacks, *([Progress()] if has_bar else []), *from_settings, *own],
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
     }

@@ -44,12 +44,14 @@ class WhileTraining:
     """
 
     def __init__(self, rows: Any, settings: Mapping[str, Any], output: str | PathLike[str] | None) -> None:
-        named = signature(measure).parameters.keys() - {*OWN, "settings"}
-        arguments = {name: value for name, value in settings.items() if name in named}
+        own_arguments = signature(measure).parameters.keys() - {*OWN, "settings"}
+        arguments = {name: value for name, value in settings.items() if name in own_arguments}
         if taken := [name for name in settings if name in OWN]:
             raise HeedfulError("unknown-setting", f"There is no setting §{taken[0]} here.", "Leave it out.")
         require_types(measure, arguments | {"output": output})
-        require_known({name: value for name, value in settings.items() if name not in named}, dict.fromkeys(named))
+        require_known(
+            {name: value for name, value in settings.items() if name not in own_arguments}, dict.fromkeys(own_arguments)
+        )
         self.rows = rows
         self.settings = dict(settings)
         self.output = None if output is None else Path(fspath(output))

@@ -39,19 +39,19 @@ def require_kinds(config: Any, flag: str = "-", owner: type | None = None) -> No
     if isinstance(config, Namespace | dict):
         items = vars(config) if isinstance(config, Namespace) else config
         if isinstance(items.get("class_path"), str):
-            module, _, name = items["class_path"].rpartition(".")
-            owner = getattr(sys.modules.get(module), name, None)  # imported by the parser, if it may be at all
+            module, _, class_name = items["class_path"].rpartition(".")
+            owner = getattr(sys.modules.get(module), class_name, None)  # imported by the parser, if it may be at all
             if not (isinstance(owner, type) and issubclass(owner, KINDS)):
                 raise HeedfulError("foreign-class", f"-{flag} {items['class_path']} may not be named.")
-        for name, value in items.items():
-            if not str(name).startswith("__"):  # that is how the parser notes from which file a section came
-                require_kinds(value, flag if name == "init_args" else f"{flag}.{name}".replace("-.", "-"), owner)
+        for key, value in items.items():
+            if not str(key).startswith("__"):  # that is how the parser notes from which file a section came
+                require_kinds(value, flag if key == "init_args" else f"{flag}.{key}".replace("-.", "-"), owner)
     elif isinstance(config, list | tuple | set):
-        for value in config:
-            require_kinds(value, flag, owner)
+        for item in config:
+            require_kinds(item, flag, owner)
     elif _is_function(config) and not _is_default(config, flag.rsplit(".", 1)[-1], owner):
-        name = getattr(config, "__qualname__", type(config).__qualname__)
-        raise HeedfulError("foreign-class", f"-{flag}: {config.__module__}.{name} is a function.", "Name a class.")
+        function = getattr(config, "__qualname__", type(config).__qualname__)
+        raise HeedfulError("foreign-class", f"-{flag}: {config.__module__}.{function} is a function.", "Name a class.")
 
 
 def _is_function(value: Any) -> bool:

@@ -104,11 +104,11 @@ class HeedfulCLI(LightningCLI):
         given = typed(sys.argv[1:])
         made["model"].given = frozenset()  # a parser gives each all of its settings
         made["data"].given = frozenset(name.removeprefix("data.") for name in given if name.startswith("data."))
-        named = {field: made[field] for field in vars(self.of_run()) if field != "seed"}
+        run_settings = {field: made[field] for field in vars(self.of_run()) if field != "seed"}
         self.job = Job(
             made["model"],
             made["data"],
-            self.of_run(seed=self.config[SEED], **named),
+            self.of_run(seed=self.config[SEED], **run_settings),
             [made[kind.metric.name] for kind in shown_evaluations(self.evaluating)],
             vars(made["trainer"]),
             checkpoint=None if self.evaluating else made["checkpoint"],

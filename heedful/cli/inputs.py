@@ -69,11 +69,11 @@ def _groups(words: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _value(text: str) -> Any:
     """A setting as YAML has it; a text as it is, as one with a part in braces."""
     try:
-        found = parse_yaml(text, text, SettingsLoader)
+        value = parse_yaml(text, text, SettingsLoader)
     except HeedfulError:
         return text
-    is_text = isinstance(found, str) or (isinstance(found, Mapping) and None in found.values())
-    return text if is_text else found
+    is_text = isinstance(value, str) or (isinstance(value, Mapping) and None in value.values())
+    return text if is_text else value
 
 
 def _parser() -> CommandParser:

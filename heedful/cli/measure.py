@@ -80,18 +80,21 @@ def _value(name: str, text: Any) -> Any:
     return {first: second for first, _, second in pairs}
 
 
-def _function(named: str) -> Any:
+def _function(path: str) -> Any:
     """The function that ``module:name`` names, of a module in the working folder or an installed one.
 
     Raises:
         HeedfulError: There is no such module, or no such function in it.
     """
-    module, _, name = named.partition(":")
+    if path.startswith(("http://", "https://")):
+        do = "Use heedful evaluate --endpoint NAME with OPENAI_BASE_URL, or heedful.Endpoint in Python."
+        raise HeedfulError("unknown-name", f"{path} is a server.", do)
+    module, _, name = path.partition(":")
     sys.path.insert(0, "")
     try:
         return getattr(import_module(module), name)
     except Exception as error:  # whatever the module does when it is imported
-        wrong = f"{named} cannot be imported ({type(error).__name__}: {error})."
+        wrong = f"{path} cannot be imported ({type(error).__name__}: {error})."
         raise HeedfulError("unknown-name", wrong, "Name a function as MODULE:FUNCTION.") from error
 
 

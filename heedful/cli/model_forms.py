@@ -20,14 +20,14 @@ def with_run(argv: Sequence[str]) -> list[str]:
     given, rest = take(argv, "--checkpoint")
     if given is None:
         return list(argv)
-    named = _without_model(rest, "--checkpoint")
+    rooms_with_classes = _without_model(rest, "--checkpoint")
     source = source_of(given)
-    found = ["--model", json.dumps(source.model)]
+    words = ["--model", json.dumps(source.model)]
     in_files = settings_in_configs(rest, "natural_logic")
-    found += [f"--natural_logic.{name}={value}" for name, value in source.natural_logic.items() if name not in in_files]
-    if "data" not in named and not any(a == "--data" or a.startswith("--data=") for a in argv):
-        found += ["--data", json.dumps(source.data)]
-    return [*found, *rest, "--checkpoint", str(source.checkpoint)]
+    words += [f"--natural_logic.{name}={value}" for name, value in source.natural_logic.items() if name not in in_files]
+    if "data" not in rooms_with_classes and not any(a == "--data" or a.startswith("--data=") for a in argv):
+        words += ["--data", json.dumps(source.data)]
+    return [*words, *rest, "--checkpoint", str(source.checkpoint)]
 
 
 def initialised(argv: Sequence[str]) -> list[str]:

@@ -83,9 +83,9 @@ def _asks_server(words: list[str]) -> bool:
     return any(word.partition("=")[0] == ENDPOINT for word in words)
 
 
-def _model(named: str) -> list[str]:
+def _model(model: str) -> list[str]:
     """The words that name one of two models: a run, or a model that was never trained here."""
-    return ["--checkpoint" if (Path(named) / CONFIG).is_file() or named.endswith(".ckpt") else "--model", named]
+    return ["--checkpoint" if (Path(model) / CONFIG).is_file() or model.endswith(".ckpt") else "--model", model]
 
 
 def _prices(options: Namespace) -> tuple[float, float] | None:

@@ -52,7 +52,9 @@ def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
     for argument in _arguments(args):
         words += argument.words
         after = parser.with_arguments(words)
-        refused = any(isinstance(found, Refusal) for found in (after, parser.with_arguments(argument.words, config)))
+        refused = any(
+            isinstance(attempt, Refusal) for attempt in (after, parser.with_arguments(argument.words, config))
+        )
         if not argument.words[0].startswith("--"):
             yield HeedfulError("unknown-setting", f"{argument.words[0]!r} stands behind no flag.")
         context = Context(() if argument.file else argument.typed, config)
@@ -130,8 +132,8 @@ def _short(text: str) -> str:
 
 def _flag(place: Place) -> str:
     """The flag that sets what stands at a place; with a section sign, as those of a model may be of an endpoint."""
-    named = setting_named(place)
-    return named if SETTING.match(named) else f"--{named[1:]}"
+    setting = setting_named(place)
+    return setting if SETTING.match(setting) else f"--{setting[1:]}"
 
 
 @cache

@@ -59,22 +59,22 @@ def remedy(
         labels = f"{{{entailment}: {_listed(spellings[entailment])}, {NEGATION}: {_listed(others)}}}"
         two = ["--data.labels", labels, "--data.default_label", NEGATION]
         return f"Measure it in two classes ({shlex.join([*start_of('evaluate'), *argv, *two])})."
-    kept = ("--data", "--partial") if checkpoint else ("--data", "--partial", "--model")
+    groups = ("--data", "--partial") if checkpoint else ("--data", "--partial", "--model")
     source = ["--init_from", checkpoint] if checkpoint else []
-    return f"Train it on them ({shlex.join([*start_of('train'), *source, *_flags(argv, kept)])})."
+    return f"Train it on them ({shlex.join([*start_of('train'), *source, *_flags(argv, groups)])})."
 
 
 def _listed(texts: Sequence[str | int]) -> str:
     return f"[{', '.join(map(str, texts))}]"
 
 
-def _flags(argv: Sequence[str], kept: tuple[str, ...]) -> list[str]:
+def _flags(argv: Sequence[str], groups: tuple[str, ...]) -> list[str]:
     """The flags of these groups, with their values."""
     flags: list[str] = []
     keeps = False
     for argument in argv:
         if argument.startswith("--"):
-            keeps = argument.partition("=")[0].split(".")[0] in kept
+            keeps = argument.partition("=")[0].split(".")[0] in groups
         if keeps:
             flags.append(argument)
     return flags

@@ -21,8 +21,8 @@ def take(argv: Sequence[str], flag: str) -> tuple[str | None, list[str]]:
         >>> take(["--resume", "a", "--x=1", "--resume=b"], "--resume")
         ('b', ['--x=1'])
     """
-    found, rest = take_all(argv, flag)
-    return (found[-1] if found else None), rest
+    values, rest = take_all(argv, flag)
+    return (values[-1] if values else None), rest
 
 
 def take_all(argv: Sequence[str], flag: str) -> tuple[list[str], list[str]]:

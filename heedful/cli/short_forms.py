@@ -37,8 +37,8 @@ def description(evaluating: bool) -> str:
 def _helped(flag: str, name: str, of_command: str | None) -> str:
     """--data.help or --model.help, of the class of a short name, of another class, or by default of the command's."""
     kind = flag.removeprefix("--").removesuffix(".help")
-    named = class_named(config_path(kind, name), kind) if name else of_command
-    return f"{flag}={named}" if named else flag
+    class_path = class_named(config_path(kind, name), kind) if name else of_command
+    return f"{flag}={class_path}" if class_path else flag
 
 
 def of_endpoint(argv: Sequence[str]) -> list[str]:
@@ -97,19 +97,19 @@ def _expanded(argv: list[str]) -> list[str]:
         backbone = [word for name, value in form[1].items() for word in (f"--model.{name}", value)]
     first = [a for path in configs if classes[path] for a in ("--config", path)]
     first += [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
-    named = {
+    class_paths = {
         kind: [class_named(path, kind, in_section=True) for path in configs if kind in classes[path]]
         for kind in DEFAULTS
     }
-    named |= {kind: [class_named(config_path(kind, short[kind]), kind)] for kind in DEFAULTS if kind in short}
-    if meant := stand_ins().get(tuple(found[-1] for found in named.values())):
+    class_paths |= {kind: [class_named(config_path(kind, short[kind]), kind)] for kind in DEFAULTS if kind in short}
+    if meant := stand_ins().get(tuple(paths[-1] for paths in class_paths.values())):
         first += ["--model", meant]  # which keeps the settings
-        named["model"] = [meant]
+        class_paths["model"] = [meant]
     first += backbone
     if "augment" in short:
         first += ["--config", config_path("augment", short["augment"])]
     first += [a for path in configs if not classes[path] for a in ("--config", path)]  # settings, on top of the classes
-    rest += [_helped(flag, name, (named.get(flag[2:-5]) or [None])[-1]) for flag, name in helps.items()]
+    rest += [_helped(flag, name, (class_paths.get(flag[2:-5]) or [None])[-1]) for flag, name in helps.items()]
     if "slices" in short:
         short["slices"] = json.dumps([column for column in re.split(r"[\s,]+", short["slices"].strip("[] ")) if column])
     rest += [a for name in SETTINGS if name in short for a in (f"--data.{name}", short[name])]
@@ -118,7 +118,7 @@ def _expanded(argv: list[str]) -> list[str]:
 
 def _folder_of_logger(words: Sequence[str]) -> list[str]:
     """Words that have a logger write into the folder of the run, where it wants one and none is named."""
-    named, _ = take_all(words, "--trainer.logger")
+    loggers, _ = take_all(words, "--trainer.logger")
     is_given = any(re.match(r"--trainer\.logger\.(init_args\.)?save_dir\b", word) for word in words)
-    wants = bool(named) and named[-1].rpartition(".")[2] in ("CSVLogger", "TensorBoardLogger")
+    wants = bool(loggers) and loggers[-1].rpartition(".")[2] in ("CSVLogger", "TensorBoardLogger")
     return ["--trainer.logger.save_dir="] if wants and not is_given else []

@@ -28,7 +28,7 @@ def _show(run: Run) -> None:
         print(f"{run.folder} is finished, and stays as it is.")
     run.show()
     if run.checkpoint is not None:
-        named = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
-        print(f"Every measurement, on all examples: {' '.join(start_of('evaluate'))} --checkpoint {quote(str(named))}")
+        path = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
+        print(f"Every measurement, on all examples: {' '.join(start_of('evaluate'))} --checkpoint {quote(str(path))}")
         if any(run.folder.glob("events.out.tfevents.*")):
             print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")

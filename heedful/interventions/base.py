@@ -65,12 +65,12 @@ class Changes:
             return self
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("lenders", "examples")}
 
-        def kept(value: Any) -> Any:
+        def taken(value: Any) -> Any:
             if isinstance(value, str):
                 return value
             return value.filter(chosen) if isinstance(value, pa.Array) else value[chosen]
 
-        return Changes(**{name: kept(value) for name, value in own.items()})
+        return Changes(**{name: taken(value) for name, value in own.items()})
 
     @classmethod
     def concatenate(cls, several: Sequence["Changes"]) -> "Changes":

@@ -69,8 +69,8 @@ class Design:
 
     def matches(self, name: str, i: int) -> np.ndarray:
         """Positions of all examples that stand to position ``i`` as a set of table 4 demands: int64, ascending."""
-        kept = KEPT[CHANGED[name]]
-        near = self._sharing[kept][self.codes[VARIABLES.index(kept), i]]
+        unchanged = KEPT[CHANGED[name]]
+        near = self._sharing[unchanged][self.codes[VARIABLES.index(unchanged), i]]
         same = self.codes[:, near] == self.codes[:, i : i + 1]
         return near[(same == np.array(SETS[name])[:, None]).all(axis=0)]
 
@@ -112,15 +112,15 @@ class Counterparts:
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         matches = [self.design.matches(self.name, i) for i in positions.tolist()]
         bases = np.repeat(positions, [len(of_seed) for of_seed in matches])
-        known = np.concatenate([positions[:0], *matches])
+        match_positions = np.concatenate([positions[:0], *matches])
         (part,) = self.parts
-        uids = pool.uids.take(known)
-        kept = pc.binary_join_element_wise(KEPT[part], pool.texts(IDS[KEPT[part]], bases), " ")
-        changed = pc.binary_join_element_wise(part, pool.texts(IDS[part], known), " ")
-        clusters = lists_of(pool.uids.take(bases), kept, changed)
-        draws = np.full(len(known), NO_DRAW, dtype=np.int16)
-        variant = pool.texts(f"meta.{part}", known)
-        return Changes(bases, draws, clusters, known=known, partner=uids, variant=variant)
+        uids = pool.uids.take(match_positions)
+        unchanged = pc.binary_join_element_wise(KEPT[part], pool.texts(IDS[KEPT[part]], bases), " ")
+        changed = pc.binary_join_element_wise(part, pool.texts(IDS[part], match_positions), " ")
+        clusters = lists_of(pool.uids.take(bases), unchanged, changed)
+        draws = np.full(len(match_positions), NO_DRAW, dtype=np.int16)
+        variant = pool.texts(f"meta.{part}", match_positions)
+        return Changes(bases, draws, clusters, known=match_positions, partner=uids, variant=variant)
 
 
 def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) -> list[Counterparts]:
@@ -134,15 +134,15 @@ def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) ->
             each set draws its own, as in the paper, and some have no match (those of relation "none" in I0).
     """
     inside = np.flatnonzero(design.inside).tolist()
-    found = []
+    sets = []
     for name, part in CHANGED.items():
         candidates: Iterable[int] = inside
         if paired:
             both = [other for other in SETS if CHANGED[other] == part]
             candidates = (i for i in inside if all(len(design.matches(other, i)) for other in both))
         uids = _sample([design.pool.uid(i) for i in candidates], seeds, seed, part if paired else name)
-        found.append(Counterparts(name, design, frozenset(uids), (seeds, paired)))
-    return found
+        sets.append(Counterparts(name, design, frozenset(uids), (seeds, paired)))
+    return sets
 
 
 def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:

@@ -66,12 +66,12 @@ def demonstrations(
     counts = dict.fromkeys(by_label, tuples) | ({default: own + added} if added else {})
     key = random_key(seed, "demonstrations", draw)
     nothing = np.zeros(0, dtype=np.int64)
-    chosen = {
+    positions_of = {
         label: _first(_ranked(examples, by_label.get(label, nothing), key), n, label, task)
         for label, n in counts.items()
     }
-    positions = [i for label in by_label for i in chosen[label][:tuples]]
-    positions += chosen[default][own:] if added else []
+    positions = [i for label in by_label for i in positions_of[label][:tuples]]
+    positions += positions_of[default][own:] if added else []
     shown = [examples[i] for i in positions]
     if kind == "counterfactual":
         shown += _copies(examples, positions, parts, default, seed, draw)

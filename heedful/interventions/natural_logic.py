@@ -64,7 +64,7 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         HeedfulError: A missing column, an empty word, an unknown grammar or relation, a pair of the same word that is
             not eq, or words that stand in an earlier row in the same order with another relation.
     """
-    found: list[Words] = []
+    pairs: list[Words] = []
     relations: dict[tuple[str, str], tuple[str, int]] = {}
     for row, values in rows:
         at = f"{where}{PAIRS}, row {row}"
@@ -83,8 +83,8 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
             raise HeedfulError("wrong-value", wrong, "Mend one of the two rows.")
         pair = "/".join(sorted((x, y)))
         slots = frozenset(SLOTS[g] for g in grammars)
-        found += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
-    return found
+        pairs += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
+    return pairs
 
 
 class Sentence(NamedTuple):
@@ -116,7 +116,7 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         HeedfulError: A context without x or with several, with an unknown monotonicity or mark, or with another
             monotonicity than in an earlier row.
     """
-    found: list[Sentence] = []
+    unsorted: list[Sentence] = []
     first: dict[str, tuple[int, str]] = {}
     for row, values in rows:
         at = f"{where}{CONTEXTS}, row {row}"
@@ -135,8 +135,8 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
             wrong = f"{at}: the context {text!r} is {monotonicity}, and in row {earlier} {before}."
             raise HeedfulError("wrong-value", wrong, "Mend one of the two rows.")
         slots = tuple(slot for slot, mark in marks.items() if mark)
-        found.append(Sentence(context, text, monotonicity, operator, slots))
-    return sorted(found)
+        unsorted.append(Sentence(context, text, monotonicity, operator, slots))
+    return sorted(unsorted)
 
 
 def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> Iterator[dict[str, str]]:
@@ -163,7 +163,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
     again: Counter[str] = Counter()
     for context, text, monotonicity, operator, slots in sentences(contexts, where):
         before_hole, behind_hole = HOLE.split(text)
-        fitting = dict.fromkeys(found[:4] for found in words if found.slots <= {*slots})
+        fitting = dict.fromkeys(each[:4] for each in words if each.slots <= {*slots})
         for premise, hypothesis, relation, pair in fitting:
             uid = f"{context}/{premise}|{relation}|{hypothesis}"
             again[uid] += 1
@@ -190,7 +190,7 @@ def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str
     return [values[name].strip() for name in names]
 
 
-def _known(value: str, name: str, known: Iterable[str], at: str) -> None:
-    if value not in known:
-        listed = " or ".join(v or "nothing" for v in known)
+def _known(value: str, name: str, allowed: Iterable[str], at: str) -> None:
+    if value not in allowed:
+        listed = " or ".join(v or "nothing" for v in allowed)
         raise HeedfulError("wrong-value", f"{at}: the column {name} does not allow {value!r}.", f"Write {listed}.")

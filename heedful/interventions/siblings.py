@@ -91,10 +91,10 @@ class Siblings:
         made = [self._some(pool, i, seed) for i in positions.tolist()]
         counts = [len(siblings) for siblings in made]
         bases = np.repeat(positions, counts)
-        known = np.concatenate([positions[:0], *made])
+        sibling_positions = np.concatenate([positions[:0], *made])
         draws = np.concatenate([np.zeros(0, np.int16), *(np.arange(n, dtype=np.int16) for n in counts)])
-        uids = pool.uids.take(known)
-        return Changes(bases, draws, lists_of(pool.uids.take(bases), uids), known=known, partner=uids)
+        uids = pool.uids.take(sibling_positions)
+        return Changes(bases, draws, lists_of(pool.uids.take(bases), uids), known=sibling_positions, partner=uids)
 
     def _some(self, pool: Examples, i: int, seed: int) -> np.ndarray:
         siblings = self.families.siblings(i)

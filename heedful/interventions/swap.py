@@ -88,6 +88,7 @@ class Swap:
             return lenders.admits(positions[places], proposed)
 
         partners[some] = integers(key, uid_keys, draws, everyone, range(BLOCKS), may_lend)
+        # who met none by chance has few that may lend: all of them are listed, and one is drawn
         left = np.flatnonzero(partners[some] < 0)
         ranks = integers(key, uid_keys[left], draws[left], lenders.counts[positions[left]], range(BLOCKS, 2**32))
         partners[some[left]] = _ranked(lenders, positions[left], ranks)

@@ -93,8 +93,8 @@ def accuracy_by_slice(
     base = select(rows, intervention=BASE)
     name = MetricName("accuracy", data)
     result = {}
-    for text, kept in slices_of(base, columns):
-        alone = base.filter(pa.array(kept))
+    for text, in_slice in slices_of(base, columns):
+        alone = base.filter(pa.array(in_slice))
         worth = Worth.of_rows(alone, kind)
         if not kind.exclusive:
             result[name._replace(slice=text)] = share(worth.of, worth.cluster)
@@ -163,16 +163,16 @@ def noise(rows: pa.Table, data: str, own: Mapping[str, Any] = MappingProxyType({
         return {}
     flips = ~same(rows, "y", "y2")[null]
     flags = (ON_TIME if own.get(ASKED) else ON_BATCH,) if flips.any() else ()
-    found = {MetricName("null", data, statistic="flips"): share(flips, cluster_of(rows)[null], flags)}
+    floor = {MetricName("null", data, statistic="flips"): share(flips, cluster_of(rows)[null], flags)}
     change = 0.0
     for start in range(0, rows.num_rows, GROUP):
         here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
         if here["p"].null_count or here["p2"].null_count:
-            return found
+            return floor
         p = probabilities(here, "p").astype(np.float64)
         p2 = probabilities(here, "p2").astype(np.float64)
         change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
-    return found | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
+    return floor | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
 
 
 def with_constant(numbers: Numbers, name: MetricName, rows: pa.Table) -> Numbers:
@@ -193,14 +193,14 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     data, kind = context.data, context.kind
     if context.unlabelled:
         return without_answer(rows, data) | noise(rows, data, context.own)
-    found = with_constant(accuracy(rows, data, context.seed, kind), MetricName("accuracy", data), rows)
+    numbers = with_constant(accuracy(rows, data, context.seed, kind), MetricName("accuracy", data), rows)
     if kind.exclusive:
-        found |= label_scores(rows, data, context.labels, context.default_label)
+        numbers |= label_scores(rows, data, context.labels, context.default_label)
     columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
-    found |= accuracy_by_slice(rows, data, tuple(columns), context.seed, kind)
+    numbers |= accuracy_by_slice(rows, data, tuple(columns), context.seed, kind)
     if kind.exclusive:
-        found |= loss(rows, data, context.labels)
-    return found | without_answer(rows, data) | noise(rows, data, context.own)
+        numbers |= loss(rows, data, context.labels)
+    return numbers | without_answer(rows, data) | noise(rows, data, context.own)
 
 
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
@@ -221,15 +221,15 @@ def charts(context: Context) -> tuple[Chart, ...]:
     if context.unlabelled:
         return (noise_chart(context.data),)
     name = MetricName("accuracy", context.data)
-    found = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
+    charts_shown = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
     if context.kind.exclusive and len(context.labels) <= MANY:
-        found.append(
+        charts_shown.append(
             Chart("accuracy by label", {label: name._replace(slice=slice_of_label(label)) for label in context.labels})
         )
     if context.kind.exclusive:
         curves = {"training": MetricName("loss", "train"), "validation": MetricName("loss", context.data)}
-        found.append(Chart("loss", curves))
-    return (*found, noise_chart(context.data))
+        charts_shown.append(Chart("loss", curves))
+    return (*charts_shown, noise_chart(context.data))
 
 
 METRIC = Metric("accuracy", score, show, charts, STATISTICS)

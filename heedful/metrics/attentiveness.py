@@ -45,9 +45,9 @@ class OneText(NamedTuple):
         What says that there is no answer is wanted there, and does not count.
         """
         swapped = where(rows, intervention="swap", part=part)
-        kept = rows.filter(pa.array(swapped & is_answer(rows, "y2") & ~where(rows, y2=NO_ANSWER)))
-        texts = map(normalised, strings(kept, "y2"))
-        questions = Counter(text for text, _ in set(zip(texts, strings(kept, "uid"), strict=True)))
+        answered = rows.filter(pa.array(swapped & is_answer(rows, "y2") & ~where(rows, y2=NO_ANSWER)))
+        texts = map(normalised, strings(answered, "y2"))
+        questions = Counter(text for text, _ in set(zip(texts, strings(answered, "uid"), strict=True)))
         of = len(pc.unique(rows["uid"].filter(pa.array(swapped))))
         text, n = min(questions.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
         return cls(text, n, of) if n >= MANY_QUESTIONS and n > MOST_ALIKE * of else None
@@ -84,7 +84,7 @@ def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str,
     """
     name = MetricName("attentiveness", context.data, part)
     stays = is_distractor(part, context)
-    found = hits(rows, part, context)
+    swaps = hits(rows, part, context)
     base = where(rows, intervention=BASE)
     n = int(base.sum())
     counts = int((base & eligible(rows, part, context)).sum())
@@ -94,15 +94,15 @@ def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str,
     drawn = Drawn.of(rows)
     result: Numbers = {}
 
-    def measure(full: MetricName, hit: np.ndarray, kept: np.ndarray, reason: str) -> None:
-        of = drawn.where(kept)
-        result[full] = mean_over_draws(hit[kept], of, (*flags, *few_examples(of.examples)), reason)
+    def measure(full: MetricName, hit: np.ndarray, is_counted: np.ndarray, reason: str) -> None:
+        of = drawn.where(is_counted)
+        result[full] = mean_over_draws(hit[is_counted], of, (*flags, *few_examples(of.examples)), reason)
 
-    measure(headline, found.hit, found.counted, none)
-    for full, hit, kept, reason in _others(rows, name, found, context, none):
-        measure(full, hit, kept, reason)
+    measure(headline, swaps.hit, swaps.counted, none)
+    for full, hit, is_counted, reason in _others(rows, name, swaps, context, none):
+        measure(full, hit, is_counted, reason)
     for text, of_slice in slices_of(rows, context.slices):
-        measure(headline._replace(slice=text), found.hit, found.counted & of_slice, NOT_SWAPPED if stays else NOTHING)
+        measure(headline._replace(slice=text), swaps.hit, swaps.counted & of_slice, NOT_SWAPPED if stays else NOTHING)
     if not stays:
         share = Measurement(counts / n, n) if n else Measurement(None, 0, reason="no example was predicted")
         result[name._replace(statistic="eligible")] = share
@@ -124,25 +124,25 @@ def _why_none(rows: pa.Table, context: Context) -> str:
 
 
 def _others(
-    rows: pa.Table, name: MetricName, found: Hits, context: Context, none: str
+    rows: pa.Table, name: MetricName, swaps: Hits, context: Context, none: str
 ) -> Iterator[tuple[MetricName, np.ndarray, np.ndarray, str]]:
     """The numbers beside a headline: the name, which changes are hits and which count, and why there is none."""
     if context.kind is SPAN:
-        answered = found.counted & ~where(rows, y=NO_ANSWER)
+        answered = swaps.counted & ~where(rows, y=NO_ANSWER)
         reason = none if NO_ANSWERS_BEFORE in none else f"{none}, or {NO_ANSWERS_BEFORE}"
         yield name._replace(statistic="changed"), ~alike(rows, answered, context.kind), answered, reason
         return
     if context.default_label is not None and not is_distractor(name.part, context):
         default = where(rows, y2=context.default_label)
-        yield name._replace(statistic="to_default"), default, found.counted, none
+        yield name._replace(statistic="to_default"), default, swaps.counted, none
     base = where(rows, intervention=BASE)
-    if (base & ~is_answer(rows)).any() or (found.swapped & ~found.counted).any():
-        yield name._replace(statistic="with_invalid"), found.hit, found.swapped, none
+    if (base & ~is_answer(rows)).any() or (swaps.swapped & ~swaps.counted).any():
+        yield name._replace(statistic="with_invalid"), swaps.hit, swaps.swapped, none
     for label in context.labels if len(context.labels) <= MANY else ():
         if label != context.default_label:
             full = name._replace(slice=f"from_{slice_of_label(label)}")
             reason = f"no example that was swapped is predicted as {label!r}"
-            yield full, found.hit, found.counted & where(rows, y=label), reason
+            yield full, swaps.hit, swaps.counted & where(rows, y=label), reason
 
 
 def _flags(rows: pa.Table, part: str, context: Context) -> tuple[str, ...]:
@@ -154,10 +154,10 @@ def _flags(rows: pa.Table, part: str, context: Context) -> tuple[str, ...]:
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Attentiveness to each of the parts ``own["swap"]``; and what stays, of the parts ``own["distractors"]``."""
-    found: Numbers = {}
+    numbers: Numbers = {}
     for part in parts_of(context):
-        found |= attentiveness(rows, part, context)
-    return found
+        numbers |= attentiveness(rows, part, context)
+    return numbers
 
 
 def parts_of(context: Context) -> list[str]:
@@ -204,14 +204,14 @@ def charts(context: Context) -> tuple[Chart, ...]:
     curves = {f"attentiveness: {part}": name for part, name in names.items()}
     for part in context.own.get("distractors", ()):
         curves[f"kept: {part}"] = MetricName("attentiveness", context.data, part, KEPT)
-    found = [Chart("attentiveness", curves, METRIC.name)]
+    charts_shown = [Chart("attentiveness", curves, METRIC.name)]
     labels = (
         [label for label in context.labels if label != context.default_label] if len(context.labels) <= MANY else []
     )
     for part, name in names.items() if labels else ():
         curves = {label: name._replace(slice=f"from_{slice_of_label(label)}") for label in labels}
-        found.append(Chart(f"attentiveness to {part} by predicted label", curves))
-    return tuple(found)
+        charts_shown.append(Chart(f"attentiveness to {part} by predicted label", curves))
+    return tuple(charts_shown)
 
 
 STATISTICS = "to_default", "with_invalid", "eligible", "changed", KEPT

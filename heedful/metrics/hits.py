@@ -59,9 +59,9 @@ def hits(rows: pa.Table, part: str, context: Context) -> Hits:
     return Hits(swapped, asked, asked & is_answer(rows, "y2"), _where(rows, swapped, holds))
 
 
-def alike(rows: pa.Table, kept: np.ndarray, kind: TaskKind) -> np.ndarray:
-    """Whether the answer is the same after a change, bool [rows]; false but where ``kept``, bool [rows], is true."""
-    return _where(rows, kept, kind.alike)
+def alike(rows: pa.Table, among: np.ndarray, kind: TaskKind) -> np.ndarray:
+    """Whether the answer is the same after a change, bool [rows]; false outside ``among``, bool [rows]."""
+    return _where(rows, among, kind.alike)
 
 
 def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
@@ -69,11 +69,11 @@ def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
     return np.ones(rows.num_rows, dtype=bool) if default is None else ~where(rows, y=default)
 
 
-def _where(rows: pa.Table, kept: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
-    changed = rows.select(["y", "y2"]).filter(pa.array(kept))
-    found = np.zeros(rows.num_rows, dtype=bool)
+def _where(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
+    changed = rows.select(["y", "y2"]).filter(pa.array(among))
+    result = np.zeros(rows.num_rows, dtype=bool)
     (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")
     pairs, of = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)  # each asked once
     asked = ((first[pair // len(second)], second[pair % len(second)]) for pair in pairs.tolist())
-    found[kept] = np.fromiter((holds(str(y), str(y2)) for y, y2 in asked), bool, len(pairs))[of]
-    return found
+    result[among] = np.fromiter((holds(str(y), str(y2)) for y, y2 in asked), bool, len(pairs))[of]
+    return result

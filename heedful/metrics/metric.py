@@ -50,7 +50,7 @@ def lines(numbers: Numbers) -> list[Line]:
         >>> [(line.level, line.label) for line in shown]
         [(0, 'naive partial premise'), (1, 'from_neutral')]
     """
-    found = []
+    shown_lines = []
     for name in numbers:
         headline = name._replace(statistic="", slice="")
         last = [text for text in (name.statistic, name.slice) if text]
@@ -58,8 +58,8 @@ def lines(numbers: Numbers) -> list[Line]:
         label = " ".join(
             last if below else [text for text in (name.family.replace("_", " "), name.part, *last) if text]
         )
-        found.append(Line(str(name), label, level=int(below), beside=not last))
-    return found
+        shown_lines.append(Line(str(name), label, level=int(below), beside=not last))
+    return shown_lines
 
 
 def show_all(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
@@ -110,11 +110,11 @@ class Metric:
     def may_have(self, metric: str, context: Context) -> bool:
         """Whether a number may have this name: that of a curve, or one about the same data and part."""
         curves = [name for chart in self.charts(context) for name in chart.curves.values()]
-        known = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
-        if metric in known | set(map(str, curves)):
+        without_ends = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
+        if metric in without_ends | set(map(str, curves)):
             return True
         if self.statistics is None:
-            return any(metric.startswith(f"{name}/") for name in known)
+            return any(metric.startswith(f"{name}/") for name in without_ends)
         beside_all = UNREAD, READ, WITHOUT_BASE, WITHOUT_CHANGED
         labels = [slice_of_label(label) for label in context.labels]
         words = {*self.statistics, *beside_all, *labels, *(f"from_{label}" for label in labels)}
@@ -198,14 +198,14 @@ class Metric:
 
     def shown(self, numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
         """How the numbers are shown: as :attr:`show` says, and below a headline what is no answer, or unread."""
-        named = {str(name): name for name in numbers}
+        name_of_metric = {str(name): name for name in numbers}
         aside = {beside(name, statistic) for name in numbers for statistic in UNITS}
         shown = self.show({name: m for name, m in numbers.items() if name not in aside}, context, counts)
         lines = []
         for line in shown.lines:
             lines.append(line)
-            for statistic, unit in UNITS.items() if line.metric in named else ():
-                of = beside(named[line.metric], statistic)
+            for statistic, unit in UNITS.items() if line.metric in name_of_metric else ():
+                of = beside(name_of_metric[line.metric], statistic)
                 if of in numbers and (statistic != UNREAD or numbers[of].value):
                     below = replace(line, label=statistic, level=line.level + 1, beside=False, text="")
                     lines.append(replace(below, metric=str(of), unit=unit or line.unit))

@@ -32,9 +32,9 @@ def naive_partial(
         predicted as a label, if these are at most :data:`~heedful.records.MANY` and labels at all; ``.../accuracy``,
         the share of predictions on the part that are gold, or what they are worth.
     """
-    kept = where(rows, intervention="keep", variant=part)
-    cluster = cluster_of(rows)[kept]
-    rows = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(kept))
+    of_part = where(rows, intervention="keep", variant=part)
+    cluster = cluster_of(rows)[of_part]
+    rows = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(of_part))
     before = strings(rows, "y")
     after = strings(rows, "y2")
     stays = alike(rows, np.ones(rows.num_rows, dtype=bool), kind).astype(np.float64)
@@ -52,10 +52,10 @@ def naive_partial(
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Agreement for each of ``own["sides"]``."""
-    found: Numbers = {}
+    numbers: Numbers = {}
     for side in context.own["sides"]:
-        found |= naive_partial(rows, context.data, side, context.kind, has_gold=not context.unlabelled)
-    return found
+        numbers |= naive_partial(rows, context.data, side, context.kind, has_gold=not context.unlabelled)
+    return numbers
 
 
 def charts(context: Context) -> tuple[Chart, ...]:
@@ -68,8 +68,8 @@ def charts(context: Context) -> tuple[Chart, ...]:
 def _kept(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The examples of which one part is left, for each side: bool [rows] each."""
     name = MetricName("naive_partial", context.data)
-    kept = {side: where(rows, intervention="keep", variant=side) for side in context.own["sides"]}
-    return {name._replace(part=side): is_answer(rows) & here for side, here in kept.items()}
+    rows_of_side = {side: where(rows, intervention="keep", variant=side) for side in context.own["sides"]}
+    return {name._replace(part=side): is_answer(rows) & here for side, here in rows_of_side.items()}
 
 
 METRIC = Metric("naive_partial", score, charts=charts, rests_on=_kept)

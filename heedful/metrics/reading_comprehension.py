@@ -57,9 +57,9 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
         pairs = zip(answers, golds, strict=True)
         values = np.array([rate(answer, gold) if answer != NO_LABEL else 0.0 for answer, gold in pairs])
         result[name] = share(values, cluster, () if rate is abstains else flags)
-        for kind, kept in kinds:
+        for kind, of_kind in kinds:
             full = name._replace(slice=kind)
-            result[full] = share(values[kept], cluster[kept], reason="there is no such question")
+            result[full] = share(values[of_kind], cluster[of_kind], reason="there is no such question")
         if rate is not abstains:
             never = np.array([rate(NO_ANSWER, gold) for gold in golds])
             result[name._replace(statistic="majority")] = sure(never, cluster)
@@ -70,9 +70,9 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     """Exact match, F1, abstention, what is no answer, and the noise floor; the last two alone without gold."""
     if context.unlabelled:
         return without_answer(rows, context.data) | noise(rows, context.data, context.own)
-    found = reading_scores(rows, context.data, context.seed, context.slices)
-    found = with_constant(found, MetricName("exact_match", context.data), rows)
-    return found | without_answer(rows, context.data) | noise(rows, context.data, context.own)
+    numbers = reading_scores(rows, context.data, context.seed, context.slices)
+    numbers = with_constant(numbers, MetricName("exact_match", context.data), rows)
+    return numbers | without_answer(rows, context.data) | noise(rows, context.data, context.own)
 
 
 def charts(context: Context) -> tuple[Chart, ...]:

@@ -95,10 +95,10 @@ class Composed(Sequence[Example]):
         """Which examples are those of the pool, as they are, for the second time: bool [examples]."""
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
-    def take(self, chosen: np.ndarray) -> "Composed":
+    def take(self, indices: np.ndarray) -> "Composed":
         """Some of them, in this order."""
-        lenders = {part: positions[chosen] for part, positions in self.lenders.items()}
-        return Composed(self.pool, self.positions[chosen], lenders, self.others, self.label, self.again)
+        lenders = {part: positions[indices] for part, positions in self.lenders.items()}
+        return Composed(self.pool, self.positions[indices], lenders, self.others, self.label, self.again)
 
     def column(self, name: str) -> Iterator[Part | None]:
         """Values of a column of the pool (``label``, ``parts.<name>``, ...), in the order of the examples.

@@ -54,7 +54,7 @@ class HeedfulError(Exception):
             >>> str(HeedfulError("empty-value", "The column 'a' is empty.").at("data.csv, row 3"))
             "data.csv, row 3: the column 'a' is empty. Fill it in, or leave its row out."
         """
-        begun = re.sub(r"^(The|A|An|No|It|There) ", lambda found: found[0].lower(), self.wrong)
+        begun = re.sub(r"^(The|A|An|No|It|There) ", lambda match: match[0].lower(), self.wrong)
         return HeedfulError(self.code, f"{where}: {begun}", self.do)
 
     def name_settings(self, flag: str | Callable[[re.Match[str]], str]) -> None:
@@ -76,7 +76,7 @@ def printable(text: str) -> str:
     """
     return re.sub(
         r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]",
-        lambda found: ascii(found[0])[1:-1],
+        lambda match: ascii(match[0])[1:-1],
         text,
     )
 

@@ -318,10 +318,10 @@ class Examples(Sequence[Example]):
 
     def position(self, uid: str) -> int:
         """Position of a uid. Raises KeyError where there is none."""
-        found, positions = self._positions
+        sorted_keys, positions = self._positions
         key = keys([uid])[0]
-        for k in range(int(np.searchsorted(found, key)), len(found)):
-            if found[k] != key:
+        for k in range(int(np.searchsorted(sorted_keys, key)), len(sorted_keys)):
+            if sorted_keys[k] != key:
                 break
             if self.uid(positions[k]) == uid:
                 return int(positions[k])
@@ -390,8 +390,8 @@ class Examples(Sequence[Example]):
         """The same examples with other names for the parts, in their order; a further group of that name gives way."""
         pairs = list(zip(self.parts, names, strict=True))
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
-        kept = [c for c in self.table.column_names if c in new or c not in new.values()]
-        return Examples(self.table.select(kept).rename_columns([new.get(c, c) for c in kept]))
+        columns = [c for c in self.table.column_names if c in new or c not in new.values()]
+        return Examples(self.table.select(columns).rename_columns([new.get(c, c) for c in columns]))
 
 
 def repeats(keys: np.ndarray) -> int:

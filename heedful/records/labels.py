@@ -24,7 +24,7 @@ def listing(labels: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """A share for a message.
+    """A share in percent, for a message: with two significant digits.
 
     Example:
         >>> percent(0.831), percent(0.2), percent(0.00012)

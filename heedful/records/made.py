@@ -70,9 +70,9 @@ def _init_of(kind: type) -> Any:
 @cache
 def _own_parameters(kind: Any) -> dict[str, inspect.Parameter]:
     """The parameters of the ``__init__`` of a class, without ``self``."""
-    found = dict(inspect.signature(kind.__init__).parameters)
-    found.pop(next(iter(found), ""), None)
-    return {name: parameter for name, parameter in found.items() if parameter.kind not in VARIABLE}
+    parameters = dict(inspect.signature(kind.__init__).parameters)
+    parameters.pop(next(iter(parameters), ""), None)
+    return {name: parameter for name, parameter in parameters.items() if parameter.kind not in VARIABLE}
 
 
 @cache
@@ -107,7 +107,7 @@ def settings_of(kind: Any) -> Mapping[str, Setting]:
         >>> list(settings_of(Pairs))
         ['name', 'seed']
     """
-    found: dict[str, Setting] = {}
+    settings_by_name: dict[str, Setting] = {}
     hidden: set[str] = set()
     for owner in kind.__mro__:
         if (init := _init_of(owner)) is None:
@@ -120,11 +120,13 @@ def settings_of(kind: Any) -> Mapping[str, Setting]:
             for p in parameters
             if p.kind not in VARIABLE
         }
-        found |= {name: setting for name, setting in own.items() if name not in hidden | found.keys()}
+        settings_by_name |= {
+            name: setting for name, setting in own.items() if name not in hidden | settings_by_name.keys()
+        }
         if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
             break
         hidden |= _handed_on(init, owner, kind)
-    return found
+    return settings_by_name
 
 
 def _factories(kind: Any) -> dict[str, Any]:

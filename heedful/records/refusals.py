@@ -475,9 +475,9 @@ RUNS = {
         "Name a run of train.py, or an evaluation of one.",
     ),
     "unfinished-run": Refusal(
-        "a card of a run that has not ended",
+        "a card, and numbers, of a run that has not ended",
         "others take a model for what it will never be",
-        "Go on with it first: §resume.",
+        "Wait for its end; where it was stopped, go on with it: §resume.",
     ),
     "missing-run-file": Refusal(
         "a folder of a run without a file that the run wrote",

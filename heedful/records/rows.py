@@ -104,8 +104,8 @@ def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
 def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     """A column of few different texts as numbers: int32 [rows], and the text that each number stands for."""
     names = pc.unique(rows[name])
-    found = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
-    return np.concatenate([np.zeros(0, dtype=np.int32), *found]), names.to_pylist()
+    numbers = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
+    return np.concatenate([np.zeros(0, dtype=np.int32), *numbers]), names.to_pylist()
 
 
 def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
@@ -118,12 +118,12 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     prefix = f"{name}="
     values = pc.list_flatten(lists)
     here = pc.starts_with(values, prefix)
-    found = pc.utf8_slice_codeunits(values.filter(here), len(prefix))
-    if len(found) != rows.num_rows or pc.count_distinct(pc.list_parent_indices(lists).filter(here)).as_py() != len(
-        found
+    texts = pc.utf8_slice_codeunits(values.filter(here), len(prefix))
+    if len(texts) != rows.num_rows or pc.count_distinct(pc.list_parent_indices(lists).filter(here)).as_py() != len(
+        texts
     ):
         raise HeedfulError("damaged-rows", f"The rows do not each say of which {name!r} they are.")
-    return codes(pa.table({name: found}), name)
+    return codes(pa.table({name: texts}), name)
 
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:

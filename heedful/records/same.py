@@ -62,7 +62,7 @@ class Same:
         self.given = same
         self._form: Callable[..., Any] = form
         self._is_pair = _takes_two(form)
-        self.known: dict[str, str] = {}
+        self.representatives: dict[str, str] = {}
         self._first: dict[Hashable, str] = {}  # form to the first text of that form
 
     def __call__(self, text: str) -> str:
@@ -71,14 +71,14 @@ class Same:
         Raises:
             HeedfulError: The user's function raises, or its form of a text cannot be compared.
         """
-        if text not in self.known:
+        if text not in self.representatives:
             try:
                 first = self._alike(text) if self._is_pair else self._first.setdefault(self._form(text), text)
             except Exception as error:
                 wrong = f"§same raised {type(error).__name__} for the text {text[:80]!r}: {error}"
                 raise HeedfulError("failed-function", f"{wrong.rstrip('.')}.") from error
-            self.known[text] = first
-        return self.known[text]
+            self.representatives[text] = first
+        return self.representatives[text]
 
     def _alike(self, text: str) -> str:
         alike = next((first for first in self._first.values() if self._form(first, text)), text)

@@ -273,10 +273,10 @@ class Task:
         if NO_LABEL in self.labels:
             wrong = f"A label is called {NO_LABEL!r}, which stands for answers that are not a label."
             raise HeedfulError("bad-name", wrong, "Give it another name.")
-        known = self.kind.default_answers(self.labels)
-        if self.default_label is not None and known is not None and self.default_label not in known:
+        default_answers = self.kind.default_answers(self.labels)
+        if self.default_label is not None and default_answers is not None and self.default_label not in default_answers:
             wrong = f"The default label {self.default_label!r} is not a label."
-            remedy = f"The labels are {listing(known)}." if self.labels else "Leave it out."
+            remedy = f"The labels are {listing(default_answers)}." if self.labels else "Leave it out."
             raise HeedfulError("unknown-name", wrong, remedy)
 
     def as_dict(self) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def basis(run: Measured, evaluations: Sequence[str] | None = None) -> Basis:
     results = read_results(run.folder)
     wanted = [name for name in results["rows"] if evaluations is None or name in evaluations]
     there = [name for name in wanted if rows_file(run.folder, name).exists()]
-    rows = {name: found for name in there if (found := read_evaluation(run.folder, name)) is not None}
+    rows = {name: evaluation for name in there if (evaluation := read_evaluation(run.folder, name)) is not None}
     sections = {heading: of["examples"] for heading, of in results["display"]["sections"].items() if of["examples"]}
     return Basis(run, results["seed"], rows, results["rows"], sections)
 
@@ -84,13 +84,13 @@ def differences(runs: Sequence[Basis], what: Collection[str]) -> Iterator[tuple[
     """
     pairs = list(combinations(runs, 2))
     for first, other in pairs:
-        yield from (found for found in _of_models(first, other) if found[0] in what)
+        yield from (entry for entry in _of_models(first, other) if entry[0] in what)
     for first, other in pairs[: len(runs) - 1]:
         if first.run.data != other.run.data or (first.run.split != other.run.split and not _folds(first, other)):
             sets = f"{' '.join(_set(first.run))} and {' '.join(_set(other.run))}"
             yield from [(DATA, f"{_both(first, other)} were evaluated on {sets}")] if DATA in what else ()
         elif OF_ROWS.intersection(what):
-            yield from (found for found in _of_rows(first, other) if found[0] in what)
+            yield from (entry for entry in _of_rows(first, other) if entry[0] in what)
         for heading in first.sections.keys() & other.sections.keys() if SECTIONS in what else ():
             if first.sections[heading] != other.sections[heading]:
                 yield SECTIONS, f"The numbers below {heading!r} rest on different examples in these runs"
@@ -114,11 +114,11 @@ def require_alike(runs: Sequence[Basis], what: Collection[str], remedies: Mappin
 
 def notes(runs: Sequence[Basis], what: Collection[str]) -> list[str]:
     """What :func:`differences` says, a sentence for each thing that matters: about two runs, and how many more."""
-    found: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for aspect, sentence in differences(runs, what):
-        found.setdefault(aspect, []).append(sentence)
+        sentences.setdefault(aspect, []).append(sentence)
     told = []
-    for aspect, several in found.items():
+    for aspect, several in sentences.items():
         more = len(set(several)) - 1 if aspect != SECTIONS else 0
         told.append(f"{several[0]}{f' (and {more:,} more such pairs)' if more else ''}.")
     return told

@@ -86,11 +86,11 @@ class Swaps:
         base = where(rows, intervention=BASE)
         answers = strings(rows.filter(pa.array(base)), "y")
         example = runs(rows, "uid")
-        found = hits(rows, part, context)
-        has_too_few = has_too_few_answers(rows, found.asked)
-        counted = np.zeros_like(base) if has_too_few else found.counted
+        swapped = hits(rows, part, context)
+        has_too_few = has_too_few_answers(rows, swapped.asked)
+        counted = np.zeros_like(base) if has_too_few else swapped.counted
         swaps = np.bincount(example[counted], minlength=len(answers))
-        changed = np.bincount(example[counted & found.hit], minlength=len(answers))
+        changed = np.bincount(example[counted & swapped.hit], minlength=len(answers))
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)
         return cls(answers, swaps > 0, changed.astype(np.float64), swaps.astype(np.float64), has_too_few)
@@ -152,7 +152,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
     clusters = cluster_of(tables[0])[where(tables[0], intervention=BASE)]
     in_u = np.logical_and.reduce([s.eligible & (s.answers == of_runs[0].answers) for s in of_runs])
     agreed = of_runs[0].answers[in_u]
-    found, count = np.unique(agreed.astype(str), return_counts=True)
+    labels, count = np.unique(agreed.astype(str), return_counts=True)
     none = "these models agree on no prediction" + (" but the default label" if context.default_label else "")
     if any(s.has_too_few for s in of_runs):
         none = TOO_FEW_ANSWERS
@@ -173,7 +173,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         return difference(one.changed[in_u], other.changed[in_u], clusters[in_u], few, none, **of)
 
     return Comparison(
-        labels=dict(zip(found.tolist(), count.tolist(), strict=True)),
+        labels=dict(zip(labels.tolist(), count.tolist(), strict=True)),
         examples=len(in_u),
         on_u=[score(s, in_u, none) for s in of_runs],
         own=[score(s, s.eligible, TOO_FEW_ANSWERS if s.has_too_few else ALONE) for s in of_runs],
@@ -182,28 +182,28 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
     )
 
 
-def cells(found: Comparison, names: Sequence[str]) -> list[list[str]]:
+def cells(compared: Comparison, names: Sequence[str]) -> list[list[str]]:
     """The rows of the table, below :data:`HEADER`."""
-    columns = zip(names, found.on_u, found.own, found.less, strict=True)
+    columns = zip(names, compared.on_u, compared.own, compared.less, strict=True)
     return [
         [name, number(u, ci95=True), str(u.n), number(own, ci95=True), str(own.n), number(less, "+", ci95=True)]
         for name, u, own, less in columns
     ]
 
 
-def _print(found: Comparison, heading: str, names: Sequence[str], console: Console) -> None:
-    u = sum(found.labels.values())
-    by_label = ", ".join(f"{label} {count:,}" for label, count in found.labels.items())
+def _print(compared: Comparison, heading: str, names: Sequence[str], console: Console) -> None:
+    u = sum(compared.labels.values())
+    by_label = ", ".join(f"{label} {count:,}" for label, count in compared.labels.items())
     console.print(f"\n{printable(heading)}", style="bold", markup=False)
-    told = f"U: {u:,} of {found.examples:,} examples ({percent(u / max(1, found.examples))})"
-    many = f"{len(found.labels):,} labels" if len(found.labels) > MANY else by_label
+    told = f"U: {u:,} of {compared.examples:,} examples ({percent(u / max(1, compared.examples))})"
+    many = f"{len(compared.labels):,} labels" if len(compared.labels) > MANY else by_label
     console.print(printable(f"{told}{': ' if u else ''}{many}"), markup=False, highlight=False)
-    console.print(grid(HEADER, cells(found, names), between=1))
+    console.print(grid(HEADER, cells(compared, names), between=1))
     if not u:
-        console.print(f"Undefined: {found.on_u[0].reason}.", markup=False, highlight=False)
-    for flag in dict.fromkeys(flag for m in (*found.on_u, *found.own, *found.less) for flag in m.flags):
+        console.print(f"Undefined: {compared.on_u[0].reason}.", markup=False, highlight=False)
+    for flag in dict.fromkeys(flag for m in (*compared.on_u, *compared.own, *compared.less) for flag in m.flags):
         console.print(f"Note: {FLAGS[flag][1]}.", markup=False, highlight=False)
-    for (i, j), m in found.pairs.items() if u else ():
+    for (i, j), m in compared.pairs.items() if u else ():
         console.print(f"on U, {names[j]} - {names[i]}: {number(m, '+', ci95=True)}", markup=False, highlight=False)
 
 
@@ -245,12 +245,12 @@ def print_agreed(runs: Sequence[str], with_all: bool, text_format: str | None) -
                 )
                 console.print(f"\n{heading}: {told}", markup=False)
                 continue
-            found = comparison([run.rows for run in included], context, part)
+            compared = comparison([run.rows for run in included], context, part)
             if text_format:
                 paths = [run.folder for run in included]
-                print(table_text((heading, *HEADER[1:]), cells(found, paths), text_format), end="")
+                print(table_text((heading, *HEADER[1:]), cells(compared, paths), text_format), end="")
             else:
-                _print(found, heading, numbers, console)
+                _print(compared, heading, numbers, console)
                 for run in together:
                     if run not in included:
                         console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")

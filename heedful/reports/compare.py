@@ -38,7 +38,7 @@ from heedful.reports.alike import (
 from heedful.reports.runs import measured, unlabelled_notes
 from heedful.reports.tables import table_text, too_few
 from heedful.reports.terminal.natural_logic import print_categories
-from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
+from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 NOTHING = {"value": None}
 MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES)  # matters where runs are averaged
@@ -109,7 +109,7 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
 def _changes(runs: Sequence[Basis]) -> dict[str, Measurement]:
     """:func:`paired_differences` of two runs that were read and may be paired."""
     one_default = not any(differences(runs, (DEFAULT,)))
-    found = {}
+    changes_by_name = {}
     for metric in METRICS.values():
         name = metric.evaluation
         evaluated = [run.rows[name] for run in runs if name in run.rows]
@@ -121,8 +121,8 @@ def _changes(runs: Sequence[Basis]) -> dict[str, Measurement]:
         with recording():
             one, other = (metric.numbers(rows, Context.of(about["context"])) for rows, about in evaluated)
         changes = {str(number): change(one[number], other[number]) for number in one if number in other}
-        found |= {text: m for text, m in changes.items() if m is not None}
-    return found
+        changes_by_name |= {text: m for text, m in changes.items() if m is not None}
+    return changes_by_name
 
 
 def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
@@ -139,12 +139,14 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
     changes = _changes(runs)
     for line in merged(list(results.values())):
         both = [run["metrics"].get(line.metric, NOTHING) for run in results.values()]
-        known = all(m["value"] is not None and not too_few(m["n"], m["flags"]) for m in both)
-        if line.beside and line.metric in changes and known:
+        both_count = all(m["value"] is not None and not too_few(m["n"], m["flags"]) for m in both)
+        if line.beside and line.metric in changes and both_count:
             m = changes[line.metric]
+            flags = dict.fromkeys(flag for one in both for flag in one["flags"] if flag in FLAGS)
+            marks = "".join(f" ({FLAGS[flag][0]})" for flag in flags)
             low, high = (100 * bound for bound in m.ci95)
             interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}"))
+            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, n={m.n}{marks}"))
 
 
 def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | None) -> None:

@@ -128,11 +128,11 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
 
 def _original(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
     """The rows of the original test, and their metadata."""
-    found = read_evaluation(folder, ORIGINAL)
-    if found is None:
+    rows_and_metadata = read_evaluation(folder, ORIGINAL)
+    if rows_and_metadata is None:
         raise HeedfulError("missing-rows", f"{folder} has no rows/{ORIGINAL}.parquet.")
-    require_gold(folder, Context.of(found[1]["context"]))
-    return found
+    require_gold(folder, Context.of(rows_and_metadata[1]["context"]))
+    return rows_and_metadata
 
 
 def _in_common(evaluation: str, before: Path, after: Path) -> tuple[pa.Table, pa.Table, Context] | None:
@@ -144,13 +144,13 @@ def _in_common(evaluation: str, before: Path, after: Path) -> tuple[pa.Table, pa
     return first[0], second[0], Context.of(first[1]["context"])
 
 
-def _cells(test: Test, found: Numbers) -> Cells:
+def _cells(test: Test, numbers: Numbers) -> Cells:
     """The table of a challenge test: each part before, after, and its change; of what flips each way as well."""
     rows = []
     for part, label in PARTS.items():
         ways = WAYS if (part, test.kind) == ("challenge", FLIPPED) else {}
         for way, name in {"": label, **ways}.items():
-            measured = [found[MetricName(INOCULATION, str(test), part, f"{time}{way}")] for time in TIMES]
+            measured = [numbers[MetricName(INOCULATION, str(test), part, f"{time}{way}")] for time in TIMES]
             cells = [number(m, sign, ci95=True) for m, sign in zip(measured, ("", "", "+"), strict=True)]
             rows.append([name, str(measured[0].n), *cells])
     return Cells(f"challenge: {test}", ["%", "n", *TIMES], rows)
@@ -169,9 +169,9 @@ def print_comparison(before: Path, after: Path) -> None:
     print(f"\nafter: {printable(str(after))}")
     if said := _chosen_by(after):
         print(said)
-    for test, found in compare(before, after).items():
-        print_cells(_cells(test, found), Console(), between=1)
-        outcome = inoculation_outcome(found, str(test))
+    for test, numbers in compare(before, after).items():
+        print_cells(_cells(test, numbers), Console(), between=1)
+        outcome = inoculation_outcome(numbers, str(test))
         print(fill(f"outcome {outcome}", 80, subsequent_indent="  "))
 
 

@@ -29,10 +29,10 @@ class Cell(NamedTuple):
     m: Mapping[str, Any] | None
 
 
-Found = dict[tuple[str, str], Cell]  # by row and column
+Matrix = dict[tuple[str, str], Cell]  # by row and column
 
 
-def attentiveness(runs: Sequence[Measured]) -> Found:
+def attentiveness(runs: Sequence[Measured]) -> Matrix:
     """Attentiveness to each part that was swapped."""
     names = columns(runs)
     return {
@@ -42,19 +42,19 @@ def attentiveness(runs: Sequence[Measured]) -> Found:
     }
 
 
-def whole(runs: Sequence[Measured]) -> Found:
+def whole(runs: Sequence[Measured]) -> Matrix:
     """Scores of the models of all parts, and that of the best single answer."""
     return _scores([run for run in runs if run.partial is None], columns(runs))
 
 
-def partial(runs: Sequence[Measured]) -> Found:
+def partial(runs: Sequence[Measured]) -> Matrix:
     """Scores of the models that were trained on one part, and that of the best single answer."""
     return _scores([run for run in runs if run.partial is not None], columns(runs))
 
 
-def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> Found:
-    majority: Found = {}
-    cells: Found = {}
+def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> Matrix:
+    majority: Matrix = {}
+    cells: Matrix = {}
     for run in runs:
         column = " ".join([names[run.data, run.split], *([f"{run.partial} alone"] if run.partial else [])])
         if run.score is not None:
@@ -63,7 +63,7 @@ def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> F
     return majority | cells
 
 
-def naive(runs: Sequence[Measured]) -> Found:
+def naive(runs: Sequence[Measured]) -> Matrix:
     """Scores of the models of all parts on one alone, and how often the prediction is the one on all."""
     names = columns(runs)
     cells = {}
@@ -88,7 +88,7 @@ TABLES = {
 }
 
 
-def table(cells: Found) -> tuple[list[str], list[list[str]]]:
+def table(cells: Matrix) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of a table; an empty cell where nothing was measured."""
     rows = list(dict.fromkeys(key[0] for key in cells))
     across = list(dict.fromkeys(key[1] for key in cells))
@@ -97,7 +97,7 @@ def table(cells: Found) -> tuple[list[str], list[list[str]]]:
     ]
 
 
-def caption(heading: str, cells: Found) -> str:
+def caption(heading: str, cells: Matrix) -> str:
     """What a reader must know of a table in a paper: its unit, n, draws, and what signs in it mean."""
     shown = [cell.m for cell in cells.values() if cell.m is not None]
     texts = {cell.text for cell in cells.values()}
@@ -122,7 +122,7 @@ def _range(numbers: Sequence[int]) -> str:
     return " to ".join(f"{number:,}" for number in ends)
 
 
-def _in_paper(heading: str, cells: Found) -> str:
+def _in_paper(heading: str, cells: Matrix) -> str:
     """A table of LaTeX with its caption; it needs the package booktabs."""
     header, rows = table(cells)
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption(heading, cells))}}}", r"\medskip"]
@@ -149,7 +149,7 @@ def _parser() -> CommandParser:
     return parser
 
 
-def _formatted(heading: str, cells: Found, form: str) -> str:
+def _formatted(heading: str, cells: Matrix, form: str) -> str:
     if form == LATEX:
         return _in_paper(heading, cells)
     header, rows = table(cells)

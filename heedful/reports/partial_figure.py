@@ -31,11 +31,11 @@ def other_parts(run: Measured, part: str) -> str | None:
 
 def partial_of(run: Measured, part: str, runs: Sequence[Measured]) -> Measured | None:
     """The run that was trained on the other parts alone: of the same model and data, with the same seed if there is."""
-    kept = other_parts(run, part)
+    others = other_parts(run, part)
     same = (run.data, run.split, run.model)
     fitting = [r for r in runs if r.partial and (r.data, r.split, r.model) == same and r.score is not None]
     fitting = [r for r in fitting if r.of == run.of]
-    fitting = [r for r in fitting if set(r.partial.split("+")) == set((kept or "").split("+"))]
+    fitting = [r for r in fitting if set(r.partial.split("+")) == set((others or "").split("+"))]
     return min(fitting, key=lambda r: (r.seed != run.seed, r.seed), default=None)
 
 
@@ -60,8 +60,8 @@ def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
             elif run.unlabelled:
                 without += unlabelled_notes([run])
             elif alone is None:
-                kept = other_parts(run, part)
-                wanted = f"trained with --partial {kept}" if kept else "of the other parts alone"
+                others = other_parts(run, part)
+                wanted = f"trained with --partial {others}" if others else "of the other parts alone"
                 without.append(f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split.")
             elif apart := notes([basis(run), basis(alone)], (EXAMPLES,)):
                 without += apart
@@ -80,11 +80,11 @@ def correlations(points: Sequence[Point]) -> dict[str, str]:
     """Spearman's rho of the models above the majority share: over all, within data sets, and in each."""
     above = [point for point in points if point.is_above]
     of_data = {data: [p for p in above if p.data == data] for data in dict.fromkeys(p.data for p in above)}
-    found = {ALL: (spearman(above), len(above))}
+    rhos = {ALL: (spearman(above), len(above))}
     if len(of_data) > 1:
-        found[WITHIN] = spearman_within(above), len(above)
-        found |= {data: (spearman(some), len(some)) for data, some in of_data.items() if len(some) > 2}
-    return {name: f"{'undefined' if rho is None else format(rho, '+.2f')} (n={n})" for name, (rho, n) in found.items()}
+        rhos[WITHIN] = spearman_within(above), len(above)
+        rhos |= {data: (spearman(some), len(some)) for data, some in of_data.items() if len(some) > 2}
+    return {name: f"{'undefined' if rho is None else format(rho, '+.2f')} (n={n})" for name, (rho, n) in rhos.items()}
 
 
 def _print(points: Sequence[Point]) -> None:

@@ -6,18 +6,20 @@ accuracy on all of them ("Assessing Out-of-Domain Language Model Performance fro
 then the set is called as the folder is. Evaluations that are named one by one are grouped by their data and split.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 from rich.console import Console
 
 from heedful.metrics.attributions.attribution import Attribution, normalised
 from heedful.metrics.attributions.choice import factors_named
 from heedful.metrics.attributions.factors import FACTORS, Factor
 from heedful.metrics.ranking.baselines import ACC
-from heedful.metrics.ranking.ranked import FEWEST, ranked
+from heedful.metrics.ranking.ranked import FEWEST, Ranked, ranked
 from heedful.records import HeedfulError, atomic_path, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.figures import rankings as figures
@@ -28,7 +30,11 @@ from heedful.reports.rankings.tables import Results
 from heedful.reports.tables import FORMATS, Cells, print_cells, table_text
 from heedful.reports.terminal.table import FLAGS
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 USUAL = 10  # examples of a sample, of which all tables are made where it is among the sizes
+SAMPLES = 500
 
 
 def computed(suites: Sequence[Suite], sizes: Sequence[int], samples: int, seed: int) -> Results:
@@ -105,25 +111,38 @@ def _left_out(of: Population) -> Iterator[str]:
         yield f"{of.without_swap:,} of {total:,} examples have no swapped words: SWAP factors are 0."
 
 
+def _pairwise(of: Mapping[str, Ranked]) -> dict[str, dict[str, np.ndarray]]:
+    """Ranker to set to the pairwise accuracy of each pair of its models."""
+    names = tables.rankers(list(of.values()))
+    return {
+        name: {key: each.rankings[name].pairwise for key, each in of.items() if name in each.rankings} for name in names
+    }
+
+
+def against_acc(of: Mapping[str, Ranked], about: str) -> "Figure | None":
+    """Figures 5 and 6: factors against ACC; None where no factor ranks.
+
+    Args:
+        of: Set to what was found of it, by one method.
+        about: Ends the title.
+    """
+    factors = {name: each for name, each in _pairwise(of).items() if any(name in one.tests for one in of.values())}
+    acc = {key: each.rankings[ACC].pairwise for key, each in of.items()}
+    return figures.against(factors, acc, f"factors against ACC, {about}") if factors else None
+
+
 def draw(folder: Path, suites: Sequence[Suite], n: int, results: Results) -> list[Path]:
     """Write figure 4, and figures 5 and 6, for each method; returns the files."""
     files = []
     for method in dict.fromkeys(method for suite in suites for method in suite.populations):
         of = {s.name: results[s.name, method, n] for s in suites if method in s.populations}
-        pairwise = {
-            name: {key: each.rankings[name].pairwise for key, each in of.items() if name in each.rankings}
-            for name in tables.rankers(list(of.values()))
-        }
-        factors = {name: pairwise[name] for name in pairwise if any(name in each.tests for each in of.values())}
         about = f"{method}, n = {n}"
-        drawn = {"pairwise": figures.histograms(pairwise, f"pairwise accuracy, {about}")}
-        if factors:
-            acc = {key: each.rankings[ACC].pairwise for key, each in of.items()}
-            drawn["against-acc"] = figures.against(factors, acc, f"factors against ACC, {about}")
-        for name, figure in drawn.items():
-            files.append(folder / f"ranking-{method}-{name}.png")
-            with atomic_path(files[-1]) as temporary:
-                figure.savefig(temporary, dpi=160, format="png")
+        histograms = figures.histograms(_pairwise(of), f"pairwise accuracy, {about}")
+        for name, figure in (("pairwise", histograms), ("against-acc", against_acc(of, about))):
+            if figure is not None:
+                files.append(folder / f"ranking-{method}-{name}.png")
+                with atomic_path(files[-1]) as temporary:
+                    figure.savefig(temporary, dpi=160, format="png")
     return files
 
 
@@ -154,7 +173,7 @@ def _parser() -> CommandParser:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=RUN,RUN", help="evaluations on one set")
     parser.add_argument("--method", default="", help="methods of attribution, such as shap,lime; by default all")
     parser.add_argument("--n", default=str(USUAL), help="examples of a sample: one number or several, such as 5,10,20")
-    parser.add_argument("--samples", type=int, default=500, help="how many samples; 500 by default")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help=f"how many samples; {SAMPLES} by default")
     parser.add_argument("--factors", default="", help="names of factors, or module:function; by default all")
     parser.add_argument("--l1", action="store_true", help="divide the phi of an example by the sum of their sizes")
     parser.add_argument("--seed", type=int, default=0, help="of the samples")

@@ -105,14 +105,14 @@ def main(arguments: Sequence[str]) -> None:
     ]
     parser = CommandParser("rescore", about, examples)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation, with rows/")
-    told = "take rows that are not those that results.json names by their hashes, and mark the results for good"
-    parser.add_argument("--accept_rows", action="store_true", help=told)
-    chosen = parser.parse_intermixed_args(arguments)
-    if not chosen.runs:
+    accept = "take rows that are not those that results.json names by their hashes, and mark the results for good"
+    parser.add_argument("--accept_rows", action="store_true", help=accept)
+    options = parser.parse_intermixed_args(arguments)
+    if not options.runs:
         raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
-    for folder in distinct(chosen.runs):
+    for folder in distinct(options.runs):
         path = Path(folder) / RESULTS
-        text = rescored(folder, accept_rows=chosen.accept_rows)
+        text = rescored(folder, accept_rows=options.accept_rows)
         before = path.read_text(encoding="utf-8") if path.is_file() else None
         if text == before:
             print(printable(f"{path}: the same"))

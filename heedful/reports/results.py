@@ -43,19 +43,19 @@ def score(
         wrong = f"There is no metric of the evaluation {unknown[0]}."
         raise HeedfulError("unknown-name", wrong, "Make it known with heedful.metrics.register.")
     numbers: Numbers = {}
-    named: dict[str, tuple[str, MetricName]] = {}
+    first_of_name: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
     shown = []
     for metric in (metric for metric in metrics.values() if metric.evaluation in evaluated):
         rows, metadata = evaluated[metric.evaluation]
         context = Context.of(metadata["context"])
-        found = metric.score(rows, context)
-        for name in found:
-            if (first := named.setdefault(str(name), (metric.name, name))) != (metric.name, name):
+        own_numbers = metric.score(rows, context)
+        for name in own_numbers:
+            if (first := first_of_name.setdefault(str(name), (metric.name, name))) != (metric.name, name):
                 raise HeedfulError("two-numbers", f"{metric.name} and {first[0]} both yield the metric {name}.")
-        numbers |= found
+        numbers |= own_numbers
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
-        shown.append(metric.shown(found, context, metadata["counts"]))
+        shown.append(metric.shown(own_numbers, context, metadata["counts"]))
     numbers = _beside_floor(numbers)
     if counts.get(UNANSWERED):
         numbers = {name: replace(m, flags=(*m.flags, INCOMPLETE)) for name, m in numbers.items()}

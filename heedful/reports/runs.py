@@ -118,15 +118,16 @@ def measured(folders: Sequence[str]) -> list[Measured]:
     Raises:
         HeedfulError: One of them has no results, or a damaged configuration.
     """
-    found = [_read(folder) for folder in distinct(folders)]
-    labels = told_apart([run.label for run in found], [run.of for run in found])
-    found = [replace(run, label=label) for run, label in zip(found, labels, strict=True)]
+    results = [_read(folder) for folder in distinct(folders)]
+    labels = told_apart([run.label for run in results], [run.of for run in results])
+    results = [replace(run, label=label) for run, label in zip(results, labels, strict=True)]
     for more in (lambda run: f"{run.label}, seed {run.seed}", lambda run: f"{run.label}: {run.folder}"):
-        keys = [(run.label, run.data, run.split, run.partial) for run in found]
-        found = [
-            replace(run, label=more(run)) if keys.count(key) > 1 else run for run, key in zip(found, keys, strict=True)
+        keys = [(run.label, run.data, run.split, run.partial) for run in results]
+        results = [
+            replace(run, label=more(run)) if keys.count(key) > 1 else run
+            for run, key in zip(results, keys, strict=True)
         ]
-    return found
+    return results
 
 
 def told_apart(names: Sequence[str], of: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -136,13 +137,13 @@ def told_apart(names: Sequence[str], of: Sequence[Mapping[str, Any]]) -> list[st
         >>> told_apart(["bert", "gpt", "gpt"], [{}, {"seed": 0, "chat": True}, {"seed": 1, "chat": True}])
         ['bert', 'gpt, seed 0', 'gpt, seed 1']
     """
-    found = []
+    labels = []
     for name, own in zip(names, of, strict=True):
         alike = [other for other_name, other in zip(names, of, strict=True) if other_name == name]
         values = {key: [other[key] for other in alike if key in other] for other in alike for key in other}
         differ = [key for key, several in sorted(values.items()) if any(value != several[0] for value in several)]
-        found.append(", ".join([name, *(f"{key} {own[key]}" for key in differ if key in own)]))
-    return found
+        labels.append(", ".join([name, *(f"{key} {own[key]}" for key in differ if key in own)]))
+    return labels
 
 
 def short_names(folders: Sequence[str]) -> list[str]:
@@ -182,7 +183,7 @@ def settings(folder: Path) -> dict[str, Any]:
     require_config(folder)
     saved = read_yaml(str(path), str(path))
     try:
-        found = {
+        sections = {
             kind: saved[kind]["init_args"] | {"class_path": whole(kind, saved[kind]["class_path"])}
             for kind in ("model", "data")
         }
@@ -191,7 +192,7 @@ def settings(folder: Path) -> dict[str, Any]:
     checkpoint = saved.get("checkpoint")  # of a run, settings of how they are kept
     seed = saved.get("seed_everything")
     return {
-        **found,
+        **sections,
         "checkpoint": checkpoint if isinstance(checkpoint, str) else None,
         "seed": seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
         "trained": isinstance(checkpoint, dict),
@@ -252,35 +253,35 @@ def _told_by(
     model = began["model"]
     if is_trained:
         return {"backbone": model.get("backbone"), "trained": True}
-    found = {key: value for key, value in model.items() if key not in HOW | FITTED} | {"trained": False}
-    known = {"weights": str(results["weights"])[:8]} if results.get("weights") else {}
-    return found | known | ({"server": run["server"]} if "server" in run else {})
+    model_settings = {key: value for key, value in model.items() if key not in HOW | FITTED} | {"trained": False}
+    weights = {"weights": str(results["weights"])[:8]} if results.get("weights") else {}
+    return model_settings | weights | ({"server": run["server"]} if "server" in run else {})
 
 
 def _identity(results: Mapping[str, Any], folder: str, own: Mapping[str, Any], run: Mapping[str, Any]) -> str:
     """Identifies what was measured: by the hash of its weights, or else by where they are from."""
-    weights: Any = results.get("weights") or run.get("server")
-    if weights is None and own["checkpoint"]:
-        weights = [str(Path(own["checkpoint"]).resolve()), (run.get("evaluation") or {}).get("steps")]
-    elif weights is None:
+    origin: Any = results.get("weights") or run.get("server")
+    if origin is None and own["checkpoint"]:
+        origin = [str(Path(own["checkpoint"]).resolve()), (run.get("evaluation") or {}).get("steps")]
+    elif origin is None:
         is_unknown = own["trained"] or IN_PYTHON in own["model"].values()  # as of a function
-        weights = str(Path(folder).resolve()) if is_unknown else own["model"].get("backbone")
+        origin = str(Path(folder).resolve()) if is_unknown else own["model"].get("backbone")
     model = {key: value for key, value in own["model"].items() if key not in HOW | PATHS}
     reads = {key: own["data"].get(key) for key in READS}
     prompt = {key: value for key, value in (run.get(PROMPT) or {}).items() if key not in EXAMPLE}
-    return json.dumps([weights, model, reads, prompt], sort_keys=True, default=str)
+    return json.dumps([origin, model, reads, prompt], sort_keys=True, default=str)
 
 
 def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The settings of a training, of the one whose weights it began with, and so on; the last has others' weights."""
-    found = [config]
-    while len(found) < DEEPEST:
-        backbone = Path(backbone_of(found[-1]))
+    configs = [config]
+    while len(configs) < DEEPEST:
+        backbone = Path(backbone_of(configs[-1]))
         before = settings(backbone.parents[1]) if backbone.parts[-2:] == EXPORTED else {}
         if not before:
             break
-        found.append(before)
-    return found
+        configs.append(before)
+    return configs
 
 
 def backbone_of(config: Mapping[str, Any]) -> str:

@@ -75,8 +75,8 @@ def print_scores(files: Sequence[str], folder: str | None) -> None:
     answers = [answers_of(lines) for lines in sheets]
     shares = [share_wrong(given) for given in answers]
     for file, lines, m in zip(files, sheets, shares, strict=True):
-        told = m.reason if m.value is None else f"the label is now wrong in {_told(m)}"
-        print(printable(f"{file}: {told}, n={m.n} of {len(lines)}"))
+        outcome = m.reason if m.value is None else f"the label is now wrong in {_told(m)}"
+        print(printable(f"{file}: {outcome}, n={m.n} of {len(lines)}"))
     both = sorted(set.intersection(*map(set, answers)))
     if len(sheets) > 1:
         require_same_sheet(*sheets, files)
@@ -86,12 +86,12 @@ def print_scores(files: Sequence[str], folder: str | None) -> None:
         print(f"the two agree on {agreed} of {len(both)}; Cohen's kappa {said}")
     run = folder or sheets[0][0].get(RUN) or ""
     if not run or not Path(run).is_dir():
-        wrong = f"The run {run!r} that the sheet was made of is not there."
-        raise HeedfulError("missing-file", wrong, "Name its folder before --score.")
+        told = f"The run {run!r} that the sheet was made of is not there."
+        raise HeedfulError("missing-file", told, "Name its folder before --score.")
     rows = read_run(run)
     wrong = {key for key in both if all(given[key] == "yes" for given in answers)}
-    m = attentive_among(rows.rows, rows.context, sheets[0], wrong, run)
-    print(f"attentiveness among the yes{' of both' if len(sheets) > 1 else ''}: {_told(m)}, n={m.n}")
+    attentive = attentive_among(rows.rows, rows.context, sheets[0], wrong, run)
+    print(f"attentiveness among the yes{' of both' if len(sheets) > 1 else ''}: {_told(attentive)}, n={attentive.n}")
     if any(m.value is not None and m.ci95[0] < ENOUGH for m in shares):
         worst = min((m for m in shares if m.value is not None), key=lambda m: m.ci95[0])
         low, high = map(percent, worst.ci95)

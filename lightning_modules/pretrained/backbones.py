@@ -141,7 +141,7 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     """
     try:
         with quiet():
-            return loader(backbone, trust_remote_code=False, **kwargs)
+            return loader(backbone, trust_remote_code=False, **kwargs)  # no code that lies beside the weights is run
     except HeedfulError:
         raise
     except UnpicklingError as error:
@@ -193,10 +193,11 @@ def load_weights(
     Raises:
         HeedfulError: The weights cannot be loaded, or they are not those of such a network.
     """
+    # weights of another shape are judged by require_fit, which knows what a head is
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
-    network, found = load(loader, backbone, **settings, **kwargs)
-    shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in found["mismatched_keys"]}
-    require_fit(network, backbone, head, found["missing_keys"], found["unexpected_keys"], shapes, head_name)
+    network, info = load(loader, backbone, **settings, **kwargs)
+    shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in info["mismatched_keys"]}
+    require_fit(network, backbone, head, info["missing_keys"], info["unexpected_keys"], shapes, head_name)
     _require_floats(network, backbone)
     require_whole_files(Path(backbone))
     require_finite_weights(network.state_dict(), backbone)

@@ -84,7 +84,7 @@ def require_head_for(
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
     if not renaming or (len(head) != len(task) and not of_three):
         raise HeedfulError("other-question", clash)
-    known = [*map(same_name, NLI if of_three else task)]
-    slots = [name if is_named([name]) and same_name(name) in known else f"NAME_{i}" for i, name in enumerate(head)]
+    names = [*map(same_name, NLI if of_three else task)]
+    slots = [name if is_named([name]) and same_name(name) in names else f"NAME_{i}" for i, name in enumerate(head)]
     of = f", of {listing(NLI)}" if of_three else ""
     raise HeedfulError("other-labels", clash, f"Name them in their order: §model.labels '[{listing(slots)}]'{of}.")

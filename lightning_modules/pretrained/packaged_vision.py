@@ -49,12 +49,13 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
             "Install requirements.txt, or the extra 'pictures'.",
         )
     data = (folder / packaged.file).read_bytes()
-    if (found := hashlib.sha256(data).hexdigest()) != packaged.sha256:
+    if (digest := hashlib.sha256(data).hexdigest()) != packaged.sha256:
         raise HeedfulError(
             "untrusted-weights",
-            f"{packaged.file} is not the published file: its sha256 is {found}.",
+            f"{packaged.file} is not the published file: its sha256 is {digest}.",
             f"Install {package} anew.",
         )
+    # the bytes that were hashed: the file may be another one by now
     weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     values = [value for key, value in weights.items() if key not in packaged.left_out]
     names = network.state_dict()

@@ -88,10 +88,10 @@ class TrainedOn:
         if not path.is_file():
             return None
         try:
-            with np.load(path, allow_pickle=False) as found:
-                keys = found["keys"]
-                parts = tuple(found["parts"].tolist())
-                weights = str(found["weights"]) if "weights" in found else None
+            with np.load(path, allow_pickle=False) as arrays:
+                keys = arrays["keys"]
+                parts = tuple(arrays["parts"].tolist())
+                weights = str(arrays["weights"]) if "weights" in arrays else None
             if keys.dtype != np.uint64 or keys.ndim != 1:
                 raise ValueError
         except (OSError, EOFError, ValueError, KeyError, MemoryError, zipfile.BadZipFile):

@@ -55,10 +55,10 @@ def hash_of_files(folder: Path) -> str | None:
     weights: dict[str, Tensor] = {}
     for file in weight_files(folder):
         try:
-            found = load_file(file) if file.suffix == ".safetensors" else torch.load(file, "cpu", weights_only=True)
+            content = load_file(file) if file.suffix == ".safetensors" else torch.load(file, "cpu", weights_only=True)
         except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
             raise HeedfulError("damaged-weights", f"{file} cannot be loaded ({reason(error)}).") from error
-        weights |= {name: value for name, value in found.items() if isinstance(value, Tensor)}
+        weights |= {name: value for name, value in content.items() if isinstance(value, Tensor)}
     return weights_hash(weights)
 
 

@@ -44,4 +44,4 @@ def hashes(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     ends = np.cumsum(counts)
     places = np.arange(len(values)) - np.repeat(ends - counts, counts)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values * powers(counts.max(initial=0))[places])])
-    return sums[ends] - sums[ends - counts]
+    return sums[ends] - sums[ends - counts]  # the running sum overflows; modulo 2**64 the difference is right

@@ -26,13 +26,13 @@ def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
         >>> share_budget(np.array([[10, 8, 2], [3, 8, 3]]), 9).tolist()
         [[6, 4, 2], [3, 5, 3]]
     """
-    kept = lengths.copy()
+    counts = lengths.copy()
     long = np.flatnonzero(lengths.sum(axis=0) > budget)
     rest = np.full(len(long), budget)
     for rank, part in enumerate(np.argsort(lengths[:, long], axis=0, kind="stable")):
-        kept[part, long] = np.minimum(lengths[part, long], rest // (len(lengths) - rank))
-        rest -= kept[part, long]
-    return kept
+        counts[part, long] = np.minimum(lengths[part, long], rest // (len(lengths) - rank))
+        rest -= counts[part, long]
+    return counts
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -104,14 +104,14 @@ class Frame:
         """
         factors = powers(int(counts.sum(axis=0).max(initial=0)) + self.size + 1)
         place = np.zeros(counts.shape[1], dtype=np.int64)
-        found = np.zeros(counts.shape[1], dtype=np.uint64)
+        sums = np.zeros(counts.shape[1], dtype=np.uint64)
         for i, stretch in enumerate(self._hashes):
-            found += stretch * factors[place]
+            sums += stretch * factors[place]
             place += self.sizes[i]
             if i < len(parts):
-                found += self._part_types[i] * parts[i] * factors[place]
+                sums += self._part_types[i] * parts[i] * factors[place]
                 place += counts[i]
-        return found
+        return sums
 
     def batches(
         self,

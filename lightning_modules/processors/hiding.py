@@ -120,6 +120,7 @@ class HiddenWords:
         Returns:
             int64 [tokens]; int64 [parts, inputs]; the same.
         """
+        # running sums: any of the words from the first to the last of a token is hidden where the sum grows
         sums = np.concatenate([np.zeros((len(hidden), 1), np.int32), np.cumsum(hidden, axis=1, dtype=np.int32)], axis=1)
         tokens, counts = [], []
         for q, segment in enumerate(self._segment):
@@ -205,10 +206,10 @@ def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
     if tokenizer.mask_token_id is not None:
         return tokenizer.mask_token_id
     sentinel = tokenizer.get_vocab().get(SENTINEL)
-    if (chosen := tokenizer.unk_token_id if sentinel is None else sentinel) is None:
+    if (token := tokenizer.unk_token_id if sentinel is None else sentinel) is None:
         raise HeedfulError(
             "unfit-tokenizer",
             f"The tokenizer {type(tokenizer).__name__} has neither a mask nor an unknown token to hide words by.",
             "Take another model, or leave attributions out.",
         )
-    return chosen
+    return token

@@ -54,12 +54,12 @@ class PictureStore:
         self._number: dict[str, int] = {"": 0}
         self._pictures = [Picture()]
         self._blank = np.full((*shape, 3), 128, dtype=np.uint8)
-        self._kept: dict[int, tuple[pa.RecordBatch, int]] = {}
+        self._stored: dict[int, tuple[pa.RecordBatch, int]] = {}
         self._bytes = 0
         self._fingerprints: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_kept": {}}  # another process decodes what it needs
+        return self.__dict__ | {"_stored": {}}  # another process decodes what it needs
 
     def __len__(self) -> int:
         return len(self._pictures)
@@ -87,21 +87,21 @@ class PictureStore:
         if not numbers or self._bytes >= self.cache * GIB:
             return
         spool = Spool(SCHEMA)
-        kept = 0
+        done = 0
         for start in range(0, len(numbers), BLOCK):
             made = self._decode(numbers[start : start + BLOCK])
             rows = [{"height": p.shape[0], "width": p.shape[1], "pixels": p.tobytes()} for p in made]
             spool.write(pa.RecordBatch.from_pylist(rows, SCHEMA))
-            kept += len(made)
+            done += len(made)
             self._bytes += sum(p.nbytes for p in made)
             if self._bytes >= self.cache * GIB:
                 break
         places = ((batch, i) for batch in spool.finish().to_batches() for i in range(batch.num_rows))
-        self._kept |= dict(zip(numbers[:kept], places, strict=True))
+        self._stored |= dict(zip(numbers[:done], places, strict=True))
 
     def pixels(self, numbers: Sequence[int]) -> list[np.ndarray]:
         """The pictures with these numbers: uint8 [height, width, 3] each."""
-        missing = [n for n in dict.fromkeys(numbers) if n and n not in self._kept]
+        missing = [n for n in dict.fromkeys(numbers) if n and n not in self._stored]
         decoded = dict(zip(missing, self._decode(missing), strict=True)) if missing else {}
         return [decoded[n] if n in decoded else self._pixels(n) for n in numbers]
 
@@ -114,13 +114,13 @@ class PictureStore:
             for number, picture in zip(some, self.pixels(some), strict=True):
                 digest = hashlib.blake2b(str(picture.shape).encode() + picture.tobytes(), digest_size=8).digest()
                 self._fingerprints[number] = int.from_bytes(digest, "little")
-        found = np.array([self._fingerprints[n] for n in different.tolist()], dtype=np.uint64)
-        return found[of].reshape(numbers.shape)
+        of_different = np.array([self._fingerprints[n] for n in different.tolist()], dtype=np.uint64)
+        return of_different[of].reshape(numbers.shape)
 
     def _pixels(self, number: int) -> np.ndarray:
         if not number:
             return self._blank
-        batch, i = self._kept[number]
+        batch, i = self._stored[number]
         shape = (batch["height"][i].as_py(), batch["width"][i].as_py(), 3)
         return np.frombuffer(batch["pixels"][i].as_buffer(), dtype=np.uint8).reshape(shape)
 
@@ -192,10 +192,10 @@ class PictureProcessor(NumberProcessor):
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)
         texts = len(self.text.parts)
-        found = self.text.fingerprints_of(numbers[:texts])
+        hashes = self.text.fingerprints_of(numbers[:texts])
         for pictures in self.store.fingerprints(numbers[texts:]):
-            found = scattered(found) + pictures
-        return found
+            hashes = scattered(hashes) + pictures
+        return hashes
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         self.text.pad_to = self.pad_to

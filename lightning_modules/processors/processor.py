@@ -101,23 +101,24 @@ class NumberProcessor(Processor):
     parts: tuple[str, ...]
 
     def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
+        self._numbers_of: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+        # weak references cannot be pickled, and another process has pools of its own
+        return {name: value for name, value in self.__dict__.items() if name != "_numbers_of"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state
-        self._known = WeakKeyDictionary()
+        self._numbers_of = WeakKeyDictionary()
 
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
         """The number of each part's content: int32 [parts, examples]; for one pool or composition, made once."""
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
-        if examples not in self._known:
+        if examples not in self._numbers_of:
             is_composed = isinstance(examples, Composed)
-            self._known[examples] = self._gathered(examples) if is_composed else self._numbers(examples)
-        return self._known[examples]
+            self._numbers_of[examples] = self._gathered(examples) if is_composed else self._numbers(examples)
+        return self._numbers_of[examples]
 
     def _gathered(self, examples: Composed) -> np.ndarray:
         """The numbers of composed examples, from those of their pool: int32 [parts, examples]."""
@@ -159,13 +160,13 @@ def chosen(examples: Sequence[Example], batch: np.ndarray) -> Sequence[Example]:
     return examples.take(batch) if isinstance(examples, Composed) else [examples[i] for i in batch.tolist()]
 
 
-def kept_of(parts: Sequence[str], kept: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
+def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
     """As :meth:`Processor.tokens_kept`, from the numbers of tokens: int64 [parts, examples] both.
 
     Example:
         >>> kept_of(["premise", "hypothesis"], np.array([[5, 3], [2, 2]]), np.array([[9, 3], [2, 2]]))
         {'premise': [8, 12], 'hypothesis': [4, 4]}
     """
-    if (kept == lengths).all():
+    if (counts == lengths).all():
         return {}
-    return dict(zip(parts, np.stack([kept.sum(axis=1), lengths.sum(axis=1)], axis=1).tolist(), strict=True))
+    return dict(zip(parts, np.stack([counts.sum(axis=1), lengths.sum(axis=1)], axis=1).tolist(), strict=True))

@@ -135,8 +135,8 @@ class TextProcessor(NumberProcessor):
         rows = zip(*(column(examples, f"parts.{part}") for part in self.parts), strict=True)
         blocks = [np.zeros((len(self.parts), 0), dtype=np.int32)]
         while texts := [self.texts(parts) for parts in islice(rows, BATCH)]:
-            numbers = self.store.numbers(list(chain.from_iterable(texts)))
-            blocks.append(numbers.reshape(len(texts), len(self.parts)).T)
+            of_block = self.store.numbers(list(chain.from_iterable(texts)))
+            blocks.append(of_block.reshape(len(texts), len(self.parts)).T)
         numbers = np.concatenate(blocks, axis=1)
         if len(marked := np.argwhere(self.store.states(numbers).T == MARKED)):
             example = examples[int(marked[0, 0])]

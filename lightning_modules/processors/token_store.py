@@ -20,9 +20,9 @@ ESCAPED, MARKED = 1, 2  # of a text with a special token in it: read as its char
 
 def marks(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     """The special tokens of a tokenizer, with their ids; the unknown token is one where it is also another."""
-    named = {**tokenizer.special_tokens_map}
-    unknown = named.pop("unk_token", None)
-    shared = unknown in named.values()
+    token_of_role = {**tokenizer.special_tokens_map}
+    unknown = token_of_role.pop("unk_token", None)
+    shared = unknown in token_of_role.values()
     ids = zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True)
     return {token: i for token, i in ids if token.strip() and (shared or token != unknown)}
 
@@ -61,15 +61,16 @@ def tokenised(
     held = _holding(special, lengths, rows)
     if (unknown := tokenizer.unk_token) is not None:
         for i in np.flatnonzero(_holding([tokenizer.unk_token_id], lengths, rows)).tolist():
-            held[i] |= unknown in texts[i]
+            held[i] |= unknown in texts[i]  # any word that is not known has this id; the mark itself must stand there
     if held.any():
         of_text = np.split(rows, np.cumsum(lengths)[:-1])
         again = np.flatnonzero(held)
-        found, others = _rows(tokenizer, [texts[i] for i in again.tolist()], offsets, split_special_tokens=True)
-        states[again] = np.where(_holding(special, found, others), MARKED, ESCAPED)
-        for i, other in zip(again.tolist(), np.split(others, np.cumsum(found)[:-1]), strict=True):
+        # what stands in the data must not speak as a mark of the model: its characters are read like any others
+        new_lengths, others = _rows(tokenizer, [texts[i] for i in again.tolist()], offsets, split_special_tokens=True)
+        states[again] = np.where(_holding(special, new_lengths, others), MARKED, ESCAPED)
+        for i, other in zip(again.tolist(), np.split(others, np.cumsum(new_lengths)[:-1]), strict=True):
             of_text[i] = other
-        lengths[again] = found
+        lengths[again] = new_lengths
         rows = np.concatenate(of_text)
     return lengths, rows, states
 
@@ -123,18 +124,18 @@ class TokenStore:
     def numbers(self, texts: Sequence[str]) -> np.ndarray:
         """The number of each text, to ask for its ids by; texts that are new are tokenised."""
         wanted = keys(texts)
-        place, known = self._find(wanted)
-        if not known.all():
-            _, first = np.unique(wanted[~known], return_index=True)
-            self._add([texts[i] for i in np.flatnonzero(~known)[np.sort(first)]])
+        place, is_stored = self._find(wanted)
+        if not is_stored.all():
+            _, first = np.unique(wanted[~is_stored], return_index=True)
+            self._add([texts[i] for i in np.flatnonzero(~is_stored)[np.sort(first)]])
             place, _ = self._find(wanted)
         return self._number[place]
 
     def _find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         place = np.searchsorted(self._keys, wanted)
-        known = place < len(self._keys)
-        known[known] = self._keys[place[known]] == wanted[known]
-        return place, known
+        is_stored = place < len(self._keys)
+        is_stored[is_stored] = self._keys[place[is_stored]] == wanted[is_stored]
+        return place, is_stored
 
     def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As :func:`tokenised`: the rows are those of :attr:`_ids`."""
@@ -199,16 +200,16 @@ class TokenStore:
         Returns:
             uint64 of that shape.
         """
-        found = self._hashes[numbers]
+        whole_hashes = self._hashes[numbers]
         cut = counts < self.lengths(numbers)
         if cut.any():
             pairs, of = np.unique(numbers[cut].astype(np.int64) << 32 | counts[cut], return_inverse=True)
-            kept = pairs & (2**32 - 1)
-            ends = np.flatnonzero(np.diff(np.cumsum(kept) >> HASHED)) + 1
-            pieces = zip(np.split(self.starts(pairs >> 32), ends), np.split(kept, ends), strict=True)
+            first_tokens = pairs & (2**32 - 1)
+            ends = np.flatnonzero(np.diff(np.cumsum(first_tokens) >> HASHED)) + 1
+            pieces = zip(np.split(self.starts(pairs >> 32), ends), np.split(first_tokens, ends), strict=True)
             each = [hashes(scattered(self.tokens[ranges(starts, counts)]), counts) for starts, counts in pieces]
-            found[cut] = np.concatenate(each)[of]
-        return found
+            whole_hashes[cut] = np.concatenate(each)[of]
+        return whole_hashes
 
     def keys(self, numbers: np.ndarray) -> np.ndarray:
         """The hash of each text as it is written: uint64 [texts]."""

@@ -141,8 +141,8 @@ def _answer(label: str | None, places: str) -> tuple[int, int] | None:
     if golds == []:
         return 0, 0
     starts = json.loads(places)
-    known = ((start, start + len(gold)) for gold, start in zip(golds or [], starts, strict=False) if start is not None)
-    return next(known, None)
+    spans = ((start, start + len(gold)) for gold, start in zip(golds or [], starts, strict=False) if start is not None)
+    return next(spans, None)
 
 
 def tokens_of(characters: np.ndarray, answer: tuple[int, int]) -> tuple[int, int]:

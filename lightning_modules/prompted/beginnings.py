@@ -72,15 +72,15 @@ def cut(rows: Sequence[np.ndarray]) -> Cut:
     whole = Cut.nowhere(len(rows))
     if len(rows) < 2:
         return whole
-    found = shared(rows)
+    beginnings = shared(rows)
     tokens = np.array([len(row) for row in rows])
-    several = np.bincount(found.of) > 1
+    several = np.bincount(beginnings.of) > 1
     if not several.any():
         return whole
-    rest = int((tokens - found.lengths[found.of])[several[found.of]].max())
-    lengths = np.where(several, found.lengths, np.maximum(0, tokens[found.heads] - rest))
+    rest = int((tokens - beginnings.lengths[beginnings.of])[several[beginnings.of]].max())
+    lengths = np.where(several, beginnings.lengths, np.maximum(0, tokens[beginnings.heads] - rest))
     read = len(lengths) * int(lengths.max()) + len(rows) * rest
-    return found._replace(lengths=lengths) if read < WORTH * len(rows) * int(tokens.max()) else whole
+    return beginnings._replace(lengths=lengths) if read < WORTH * len(rows) * int(tokens.max()) else whole
 
 
 def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
@@ -94,6 +94,7 @@ def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
     Returns:
         int64 [prompts].
     """
+    # big-endian: then bytes sort as the ids do, and rows that begin alike stand together
     order = sorted(range(len(rows)), key=lambda i: rows[i].astype(">u4").tobytes())
     of = np.zeros(len(rows), np.int64)
     of[order] = shared([rows[i] for i in order]).of

@@ -168,9 +168,8 @@ class CausalLM(Classifier):
         if self.adapter is not None:
             network = with_adapter(network, self.adapter)
         ends = network.generation_config.eos_token_id
-        network.generation_config = GenerationConfig(
-            eos_token_id=ends
-        )  # no penalties: the most probable token is written
+        # no penalties or temperature of the model's own: the most probable token is written
+        network.generation_config = GenerationConfig(eos_token_id=ends)
         self.network = faster_on_cpu(network).eval().requires_grad_(False)
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -294,16 +293,18 @@ class CausalLM(Classifier):
             rest = (read.answers < 0).nonzero().flatten()
             if len(rest):
                 tokens = write(self.network, read.rows(rest), self.longest, torch.tensor(self._ends).to(self.device))
-                for row, ids in zip(rest.tolist(), tokens.tolist(), strict=True):
-                    written[row] = ids
-        kept = [row[: next((k for k, token in enumerate(row) if token in self._ends), len(row))] for row in written]
-        return self.tokenizer.batch_decode(kept, skip_special_tokens=True)
+                for row, answer_ids in zip(rest.tolist(), tokens.tolist(), strict=True):
+                    written[row] = answer_ids
+        up_to_end = [
+            row[: next((k for k, token in enumerate(row) if token in self._ends), len(row))] for row in written
+        ]
+        return self.tokenizer.batch_decode(up_to_end, skip_special_tokens=True)
 
     @property
     def _ends(self) -> list[int]:
         """The tokens that end an answer."""
-        named = self.network.generation_config.eos_token_id
-        several = named if isinstance(named, list) else [named]
+        of_config = self.network.generation_config.eos_token_id
+        several = of_config if isinstance(of_config, list) else [of_config]
         return sorted({token for token in (*several, self.tokenizer.eos_token_id) if token is not None})
 
     def export(self, folder: str, weights: bool) -> None:

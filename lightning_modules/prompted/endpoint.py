@@ -292,8 +292,8 @@ class Endpoint(Classifier):
         """Choose what is asked first, by the hash of uids: a server that fails is found out by few."""
         super().on_validation_start()
         data = self.trainer.datamodule
-        chosen = data.predicted[np.argsort(data.pool.uid_keys[data.predicted], kind="stable")[:FIRST]]
-        self._first = self.processor(data.pool.take(np.sort(chosen)))["questions"]
+        first = data.predicted[np.argsort(data.pool.uid_keys[data.predicted], kind="stable")[:FIRST]]
+        self._first = self.processor(data.pool.take(np.sort(first)))["questions"]
 
     def _begin(self, questions: Sequence[str]) -> None:
         """Ask the first questions; where answers of an earlier run are there, the first of them is asked again.
@@ -414,12 +414,12 @@ class Endpoint(Classifier):
         Raises:
             HeedfulError: Two models answered.
         """
-        found = super().counts_of(counted)
+        counts = super().counts_of(counted)
         for kind in ("from_cache", "models", "fingerprints"):
             if by_text := {text: n for (of, text), n in sorted(counted.items()) if of == kind}:
-                found[kind] = by_text
-        _require_one(str(self.name), found.get("models", {}).keys() - {UNKNOWN}, self.cache)
-        return found
+                counts[kind] = by_text
+        _require_one(str(self.name), counts.get("models", {}).keys() - {UNKNOWN}, self.cache)
+        return counts
 
     def _count(self, replies: Sequence[Reply | None]) -> None:
         """Count requests that were refused and answers that are empty; of the latter few may be where they are texts.

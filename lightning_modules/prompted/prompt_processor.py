@@ -98,8 +98,8 @@ class PromptProcessor(NumberProcessor):
             ends = [self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True) for text in words]
             longest = max(range(len(words)), key=lambda k: len(ends[k]["input_ids"]))
             offsets = ends[longest]["offset_mapping"]
-            kept = max(0, len(offsets) - over)
-            words[longest] = words[longest][: offsets[kept][0]].rstrip() if kept else ""
+            left = max(0, len(offsets) - over)
+            words[longest] = words[longest][: offsets[left][0]].rstrip() if left else ""
 
     def sent(self, example: Example) -> dict[str, Any]:
         """An example as the model reads it: ``text``, and of a chat ``messages``."""
@@ -122,8 +122,8 @@ class PromptProcessor(NumberProcessor):
             return {}
         names = self.prompt.task.parts
         lengths = [self._lengths(self._words([example.parts[name] for name in names])) for example in examples]
-        kept = [self._cut.get(number, of) for number, of in zip(whole, lengths, strict=True)]
-        return kept_of(names, np.array(kept).T, np.array(lengths).T)
+        counts = [self._cut.get(number, of) for number, of in zip(whole, lengths, strict=True)]
+        return kept_of(names, np.array(counts).T, np.array(lengths).T)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)[0]
@@ -150,15 +150,15 @@ class PromptProcessor(NumberProcessor):
         numbers = self.numbers(examples)[0]
         for batch in batches:
             rows = self._rows(numbers[batch])
-            found = cut(rows)
-            heads = [rows[head][:n] for head, n in zip(found.heads, found.lengths, strict=True)] if rows else []
-            rests = [row[n:] for row, n in zip(rows, found.lengths[found.of], strict=True)]
+            cuts = cut(rows)
+            heads = [rows[head][:n] for head, n in zip(cuts.heads, cuts.lengths, strict=True)] if rows else []
+            rests = [row[n:] for row, n in zip(rows, cuts.lengths[cuts.of], strict=True)]
             begun, begun_mask = self.padded(heads)
             ids, mask = self.padded(rests)
             yield {
                 "beginnings": begun,
                 "beginnings_mask": begun_mask,
-                "beginning_of": torch.from_numpy(found.of),
+                "beginning_of": torch.from_numpy(cuts.of),
                 "input_ids": ids,
                 "attention_mask": mask,
             }

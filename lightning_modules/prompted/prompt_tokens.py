@@ -62,7 +62,7 @@ class PromptTokens:
 
     def _whole(self, prompt: Prompt, chat: bool) -> str:
         """The whole text with a mark in place of the question."""
-        if chat:
+        if chat:  # a template that knows no thinking ignores enable_thinking
             return self.tokenizer.apply_chat_template(
                 prompt.messages(MARK), tokenize=False, add_generation_prompt=True, enable_thinking=False
             )

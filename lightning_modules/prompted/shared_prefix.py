@@ -81,11 +81,12 @@ class Answers(NamedTuple):
             return torch.full((len(logits),), -1, device=logits.device)
         best = logits.argmax(dim=-1)
         follows = best[:, self.row] == self.scored
-        spelled = torch.zeros(len(logits), len(self.lengths), dtype=torch.int64, device=logits.device)
-        spelled = spelled.index_add(1, self.label, follows.long()) == self.lengths
+        none = torch.zeros(len(logits), len(self.lengths), dtype=torch.int64, device=logits.device)
+        spelled = none.index_add(1, self.label, follows.long()) == self.lengths
         ended = torch.isin(best[:, self.lengths.cumsum(dim=0)], self.ends)  # row 1 + i is that behind packed token i
-        found, answer = (spelled & ended).max(dim=1)
-        return answer.where(found, -1)
+        # whether one is written, and which; no two can be, as none begins with another
+        is_written, answer = (spelled & ended).max(dim=1)
+        return answer.where(is_written, -1)
 
 
 class Read(NamedTuple):
@@ -105,10 +106,10 @@ class Read(NamedTuple):
     mask: Tensor
     answers: Tensor
 
-    def rows(self, chosen: Tensor) -> "Read":
+    def rows(self, indices: Tensor) -> "Read":
         """What it knows of some examples: int64 [chosen]."""
-        states = [(keys[chosen], values[chosen]) for keys, values in self.states]
-        return Read(self.scores[chosen], self.logits[chosen], states, self.mask[chosen], self.answers[chosen])
+        states = [(keys[indices], values[indices]) for keys, values in self.states]
+        return Read(self.scores[indices], self.logits[indices], states, self.mask[indices], self.answers[indices])
 
 
 def read_prefix(network: nn.Module, prefix: Sequence[int]) -> States:
@@ -146,9 +147,9 @@ class Queries(NamedTuple):
 
     def whole(self, prefix: Sequence[int]) -> list[list[int]]:
         """The ids of each whole prompt, without padding."""
-        begun = [row[kept.bool()].tolist() for row, kept in zip(self.beginnings, self.beginnings_mask, strict=True)]
+        begun = [row[mask.bool()].tolist() for row, mask in zip(self.beginnings, self.beginnings_mask, strict=True)]
         rests = zip(self.beginning_of.tolist(), self.input_ids, self.attention_mask, strict=True)
-        return [[*prefix, *begun[of], *row[kept.bool()].tolist()] for of, row, kept in rests]
+        return [[*prefix, *begun[of], *row[mask.bool()].tolist()] for of, row, mask in rests]
 
 
 def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: Answers) -> Read:
@@ -163,10 +164,10 @@ def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: 
     ids = queries.input_ids
     mask = queries.attention_mask
     packed = len(answers.tokens)
-    states, before = _read_beginnings(network, prefix, queries)
+    states_before, before = _read_beginnings(network, prefix, queries)
     read = before.sum(dim=1, keepdim=True)
     behind = mask.sum(dim=1, keepdim=True) + answers.depth
-    cache = _cache(states)
+    cache = _cache(states_before)
     logits = network(
         input_ids=torch.cat([ids, answers.tokens.expand(len(ids), -1)], dim=1),
         position_ids=read + torch.cat([_places(mask), behind], dim=1),
@@ -175,7 +176,7 @@ def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: 
         use_cache=True,
         logits_to_keep=1 + packed,
     ).logits
-    until = before.shape[1] + ids.shape[1]
+    until = before.shape[1] + ids.shape[1]  # without the packed answers: what is written follows the query
     states = [(layer.keys[:, :, :until], layer.values[:, :, :until]) for layer in cache.layers]
     whole = torch.cat([before, mask], dim=1)
     return Read(answers.log_likelihoods(logits), logits[:, 0], states, whole, answers.written(logits))

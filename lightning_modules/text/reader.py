@@ -79,11 +79,11 @@ class Reader(PretrainedClassifier):
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Scores of starts and of ends, [2, windows, tokens]; the network reads some windows at a time."""
         rows = inputs["encoder"]
-        found = [
+        outputs = [
             self.network(**{name: values[k : k + WINDOWS] for name, values in rows.items()})
             for k in range(0, len(rows["input_ids"]), WINDOWS)
         ]
-        return torch.stack([torch.cat([f.start_logits for f in found]), torch.cat([f.end_logits for f in found])])
+        return torch.stack([torch.cat([f.start_logits for f in outputs]), torch.cat([f.end_logits for f in outputs])])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """The windows of all examples weigh alike; one without the whole answer is one of no answer."""

@@ -140,10 +140,12 @@ class Seq2Seq(PretrainedClassifier):
             self.keep_meanings(len(task.labels))
         else:
             targets = tuple(targets[meant.index(number)] for number in range(len(task.labels)))
-        known = template, targets
-        if known != own:
-            rank_zero_info(f"{self.backbone} was trained on {known[0]!r} with the answers {', '.join(known[1])}: kept.")
-        return known
+        trained = template, targets
+        if trained != own:
+            rank_zero_info(
+                f"{self.backbone} was trained on {trained[0]!r} with the answers {', '.join(trained[1])}: kept."
+            )
+        return trained
 
     def _encode_targets(self, targets: tuple[str, ...]) -> None:
         """Keep what the decoder reads and writes for each label: int64 [labels, tokens]."""
@@ -284,6 +286,7 @@ class Seq2Seq(PretrainedClassifier):
                 logits_processor=[watched],
             )
         is_broken = watched.is_broken.expand(len(ids)).tolist()
+        # ids[:, 0] is the token that a decoder begins with
         return [None if broken else self._text(row) for row, broken in zip(ids[:, 1:].tolist(), is_broken, strict=True)]
 
     def _text(self, ids: list[int]) -> str:

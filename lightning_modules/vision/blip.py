@@ -159,16 +159,16 @@ class Blip(PictureClassifier):
 
     def _read_settings(self) -> BlipImageProcessorPil:
         """The image processor of the backbone: pictures must be squares of the size that its vision encoder reads."""
-        found = load(BlipImageProcessorPil.from_pretrained, self.folder)
+        image_processor = load(BlipImageProcessorPil.from_pretrained, self.folder)
         size = self.config.vision_config.image_size
-        steps = (found.do_resize, found.do_rescale, found.do_normalize)
-        if not all(steps) or (found.size.height, found.size.width) != (size, size):
+        steps = (image_processor.do_resize, image_processor.do_rescale, image_processor.do_normalize)
+        if not all(steps) or (image_processor.size.height, image_processor.size.width) != (size, size):
             raise HeedfulError(
                 "damaged-model",
                 f"§model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of "
                 f"{size} x {size}, as its config.json has them.",
             )
-        return found
+        return image_processor
 
     def match_head(self, task: Task) -> None:
         super().match_head(task)
@@ -243,8 +243,8 @@ def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:
     The tokenizers beside released models do not know it, but it has an embedding: the one behind that of [DEC], which
     the config calls the beginning of a text. A model without it begins with its own first token.
     """
-    known = tokenizer.get_vocab().get(ENCODE)
+    own_token = tokenizer.get_vocab().get(ENCODE)
     behind = (config.text_config.bos_token_id or 0) + 1
-    if known is not None:
-        return known
+    if own_token is not None:
+        return own_token
     return behind if len(tokenizer) <= behind < config.text_config.vocab_size else tokenizer.cls_token_id

@@ -132,11 +132,11 @@ class BlipAnswers(Blip):
         example = torch.arange(len(states), device=labels.device).repeat_interleave(labels.shape[1])
         chunks = labels.flatten().split(SEQUENCES)
         tokens = (self.written != IGNORED).sum(dim=1)
-        longest = torch.stack([tokens[chosen].max() for chosen in chunks]).tolist()  # waits for the device, once
+        longest = torch.stack([tokens[answers].max() for answers in chunks]).tolist()  # waits for the device, once
         likelihoods = []
-        for examples, chosen, width in zip(example.split(SEQUENCES), chunks, longest, strict=True):
-            scores = self._written(states[examples], mask[examples], self.read[chosen, :width])
-            likelihoods.append(log_likelihoods(scores, self.written[chosen, :width]))
+        for examples, answers, width in zip(example.split(SEQUENCES), chunks, longest, strict=True):
+            scores = self._written(states[examples], mask[examples], self.read[answers, :width])
+            likelihoods.append(log_likelihoods(scores, self.written[answers, :width]))
         scored = torch.cat(likelihoods).view(labels.shape)
         return scored.new_full((len(states), len(self.written)), -torch.inf).scatter(1, labels, scored)
 

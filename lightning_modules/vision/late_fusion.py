@@ -50,10 +50,10 @@ SOUND: dict[str, Callable[[Any], bool]] = {  # what that file says, and when it 
 }
 
 
-def _holds(is_sound: Callable[[Any], bool], found: Any, name: str) -> bool:
+def _holds(is_sound: Callable[[Any], bool], settings: Any, name: str) -> bool:
     """Whether what a file says of something can be, whatever its type."""
     try:
-        return is_sound(found[name])
+        return is_sound(settings[name])
     except Exception:  # a list, a number, nothing at all: any line of the above can fail
         return False
 
@@ -137,7 +137,7 @@ class LateFusion(PictureClassifier):
         self.hidden = hidden
         self.image_size = image_size
         self._features = torch.zeros(0, 0)  # by number of the picture
-        self._known = np.zeros(0, dtype=bool)
+        self._has_features = np.zeros(0, dtype=bool)
 
     @property
     def description(self) -> str:
@@ -154,14 +154,14 @@ class LateFusion(PictureClassifier):
         file = Path(self.folder) / SETTINGS
         self.trained = file.is_file()
         if self.trained:
-            found = read_json(file)
-            if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, found, name)]:
+            settings = read_json(file)
+            if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, settings, name)]:
                 raise HeedfulError(
                     "damaged-model", f"{file} is damaged: its {odd[0]} cannot be so.", "Export the model again."
                 )
-            self.require_as_many(found["pictures"])
-            self._keep(found)
-            return found
+            self.require_as_many(settings["pictures"])
+            self._keep(settings)
+            return settings
         self.vision = self.vision or VISION
         name = _architecture(self.vision)
         if not _is_architecture(name):
@@ -171,13 +171,13 @@ class LateFusion(PictureClassifier):
             )
         from timm import get_pretrained_cfg
 
-        known = get_pretrained_cfg(name)
+        of_timm = get_pretrained_cfg(name)
         return {
             "architecture": name,
-            "image_size": list(self.image_size or known.input_size[1:]),
-            "interpolation": known.interpolation,
-            "mean": list(known.mean),
-            "std": list(known.std),
+            "image_size": list(self.image_size or of_timm.input_size[1:]),
+            "interpolation": of_timm.interpolation,
+            "mean": list(of_timm.mean),
+            "std": list(of_timm.std),
             "hidden": HIDDEN if self.hidden is None else self.hidden,
             "pictures": self.pictures,
         }
@@ -208,8 +208,8 @@ class LateFusion(PictureClassifier):
         )
         vision = self._vision(new)
         outputs = len(self.config.id2label)
-        found = self.settings
-        network = Fusion(text, vision, vision.num_features, found["pictures"], outputs, found["hidden"])
+        settings = self.settings
+        network = Fusion(text, vision, vision.num_features, settings["pictures"], outputs, settings["hidden"])
         if self.trained and has_weights(self.folder):
             self._load(network)
         vision.requires_grad_(not self.freeze_vision)
@@ -255,38 +255,38 @@ class LateFusion(PictureClassifier):
 
     def _read(self, numbers: list[int]) -> Tensor:
         pixels = self.processor.store.pixels(numbers)
-        found = normalised(pixels, self.settings["mean"], self.settings["std"], next(self.network.vision.parameters()))
-        return found.contiguous(memory_format=torch.channels_last)
+        values = normalised(pixels, self.settings["mean"], self.settings["std"], next(self.network.vision.parameters()))
+        return values.contiguous(memory_format=torch.channels_last)
 
     def _encoded(self, numbers: np.ndarray) -> Tensor:
         """Features of pictures [pictures, features]; one that is not known yet is encoded alone, so that its features
         do not depend on its company."""
         self._make_room()
-        for number in np.unique(numbers[~self._known[numbers]]).tolist():
+        for number in np.unique(numbers[~self._has_features[numbers]]).tolist():
             self._features[number] = self._encode([number])[0]
-            self._known[number] = True
+            self._has_features[number] = True
         return self._features[sent(torch.from_numpy(numbers), self.device)]
 
     @torch.no_grad()
     def _encode(self, numbers: list[int]) -> Tensor:
         vision = self.network.vision
         was_training = vision.training
-        found = vision.eval()(self._read(numbers)).float()
+        features = vision.eval()(self._read(numbers)).float()  # they are kept: no dropout, no statistics of a batch
         vision.train(was_training)
-        return found
+        return features
 
     def _make_room(self) -> None:
         self._features = self._features.to(self.device)
-        more = len(self.processor.store) - len(self._known)
+        more = len(self.processor.store) - len(self._has_features)
         if more:
             width = self.network.vision.num_features
             self._features = torch.cat([self._features.view(-1, width), self._features.new_zeros(more, width)])
-            self._known = np.concatenate([self._known, np.zeros(more, dtype=bool)])
+            self._has_features = np.concatenate([self._has_features, np.zeros(more, dtype=bool)])
 
     def _encode_all(self, numbers: np.ndarray) -> None:
         """Encode pictures that are not known, in batches of this order, of which the processes share the work."""
         self._make_room()
-        numbers = numbers[~self._known[numbers]]
+        numbers = numbers[~self._has_features[numbers]]
         if not len(numbers):  # of any process
             return
         features = self._features.new_zeros(len(numbers), self._features.shape[1])
@@ -297,7 +297,7 @@ class LateFusion(PictureClassifier):
         if self.trainer.world_size > 1:  # all others have zeros in these places
             features = self.trainer.strategy.reduce(features, reduce_op="sum")
         self._features[sent(torch.from_numpy(numbers), self.device)] = features
-        self._known[numbers] = True
+        self._has_features[numbers] = True
 
     def _encode_pool(self) -> None:
         """Encode what is evaluated, in the order of contents: in training and in evaluate.py in the same batches."""
@@ -313,7 +313,7 @@ class LateFusion(PictureClassifier):
     def on_validation_start(self) -> None:
         super().on_validation_start()
         if not self.freeze_vision:
-            self._known[:] = False  # the backbone has learned since
+            self._has_features[:] = False  # the backbone has learned since
             self._share_buffers()
         self._encode_pool()
 

@@ -116,9 +116,9 @@ class Vilt(PictureClassifier):
     def _know_pictures_apart(self, network: nn.Module) -> None:
         """Give each picture a token type: of those that the backbone lacks, each begins as its last one."""
         embeddings = network.vilt.embeddings
-        known = embeddings.token_type_embeddings.weight.detach()
-        if missing := max(0, self.pictures + 1 - len(known)):
-            types = torch.cat([known, known[-1:].expand(missing, -1)])
+        own_types = embeddings.token_type_embeddings.weight.detach()
+        if missing := max(0, self.pictures + 1 - len(own_types)):
+            types = torch.cat([own_types, own_types[-1:].expand(missing, -1)])
             embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
             for config in (self.config, network.config):
                 config.modality_type_vocab_size = len(types)
@@ -184,8 +184,9 @@ def _patches(picture: np.ndarray, height: int, width: int) -> np.ndarray:
 def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
     """The positions of the patches of a picture with so many rows and columns: [patches, hidden]."""
     of = embeddings.patch_embeddings
-    known = [edge // patch for edge, patch in zip(of.image_size, of.patch_size, strict=True)]
-    table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, known)
+    own_grid = [edge // patch for edge, patch in zip(of.image_size, of.patch_size, strict=True)]
+    table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)
+    # corners aligned, as ViLT's own code has it: other places would be other positions than it learned
     return F.interpolate(table, size=grid, mode="bilinear", align_corners=True)[0].flatten(1).T
 
 
@@ -204,7 +205,7 @@ class _Resize:
     def shape(self, height: int, width: int) -> tuple[int, int]:
         """Height and width after resizing."""
         edges = self.shortest, self.shortest / min(height, width) * max(height, width)
-        longest = int(1333 / 800 * self.shortest)
+        longest = int(1333 / 800 * self.shortest)  # ViLT's own bound on the longer edge
         if edges[1] > longest:
             edges = tuple(longest / edges[1] * edge for edge in edges)
         short, long = (max(1, int(edge + 0.5) // self.divisor) * self.divisor for edge in edges)

@@ -268,7 +268,7 @@ def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.Ca
     with pytest.raises(KeyboardInterrupt):
         heedful.measure(predict, pairs, PARTS, "neutral", **how)
     told = capsys.readouterr().err
-    assert " answers of predict are kept" in told
+    assert " answers of predict stay in memory" in told
     before = sum(asked[:-1])
     went_on = heedful.measure(predict, pairs, PARTS, "neutral", **how)
     after = sum(asked[at:])
@@ -381,7 +381,7 @@ def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: P
 
     result = heedful.measure(first_word, data, trainer=QUIET)
     assert {"exact_match", "attentiveness"} <= {name.family for name in result.numbers}
-    assert "Nobody knows" in result.content["note"]
+    assert "If the function cuts long inputs" in result.content["note"]
 
 
 def other_function(inputs: list[Row]) -> list[str]:

@@ -105,4 +105,4 @@ def test_a_log_says_how_far_it_is(tiny_bert, monkeypatch, caplog):
     with caplog.at_level(logging.INFO):
         explained(reader(tiny_bert, data), data)
     told = [record.getMessage() for record in caplog.records if "Attributions" in record.getMessage()]
-    assert [line.partition(" after")[0] for line in told] == [f"Attributions: {n} of 6 examples" for n in (4, 6)]
+    assert [line.partition(" after")[0] for line in told] == ["Attributions: 4 of 6 examples"]

@@ -55,6 +55,16 @@ def test_epochs_count_from_1_and_each_headline_stands_once(tiny_bert, console):
         assert all(re.fullmatch(pattern, line) for pattern, line in zip(patterns, shown, strict=True))
 
 
+def test_a_log_file_says_how_far_training_is(tiny_bert, console, caplog, monkeypatch):
+    monkeypatch.setattr("heedful.callbacks.engine.pace.EVERY", 0.0)
+    model = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)
+    data = Planted(n_train=96, n_validation=12)
+    with caplog.at_level("INFO"):
+        fitted(model, data, [Accuracy()], [], accelerator="cpu", max_epochs=2, enable_progress_bar=True)
+    told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Training: ")]
+    assert told == [f"Training: {step} of 6 steps after 0 min, about 0 min left." for step in range(1, 6)]
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -181,10 +181,14 @@ def test_a_function_is_measured_from_a_shell(
     rows = [{"a": f"a {i}", "b": f"b {i}", "label": "yes" if i % 3 else "no"} for i in range(60)]
     same = heedful.measure(mine.predict, rows, ["a", "b"], draws=2, by="label", trainer={"enable_progress_bar": False})
     assert heedful.load("out").content["metrics"] == same.content["metrics"]
-    for wrong in ("mine:gone", "nowhere:predict"):
+    for wrong, why in (
+        ("mine:gone", "cannot be imported"),
+        ("nowhere:predict", "cannot be imported"),
+        ("http://localhost:8000/v1", "is a server. Use heedful evaluate --endpoint NAME"),
+    ):
         with pytest.raises(SystemExit):
             command.main(["measure", wrong, "rows.csv", "--parts", "a,b"])
-        assert "cannot be imported" in capsys.readouterr().err
+        assert why in " ".join(capsys.readouterr().err.split())
 
 
 def test_info_leaves_secrets_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

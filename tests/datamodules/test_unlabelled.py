@@ -133,7 +133,7 @@ def test_one_sentence_says_so(caplog: pytest.LogCaptureFixture) -> None:
         evaluated([{**row, "label": "yes"} for row in ROWS])
     told = [record.getMessage() for record in caplog.records if "unlabelled" in record.getMessage()]
     rest = "the examples are unlabelled: accuracy and what rests on it are not measured."
-    assert told == [f"own: there is no column 'label', so {rest}", f"own: {rest}"]
+    assert told == [f"own: there is no column 'label', and the setting label names no other, so {rest}", f"own: {rest}"]
 
 
 def test_splits_are_all_labelled_or_none(tmp_path: Path) -> None:

@@ -119,15 +119,15 @@ class AttributionInquiry:
         """
         names = ask.labels
         answers = pool.texts("label", base.positions) if self.gold else base.texts
-        known = pc.is_in(answers, value_set=pa.array(names)).to_numpy(zero_copy_only=False)
+        is_label = pc.is_in(answers, value_set=pa.array(names)).to_numpy(zero_copy_only=False)
         of_pool = np.full(len(pool), -1, dtype=np.int64)
-        of_pool[base.positions[known]] = pc.index_in(answers.filter(known), pa.array(names)).to_numpy()
-        chosen = within_limit(self, pool, base.positions, seed)
-        has_label = of_pool[chosen] >= 0
+        of_pool[base.positions[is_label]] = pc.index_in(answers.filter(is_label), pa.array(names)).to_numpy()
+        explained = within_limit(self, pool, base.positions, seed)
+        has_label = of_pool[explained] >= 0
         ask.counts["without_label"] += int((~has_label).sum())
-        chosen = chosen[has_label]
-        entries = [("", chosen, {})] + [
-            ("swap " + swap.part, *self._swapped(pool, chosen, swap, seed)) for swap in self.swaps
+        explained = explained[has_label]
+        entries = [("", explained, {})] + [
+            ("swap " + swap.part, *self._swapped(pool, explained, swap, seed)) for swap in self.swaps
         ]
         positions = np.concatenate([own for _, own, _ in entries])
         variants = np.repeat([variant for variant, _, _ in entries], [len(own) for _, own, _ in entries])
@@ -139,12 +139,12 @@ class AttributionInquiry:
         examples = Composed(pool, positions, lenders).take(order)
         return Explained(examples, examples.positions, of_pool[examples.positions], variants[order].tolist())
 
-    def _swapped(self, pool: Examples, chosen: np.ndarray, swap: Swap, seed: int) -> tuple[np.ndarray, Mapping]:
+    def _swapped(self, pool: Examples, explained: np.ndarray, swap: Swap, seed: int) -> tuple[np.ndarray, Mapping]:
         """Some of the examples, and the position of the one that lends a part."""
         if not self.shown:
             return np.zeros(0, dtype=np.int64), {}
         limited = AttributionInquiry(self.methods, self.samples, self.steps, self.shown)
-        changes = swap.changes(pool, within_limit(limited, pool, chosen, seed), seed)
+        changes = swap.changes(pool, within_limit(limited, pool, explained, seed), seed)
         return changes.positions, changes.lenders
 
     def _block(self, explained: Explained, block: np.ndarray, ask: Ask, seed: int) -> pa.Table:

@@ -51,11 +51,11 @@ class Attributions(Evaluation):
         subwords: Subwords = "sum",
         shown: int = 10,
     ) -> None:
-        known = (*METHODS, GRADIENTS)
+        all_methods = (*METHODS, GRADIENTS)
         methods = re.findall(r"[^\s,]+", methods) if isinstance(methods, str) else methods
-        if unknown := [name for name in methods if name not in known]:
+        if unknown := [name for name in methods if name not in all_methods]:
             wrong = f"§attributions.methods {unknown[0]} does not exist."
-            raise HeedfulError("unknown-name", wrong, guess(unknown[0], known))
+            raise HeedfulError("unknown-name", wrong, guess(unknown[0], all_methods))
         require_number("§attributions.samples", samples, least=2)
         require_number("§attributions.examples", examples)
         require_number("§attributions.steps", steps)

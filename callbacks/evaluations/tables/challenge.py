@@ -44,11 +44,11 @@ class Challenge(Evaluation):
     metric = METRICS["challenge"]
 
     def __init__(self, kinds: list[str] | None = None, half_or_double: bool = False) -> None:
-        known = (*KINDS, TITLE)
-        if unknown := [kind for kind in kinds or () if kind not in known]:
+        all_kinds = (*KINDS, TITLE)
+        if unknown := [kind for kind in kinds or () if kind not in all_kinds]:
             wrong = f"§challenge.kinds {unknown[0]} does not exist."
-            raise HeedfulError("unknown-name", wrong, guess(unknown[0], known))
-        self.kinds = list(dict.fromkeys(known if kinds is None else kinds))
+            raise HeedfulError("unknown-name", wrong, guess(unknown[0], all_kinds))
+        self.kinds = list(dict.fromkeys(all_kinds if kinds is None else kinds))
         self.all = kinds is None
         if half_or_double and NUMBERS not in self.kinds:
             wrong = f"§challenge.half_or_double changes {NUMBERS}, which are not among §challenge.kinds."

@@ -49,8 +49,8 @@ class CounterfactualTables(Evaluation):
         """The rows of the hypothesis-only model, and their metadata."""
         flag = f"§counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
-            known = (Path(self.hypothesis_only) / RESULTS).is_file()
-            evaluated = read_evaluation(self.hypothesis_only, self.name) if known else None
+            is_evaluated = (Path(self.hypothesis_only) / RESULTS).is_file()
+            evaluated = read_evaluation(self.hypothesis_only, self.name) if is_evaluated else None
         except HeedfulError as error:
             raise error.at(flag) from None
         if evaluated is None:
@@ -80,9 +80,9 @@ class CounterfactualTables(Evaluation):
         table, hypothesis = fitted_parts(originals, data)
         edited = fitted(changed, data)
         changes = [Annotated(name, edited, table, expected) for name, expected in ANNOTATED.items()]
-        for name, (mine, _) in sets.items():  # tables of one set lend each other their titles
+        for of_set, (mine, _) in sets.items():  # tables of one set lend each other their titles
             source = Source(mine.rename_parts((table, hypothesis)), RuleAnalyser(), hypothesis, table)
-            changes.append(SwapTitle(source, pool.parts, name=f"{TITLE}/{name}"))
+            changes.append(SwapTitle(source, pool.parts, name=f"{TITLE}/{of_set}"))
         alone = None if self.hypothesis_only is None else self._right_alone(originals, changed, pool, data)
         return Plan(pool, changes, {"sets": list(sets), "hypothesis_only": alone})
 

@@ -46,14 +46,14 @@ class Evidence(Evaluation):
         data = setting.data
         self._require(data)
         examples = load_tables(data.path, self.split)
-        found, left_out = load_evidence(self.path, examples)
-        if not found:
+        annotated, left_out = load_evidence(self.path, examples)
+        if not annotated:
             raise HeedfulError(
                 "nothing-left",
                 f"§evidence.path {self.path} marks no row as relevant to a pair that is not neutral.",
                 "Name another file, or another §evidence.split.",
             )
-        relevant = {pair.uid: frozenset(pair.keys) for pair in found}
+        relevant = {pair.uid: frozenset(pair.keys) for pair in annotated}
         lenders = fitted(examples, data)
         pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
         part = table_of(pool)

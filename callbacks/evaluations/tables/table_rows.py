@@ -76,12 +76,12 @@ class TableRows(Evaluation):
         base = set(strings(select(rows, intervention=BASE), "uid"))
         counts = {}
         tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # of each split
-        chosen = sum(len(base if only is None else base & only) for only in tested)
+        hypotheses = sum(len(base if only is None else base & only) for only in tested)
         for name in self.operations:
             changes = Changes(rows, name)
             counts[name] = {
                 "hypotheses": changes.hypotheses,
-                "without_edit": chosen - changes.hypotheses,
+                "without_edit": hypotheses - changes.hypotheses,
                 "tables": len(set(changes.table.tolist())),
                 "edited": len(changes.before),
                 "transitions": {

@@ -56,14 +56,14 @@ def _tags(options: Namespace, every: Sequence[Step]) -> frozenset[str]:
     tags = frozenset().union(*(step.tags for step in every))
     if options.only is None:
         return tags
-    chosen = options.only.split(",")
-    if unknown := [tag for tag in chosen if tag not in tags]:
+    given_tags = options.only.split(",")
+    if unknown := [tag for tag in given_tags if tag not in tags]:
         wrong = f"--only {unknown[0]} is not a step, set or model."
         raise HeedfulError("unknown-name", wrong, guess(unknown[0], sorted(tags)))
-    if RANK in chosen and options.shard is not None:
+    if RANK in given_tags and options.shard is not None:
         wrong = f"--only {RANK} --shard {options.shard}: a shard does not rank."
         raise HeedfulError("clashing-settings", wrong, "Leave --shard out, when all shards have ended.")
-    return frozenset(chosen)
+    return frozenset(given_tags)
 
 
 def _ranking(options: Namespace, every: Sequence[Step]) -> str:

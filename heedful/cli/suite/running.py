@@ -80,10 +80,10 @@ def files_of(step: Step) -> dict[str, str]:
     A setting names a file, or a folder by a path with a "/" in it; files in a folder count with their names.
     """
     values = [value for text in step.settings for value in (text, *re.split(r"[=,\[\]\s\"']+", text)) if value]
-    named = {Path(value) for value in values if Path(value).is_file() or ("/" in value and Path(value).is_dir())}
+    paths = {Path(value) for value in values if Path(value).is_file() or ("/" in value and Path(value).is_dir())}
     if step.needs is not None:
-        named.add(step.needs / "checkpoints")
-    return {str(path): _digest(path) for path in sorted(named) if path.exists()}
+        paths.add(step.needs / "checkpoints")
+    return {str(path): _digest(path) for path in sorted(paths) if path.exists()}
 
 
 def _digest(path: Path) -> str:

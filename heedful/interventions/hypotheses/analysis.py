@@ -174,8 +174,8 @@ def to_words(value: int) -> str:
 
 def before(text: str, start: int) -> str:
     """The word in front of a position, in lower case; "" where there is none."""
-    found = re.search(r"([\w.]+)\W*$", text[:start])
-    return found[1].lower() if found else ""
+    match = re.search(r"([\w.]+)\W*$", text[:start])
+    return match[1].lower() if match else ""
 
 
 def _spans(pattern: re.Pattern[str], text: str) -> tuple[Span, ...]:
@@ -183,14 +183,14 @@ def _spans(pattern: re.Pattern[str], text: str) -> tuple[Span, ...]:
 
 
 def _governor(text: str, start: int) -> tuple[str, int]:
-    found = _GOVERNED.search(text[:start])
-    if not found or (found[1].lower() == "under" and _UNDER.match(text[start:])):
+    match = _GOVERNED.search(text[:start])
+    if not match or (match[1].lower() == "under" and _UNDER.match(text[start:])):
         return "", -1
-    return found[1].lower(), found.start(1)
+    return match[1].lower(), match.start(1)
 
 
 def _dates(text: str) -> tuple[Date, ...]:
-    found = []
+    dates = []
     for m in _YEAR.finditer(text):
         governor = _governor(text, m.start())
         day = re.search(r"\d,\s$", text[: m.start()])  # March 29, 1979
@@ -200,28 +200,28 @@ def _dates(text: str) -> tuple[Date, ...]:
             and not _is_name(text[: m.start()])
             and (day or before(text, m.start()) in ({"the"} if m[2] else set()) | _YEAR_WORDS)
         ):
-            found.append(Date(*m.span(), "decade" if m[2] else "year", int(m[1]), *governor))
+            dates.append(Date(*m.span(), "decade" if m[2] else "year", int(m[1]), *governor))
     for m in _MONTH.finditer(text):
         if m[0] not in ("May", "March") or before(text, m.start()) in _YEAR_WORDS or text[m.end() :][1:2].isdigit():
-            found.append(Date(*m.span(), "month", MONTHS.index(m[0]), *_governor(text, m.start())))
-    found += [Date(*m.span(1), "season", 0, "", -1) for m in _SEASON.finditer(text)]
-    return tuple(sorted(found))
+            dates.append(Date(*m.span(), "month", MONTHS.index(m[0]), *_governor(text, m.start())))
+    dates += [Date(*m.span(1), "season", 0, "", -1) for m in _SEASON.finditer(text)]
+    return tuple(sorted(dates))
 
 
 def _is_name(left: str) -> bool:
     """Whether a year belongs to a name, as in "the War of 1812"."""
-    found = re.search(r"([A-Z]\w+) of $", left)
-    return found is not None and found[1] not in MONTHS and found[1].lower() not in SEASONS
+    match = re.search(r"([A-Z]\w+) of $", left)
+    return match is not None and match[1] not in MONTHS and match[1].lower() not in SEASONS
 
 
 def _numbers(text: str, dates: tuple[Date, ...]) -> tuple[Number, ...]:
-    found = []
+    numbers = []
     for m in _NUMBER.finditer(text):
         start, end = m.span()
         governor = _governor(text, start)
         word = re.search(r"([\w.&'-]+)\s*[$£€₹]?$", text[:start])
         previous = word[1] if word else ""
-        named = previous[:1].isupper() and previous.lower() not in _CAPITALS
+        behind_a_name = previous[:1].isupper() and previous.lower() not in _CAPITALS
         year_like = re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", m[0]) and not governor[0]
         in_date = any(abs(start - d.end) < 3 or abs(d.start - end) < 3 or d.start <= start < d.end for d in dates)
         compound = re.match(r" (?:hundred|thousand|million|billion)? ?and (?:\d|[a-z]+ty|\w+teen)", text[end:])
@@ -236,11 +236,11 @@ def _numbers(text: str, dates: tuple[Date, ...]) -> tuple[Number, ...]:
             or half
             or timed
             or ranged
-            or (not governor[0] and (named or _naming(previous)))
+            or (not governor[0] and (behind_a_name or _naming(previous)))
         ):
             continue
-        found.append(Number(start, end, _value(m), *governor))
-    return tuple(found)
+        numbers.append(Number(start, end, _value(m), *governor))
+    return tuple(numbers)
 
 
 def _naming(previous: str) -> bool:

@@ -25,14 +25,14 @@ class Claim:
     """A hypothesis that is to be changed.
 
     Attributes:
-        found: What an analyser found in it.
+        analysis: What an analyser found in it, such as its numbers, dates and negations.
         entailed: Whether the table entails it; otherwise the table contradicts it.
         table: Its table.
         names: Type of entity to names that may stand in for another.
         values: Key to the values that tables have under it.
     """
 
-    found: Analysis
+    analysis: Analysis
     entailed: bool
     table: Table
     names: Mapping[str, Sequence[str]]
@@ -44,7 +44,7 @@ class Claim:
 
     @property
     def text(self) -> str:
-        return self.found.text
+        return self.analysis.text
 
     @property
     def masked(self) -> str:
@@ -57,7 +57,7 @@ class Claim:
     @property
     def verb(self) -> Verb | None:
         """The finite verb of the main clause; where the analyser's is a word of the title, the first auxiliary."""
-        verb = self.found.verb
+        verb = self.analysis.verb
         return verb if verb is None or self.free(verb.start, verb.end) else auxiliary(self.masked)
 
     def free(self, start: int, end: int) -> bool:
@@ -78,8 +78,8 @@ def named(text: str) -> set[str]:
 def known_words(claim: Claim) -> set[str]:
     """All words of hypothesis and table, and those that may speak of the same: of a singer musician, of Texas usa."""
     text = " ".join((claim.text, claim.table.title, *(v for _, values in claim.table.rows for v in values)))
-    known = named(text) | ({"usa"} if STATE.search(text) else set())
-    return known.union(*(group for group in KIN if group & known))
+    all_words = named(text) | ({"usa"} if STATE.search(text) else set())
+    return all_words.union(*(group for group in KIN if group & all_words))
 
 
 def width(name: str) -> str:

@@ -66,9 +66,9 @@ SOUTH = re.compile(rf"\b(?:{'|'.join(WORDS['south'])})\b")
 def denied(claim: Claim) -> list[Edits]:
     """Put a "not" to the verb behind the title, a pronoun or "the band", or take the only negation away."""
     text, verb = claim.masked, claim.verb
-    if claim.found.quantifiers or LASTING.search(text):
+    if claim.analysis.quantifiers or LASTING.search(text):
         return []
-    if claim.found.negations:
+    if claim.analysis.negations:
         return [(edit,) for (edit,) in unnegated(claim) if _denies(text, edit)]
     if not verb or not _one_clause(text) or not SUBJECT.fullmatch(text[: verb.start].strip()):
         return []
@@ -88,7 +88,9 @@ def complementary_quantifiers(claim: Claim) -> list[Edits]:
     It stands in front of the sentence, behind the verb of the subject, or says how many things the subject has. "Many"
     and "several" have no complement.
     """
-    spans = [span for span in (*claim.found.quantifiers, *claim.found.negations) if claim.free(span.start, span.end)]
+    spans = [
+        span for span in (*claim.analysis.quantifiers, *claim.analysis.negations) if claim.free(span.start, span.end)
+    ]
     if len(spans) != 1:
         return []
     start, end, word = spans[0]
@@ -122,7 +124,7 @@ def complementary_numbers(claim: Claim) -> list[Edits]:
     The table has to have numbers, or it would not say how many. "The bells are over 50 tons" is about each of several,
     and "for people over 50" about some.
     """
-    numbers = claim.found.numbers
+    numbers = claim.analysis.numbers
     tabled = any(DIGIT.search(value) for _, values in claim.table.rows for value in values)
     if len(numbers) != 1 or not tabled or SEVERAL.search(claim.text[: max(0, numbers[0].governor_start)]):
         return []
@@ -137,9 +139,9 @@ def complementary_years(claim: Claim) -> list[Edits]:
     The table has to have a year of which they are true, and the sentence to be about what has happened to all that
     there is: it was built or born. It need not have closed or died.
     """
-    if len(claim.found.dates) != 1 or claim.found.dates[0].unit != "year" or not SURE.search(claim.text):
+    if len(claim.analysis.dates) != 1 or claim.analysis.dates[0].unit != "year" or not SURE.search(claim.text):
         return []
-    start, end, _, year, governor, governor_start = claim.found.dates[0]
+    start, end, _, year, governor, governor_start = claim.analysis.dates[0]
     content = " ".join(value for _, values in claim.table.rows for value in values)
     holds = operator.ge if OF_YEARS.get(governor) == OF_YEARS["before"] else operator.le
     if not any(holds(int(other), year) for other in YEARS.findall(content)):
@@ -153,7 +155,7 @@ def dates_of_the_row(claim: Claim) -> list[Edits]:
     The row has to have one year only, and one month where the clause names a month or a season. Seasons are those of
     the north; a month in which one of them ends belongs to none.
     """
-    dates = claim.found.dates
+    dates = claim.analysis.dates
     text = claim.masked
     for date in reversed(dates):
         text = f"{text[: date.start]}@{text[date.end :]}"
@@ -202,7 +204,7 @@ def _complement(
     text = claim.masked
     rest = text[:governor_start] + text[behind:start] + text[end:]
     sure = not any(p.search(rest) for p in (DIGIT, ELSEWHERE, QUANTIFIED, SUPERLATIVE))
-    if not sure or claim.found.negations or not _one_clause(rest):
+    if not sure or claim.analysis.negations or not _one_clause(rest):
         return []
     old = claim.text[governor_start:behind]
     new = words[governor]

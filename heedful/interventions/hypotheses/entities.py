@@ -33,20 +33,20 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     An entailed hypothesis is flipped where the table has the old name in a fitting row; a contradicted one stays one.
     A name that shares a word with the title is left alone: about something else, the table says nothing.
     """
-    if (claim.entailed and not flip) or claim.found.negations or NOT_ALONE.search(claim.text):
+    if (claim.entailed and not flip) or claim.analysis.negations or NOT_ALONE.search(claim.text):
         return []
-    known = known_words(claim)
+    claim_words = known_words(claim)
     title = words(claim.table.title)
     changes: list[Edits] = []
     verb = claim.verb
-    for start, end, kind in claim.found.entities:
+    for start, end, kind in claim.analysis.entities:
         if verb and start < verb.end:  # part of the subject
             continue
         old = claim.text[start:end]
         said = BEHIND.search(claim.text[:start]) and ENDS.match(claim.text[end:])
         if not said or words(old) & title or SEASON.match(old) or (flip and not has_name(claim.table, old, kind)):
             continue
-        others = [name for name in claim.names.get(kind, ()) if not known & named(name)]
+        others = [name for name in claim.names.get(kind, ()) if not claim_words & named(name)]
         if kind == "location":  # a state is no other place than its city, nor than its country
             others = [name for name in others if width(name) == width(old)]
         if others and claim.text.count(old) == 1:

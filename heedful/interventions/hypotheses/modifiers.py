@@ -32,7 +32,7 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
     mention = next((m for m in title_mentions(table, text) if VERBAL.match(text[m.end :])), None)
     if mention is None:
         return []
-    known = known_words(claim)
+    claim_words = known_words(claim)
     changes: list[Edits] = []
     for key, row in table.rows:
         own = readable(row)
@@ -42,7 +42,7 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
         choices = own
         if flip:
             places = (value for value in claim.values.get(key, ()) if width(value) == width(own[0]))
-            choices = [value for value in places if (told := named(value)) and not told & known]
+            choices = [value for value in places if (told := named(value)) and not told & claim_words]
         choices = [value for value in choices if value.lower() not in text.lower()]
         clause = _clause(key, choices[int(rng.integers(len(choices)))], several) if choices else ""
         if clause:
@@ -52,8 +52,10 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
 
 def readable(values: Iterable[str]) -> list[str]:
     """The values that can stand in a sentence: short, no digits; parentheses are left out."""
-    found = [" ".join(re.sub(r"\([^)]*\)", "", value).split()).strip(" ,;") for value in values]
-    return [v for v in found if v and not re.search(r"[\d:|;/()\[\]]", v) and len(v.split()) <= MOST_WORDS]
+    without_parentheses = [" ".join(re.sub(r"\([^)]*\)", "", value).split()).strip(" ,;") for value in values]
+    return [
+        v for v in without_parentheses if v and not re.search(r"[\d:|;/()\[\]]", v) and len(v.split()) <= MOST_WORDS
+    ]
 
 
 def has_clause(key: str) -> bool:

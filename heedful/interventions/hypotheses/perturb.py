@@ -80,7 +80,7 @@ class Source:
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """Type of entity to the names in the split's hypotheses, as far as their own tables bear them out."""
-        found: dict[str, set[str]] = defaultdict(set)
+        by_kind: dict[str, set[str]] = defaultdict(set)
         if not self.analyser.knows_entities:
             return {}
         texts = map(as_text, self.pool.column(f"parts.{self.hypothesis}"))
@@ -88,18 +88,18 @@ class Source:
         for text, table in zip(texts, tables, strict=True):
             for start, end, kind in self.analyser.analyse(text).entities:
                 if words(text[start:end]) and has_name(table, text[start:end], kind):
-                    found[kind].add(text[start:end])
-        return names_of(found)
+                    by_kind[kind].add(text[start:end])
+        return names_of(by_kind)
 
     @cached_property
     def values(self) -> Mapping[str, tuple[str, ...]]:
         """Key to the values that the split's tables have there and that can stand in a sentence."""
-        found: dict[str, set[str]] = defaultdict(set)
+        by_key: dict[str, set[str]] = defaultdict(set)
         for table in {t.encode(): t for t in map(as_table, self.pool.column(f"parts.{self.table}"))}.values():
             for key, values in table.rows:
                 if has_clause(key):
-                    found[key].update(readable(values))
-        return {key: tuple(sorted(values)) for key, values in found.items()}
+                    by_key[key].update(readable(values))
+        return {key: tuple(sorted(values)) for key, values in by_key.items()}
 
     def claim(self, uid: str) -> Claim | None:
         """The hypothesis of an example, or None where its label is neither entailment nor contradiction."""
@@ -121,9 +121,9 @@ class Source:
         if label not in self.labels:
             return None
         example = self.pool[i]
-        found = self.analyser.analyse(as_text(example.parts[self.hypothesis]))
+        analysis = self.analyser.analyse(as_text(example.parts[self.hypothesis]))
         table = as_table(example.parts[self.table])
-        return Claim(found, label == self.labels[0], table, self.names, self.values)
+        return Claim(analysis, label == self.labels[0], table, self.names, self.values)
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,8 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
         half_or_double: Flipped, double a number that is governed by words like "over", and halve one by "under".
     """
     changes = []
-    for number in claim.found.numbers:
-        if not claim.free(number.start, number.end) or claim.found.negations:
+    for number in claim.analysis.numbers:
+        if not claim.free(number.start, number.end) or claim.analysis.negations:
             continue
         if flip and number.governor and not half_or_double:
             changes += _opposite(claim, number.governor, number.governor_start)
@@ -102,11 +102,11 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     table unless the hypothesis is about what happens once. A month becomes one that the table does not name, where it
     names any. A season becomes its opposite, and only to flip.
     """
-    if claim.found.negations:
+    if claim.analysis.negations:
         return []
     content = " ".join(v for _, values in claim.table.rows for v in values)
     changes: list[Edits] = []
-    for date in claim.found.dates:
+    for date in claim.analysis.dates:
         if not claim.free(date.start, date.end):
             continue
         new: str | None = None

@@ -46,7 +46,7 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     Preserved: "was not" becomes "wasn't", or the other way round.
     """
     text = claim.text
-    negations = claim.found.negations
+    negations = claim.analysis.negations
     changes: list[Edits] = []
     if not flip:
         for m in NEGATED.finditer(text):
@@ -63,7 +63,7 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 def unnegated(claim: Claim) -> list[Edits]:
     """Take the only negation away, where there is one that can be."""
     text = claim.text
-    if len(claim.found.negations) != 1 or re.search(r"\b(?:any\w*|yet|ever|longer|single|one)\b", text):
+    if len(claim.analysis.negations) != 1 or re.search(r"\b(?:any\w*|yet|ever|longer|single|one)\b", text):
         return []
     changes: list[Edits] = []
     for m in (*NOT.finditer(text), *HAS_NO.finditer(text)):
@@ -75,14 +75,14 @@ def unnegated(claim: Claim) -> list[Edits]:
 
 def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     """A weaker quantifier keeps what is entailed, a stronger one what is contradicted; "no" flips what is entailed."""
-    if claim.found.negations or (not flip and SUPERLATIVE.search(re.sub(r"(?<!the )[Mm]ost ", "", claim.text))):
+    if claim.analysis.negations or (not flip and SUPERLATIVE.search(re.sub(r"(?<!the )[Mm]ost ", "", claim.text))):
         return []
-    if flip and len(claim.found.quantifiers) > 1:  # "some nations sent several athletes"
+    if flip and len(claim.analysis.quantifiers) > 1:  # "some nations sent several athletes"
         return []
-    kept = WEAKER if claim.entailed else STRONGER
-    scale = NONE if flip else kept
+    label_keeping = WEAKER if claim.entailed else STRONGER
+    scale = NONE if flip else label_keeping
     changes: list[Edits] = []
-    for start, end, word in claim.found.quantifiers:
+    for start, end, word in claim.analysis.quantifiers:
         new = scale.get(word)
         if new and claim.free(start, end) and _quantifies(claim.text, start, end, word):
             old = claim.text[start:end]

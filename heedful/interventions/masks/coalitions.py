@@ -82,6 +82,7 @@ def _pairs_of(n: int, size: int) -> int:
 
 def _whole_size(n: int, size: int, pairs: int) -> np.ndarray:
     """One subset of each pair of this size: bool [pairs, n]; of two halves, the one with the first feature."""
+    # of two halves: combinations come in lexicographic order, and the first half of them have the first feature
     members = np.array(list(islice(combinations(range(n), size), pairs)))
     half = np.zeros((pairs, n), dtype=bool)
     half[np.arange(pairs)[:, None], members] = True

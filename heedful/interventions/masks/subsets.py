@@ -11,6 +11,7 @@ def subsets(sizes: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         n: How many features there are.
         rng: Is asked for ``len(sizes) * n`` numbers.
     """
+    # the order of random numbers is a uniform permutation, and its numbers below a size a uniform subset of that size
     orders = rng.random((len(sizes), n)).argsort(axis=1)
     return orders < np.asarray(sizes)[:, None]
 

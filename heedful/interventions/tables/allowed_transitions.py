@@ -38,18 +38,18 @@ def steps(name: str) -> tuple[str, ...]:
     Raises:
         HeedfulError: There is no such operation.
     """
-    found: list[str] = []
+    operations: list[str] = []
     for operation in name.split("+"):
         if operation not in OPERATIONS:
-            known = ", ".join(OPERATIONS)
+            listed = ", ".join(OPERATIONS)
             raise HeedfulError(
                 "unknown-name",
                 f"§table_rows.operations: the row operation {operation!r} does not exist.",
-                f"Known are {known}, and several of them joined by '+'.",
+                f"Known are {listed}, and several of them joined by '+'.",
             )
-        if operation != "identity" and (operation != "permute" or "permute" not in found):
-            found.append(operation)
-    return tuple(found)
+        if operation != "identity" and (operation != "permute" or "permute" not in operations):
+            operations.append(operation)
+    return tuple(operations)
 
 
 def key_of(name: str, relevance: str = "unknown") -> str:

@@ -143,18 +143,18 @@ class RowEdits(EachExample):
         order: Iterator[int] = iter(range(len(targets)))
         if self.rows_per_table is not None:
             order = iter(generator(*key).permutation(len(targets)).tolist())
-        found: dict[int, _Edited] = {}
+        edited_at: dict[int, _Edited] = {}
         seen: set[Table] = set()
         inserted: list[str] = []  # by the main operation
         for at in order:
             edited = self._edit(table, table_id, main, targets[at], inserted, generator(*key, at))
             if edited is None or edited.table in seen:  # of two deletions, either may come first
                 continue
-            found[at] = edited
+            edited_at[at] = edited
             seen.add(edited.table)
-            if len(found) == self.rows_per_table:
+            if len(edited_at) == self.rows_per_table:
                 break
-        return [found[at] for at in sorted(found)]
+        return [edited_at[at] for at in sorted(edited_at)]
 
     def _edit(
         self,

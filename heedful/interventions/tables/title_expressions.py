@@ -50,11 +50,11 @@ def title_forms(table: Table) -> dict[str, str]:
     words = [word for word in name.split() if word.strip(".").lower() not in SUFFIXES]
     if is_person(table) and len(words) > 1 and len(words[-1]) > 2:
         forms["last"] = words[-1]
-    kept: dict[str, str] = {}
+    distinct_forms: dict[str, str] = {}
     for form, text in forms.items():
-        if text not in kept.values():
-            kept[form] = text
-    return kept
+        if text not in distinct_forms.values():
+            distinct_forms[form] = text
+    return distinct_forms
 
 
 def title_mentions(table: Table, text: str) -> list[Mention]:
@@ -67,9 +67,9 @@ def title_mentions(table: Table, text: str) -> list[Mention]:
     """
     forms = title_forms(table)
     pattern = "|".join(rf"(?P<{form}>{re.escape(words)})" for form, words in forms.items())
-    found = [Mention(*m.span(), str(m.lastgroup)) for m in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text)]
+    mentions = [Mention(*m.span(), str(m.lastgroup)) for m in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text)]
     # a last name behind another name belongs to a name that is no form of the title ("Conor Anthony McGregor")
-    return [m for m in found if m.form != "last" or not re.search(r"\b[A-Z][\w.]*\s$", text[: m.start])]
+    return [m for m in mentions if m.form != "last" or not re.search(r"\b[A-Z][\w.]*\s$", text[: m.start])]
 
 
 def replace_title(text: str, table: Table, other: Table) -> tuple[Edit, ...]:

@@ -99,16 +99,16 @@ class SwapTitle(EachExample):
         return [Lender(table, uid) for table, uid in first.items()]
 
     @cached_property
-    def _known(self) -> dict[Table, list[Lender]]:
+    def _lenders_of(self) -> dict[Table, list[Lender]]:
         return {}
 
     def _lenders(self, table: Table) -> Sequence[Lender]:
-        if table not in self._known:
+        if table not in self._lenders_of:
             forms = "|".join(map(re.escape, title_forms(table).values()))
             own = re.compile(rf"(?<!\w)(?:{forms})(?!\w)")
-            self._known[table] = [
+            self._lenders_of[table] = [
                 lender
                 for lender in self._tables
                 if alike(table, lender.table) and not any(map(own.search, title_forms(lender.table).values()))
             ]
-        return self._known[table]
+        return self._lenders_of[table]

@@ -30,11 +30,11 @@ def factors_named(names: Sequence[str]) -> dict[str, Factor]:
 
 
 def _built_in(name: str) -> Factor:
-    known = FACTORS | VARIANTS
-    if name not in known:
-        remedy = f"{guess(name, known if nearest(name, known) else FACTORS)} One of your own is module:function."
+    factors = FACTORS | VARIANTS
+    if name not in factors:
+        remedy = f"{guess(name, factors if nearest(name, factors) else FACTORS)} One of your own is module:function."
         raise HeedfulError("unknown-name", f"§factors {name}: there is no such factor.", remedy)
-    return known[name]
+    return factors[name]
 
 
 def _own(name: str) -> Factor:

@@ -94,10 +94,11 @@ def solve(
     Returns:
         Method to a solution for each game.
     """
-    known: list[dict[bytes, float]] = []
+    worth_by_game: list[dict[bytes, float]] = []
     for game in games:
+        # the values with nothing and with everything are given, and are not asked for
         ends = np.packbits(np.repeat([[False], [True]], sum(game.segments), axis=1), axis=1)
-        known.append({ends[0].tobytes(): game.nothing, ends[1].tobytes(): game.full})
+        worth_by_game.append({ends[0].tobytes(): game.nothing, ends[1].tobytes(): game.full})
     running: dict[str, list[_Running]] = {name: [] for name in methods}
     for name in methods:
         for number, game in enumerate(games):
@@ -107,20 +108,20 @@ def solve(
             running[name].append(_Running(number, rounds))
     while waiting := [one for several in running.values() for one in several if one.solution is None]:
         asked = [(one, one.keys) for one in waiting]
-        _learn(asked, known, max(sum(game.segments) for game in games), value)
+        _learn(asked, worth_by_game, max(sum(game.segments) for game in games), value)
         for one, keys in asked:
-            one.go_on(np.array([known[one.game][key] for key in keys], dtype=np.float64))
+            one.go_on(np.array([worth_by_game[one.game][key] for key in keys], dtype=np.float64))
     return {name: [one.solved for one in several] for name, several in running.items()}
 
 
 def _learn(
-    asked: Sequence[tuple[_Running, list[bytes]]], known: Sequence[dict[bytes, float]], width: int, value: Value
+    asked: Sequence[tuple[_Running, list[bytes]]], worth_by_game: Sequence[dict[bytes, float]], width: int, value: Value
 ) -> None:
     """Have the masks valued that are not known yet."""
     new: dict[tuple[int, bytes], np.ndarray] = {}
     for one, keys in asked:
         for key, mask in zip(keys, one.masks, strict=True):
-            if key not in known[one.game]:
+            if key not in worth_by_game[one.game]:
                 new.setdefault((one.game, key), mask)
     if not new:
         return
@@ -129,4 +130,4 @@ def _learn(
         hidden[row, : len(mask)] = ~mask
     values = value(np.array([game for game, _ in new], dtype=np.int64), hidden)
     for (game, key), worth in zip(new, values.tolist(), strict=True):
-        known[game][key] = worth
+        worth_by_game[game][key] = worth

@@ -38,5 +38,5 @@ def example(
     between = np.array(separators or [0.0] * len(texts), dtype=np.float64)
     full = float(sum(column.sum() for column in (*numbers.values(), between)))
     errors = {part: np.full(len(column), np.nan) for part, column in numbers.items()}
-    named = ("sample", "shap", "", "yes", "yes", words, numbers, errors, ["[SEP]"] * len(texts), between)
-    return Attribution(*named, full=full, nothing=0.0, delta=0.0, meta=meta)
+    fields = ("sample", "shap", "", "yes", "yes", words, numbers, errors, ["[SEP]"] * len(texts), between)
+    return Attribution(*fields, full=full, nothing=0.0, delta=0.0, meta=meta)

@@ -51,7 +51,7 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     after = entailed(rows, labels, "y2")
     changed = entailed(rows, labels) != after
     moved = probabilities_of(rows, labels, "p2") - probabilities_of(rows, labels, "p")
-    found = (
+    values = (
         changed,
         changed & (after == gold),
         entailed(rows, labels, "y", "argmax") != entailed(rows, labels, "y2", "argmax"),
@@ -59,7 +59,7 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
         np.abs(moved[:, entail]),
         np.abs(moved).sum(axis=1) / 2,
     )
-    return {name: value.astype(np.float64) for name, value in zip(MEANS, found, strict=True)}
+    return {name: value.astype(np.float64) for name, value in zip(MEANS, values, strict=True)}
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
@@ -88,27 +88,27 @@ class _Pairs:
         """Those where ``here``, bool [pairs], is true, and their groups."""
         groups = {name: inside[here] for name, inside in self.groups.items() if inside[here].any()}
         values = {name: value[here] for name, value in self.values.items()}
-        kept, led = self.ways
-        return _Pairs(self.base[here], (kept[here], led[here]), values, groups)
+        unchanged, led = self.ways
+        return _Pairs(self.base[here], (unchanged[here], led[here]), values, groups)
 
     def mean(self, name: str) -> Measurement:
         """The mean of values. Clusters are what pairs keep, and what they lead to."""
         values = self.values[name]
-        kept, led = self.ways
+        unchanged, led = self.ways
         n = len(np.unique(self.base))
         if name == SIGNED:
-            found = difference(np.maximum(values, 0), np.maximum(-values, 0), kept, also=led, n=n)
+            measured = difference(np.maximum(values, 0), np.maximum(-values, 0), unchanged, also=led, n=n)
         else:
-            found = share(values, kept, also=led, n=n)
-        return replace(found, value=float(values.mean()))  # rounded as in earlier results
+            measured = share(values, unchanged, also=led, n=n)
+        return replace(measured, value=float(values.mean()))  # rounded as in earlier results
 
     def per_base(self) -> Measurement:
         """The mean over base examples of the share of their own pairs that changes."""
         _, base, count = np.unique(self.base, return_inverse=True, return_counts=True)
         hit = self.values[""]
-        kept, led = self.ways
-        found = share(hit / count[base], kept, of=1 / count[base], also=led, n=len(count))
-        return replace(found, value=float(np.mean(np.bincount(base, hit) / count)))  # rounded as in earlier results
+        unchanged, led = self.ways
+        measured = share(hit / count[base], unchanged, of=1 / count[base], also=led, n=len(count))
+        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # rounded as in earlier results
 
 
 def _has_slice(rows: pa.Table, name: str) -> bool:
@@ -138,10 +138,10 @@ def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
 
 def _effect(pairs: _Pairs) -> dict[str, Measurement]:
     """The measurements of one set, by what their names end with."""
-    found = {name: pairs.mean(name) for name in pairs.values}
-    found["naive"] = share(pairs.values[""], flags=(CLUSTERS_IGNORED,), n=found[""].n)
-    found["per_seed"] = pairs.per_base()
-    return found | {name: pairs.within(here).mean("") for name, here in pairs.groups.items()}
+    measured = {name: pairs.mean(name) for name in pairs.values}
+    measured["naive"] = share(pairs.values[""], flags=(CLUSTERS_IGNORED,), n=measured[""].n)
+    measured["per_seed"] = pairs.per_base()
+    return measured | {name: pairs.within(here).mean("") for name, here in pairs.groups.items()}
 
 
 def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measurement]:
@@ -174,16 +174,16 @@ def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str]) -> Numbers:
     rows = select(rows, part=of.part)
     rows = rows.filter(pa.array(is_answer(rows) & is_answer(rows, "y2")))
     pairs = _Pairs(_numbers(rows["uid"]), _shared(rows), _values(rows, labels), _groups(rows))
-    found: Numbers = {}
+    numbers: Numbers = {}
     for effect, expectation in EXPECTED.items():
         mine = pairs.within(where(rows, expectation=expectation))
         undefined = Measurement(None, 0, reason=f"the set {SETS[of.part][effect]} has no pair")
-        known = _effect(mine) if len(mine.base) else {}
+        measured = _effect(mine) if len(mine.base) else {}
         for mean in (*MEANS, "naive", "per_seed"):
-            found[of._replace(statistic=f"{effect}/{mean}".rstrip("/"))] = known.get(mean, undefined)
-        found |= {of._replace(statistic=effect, slice=group): known[group] for group in mine.groups}
+            numbers[of._replace(statistic=f"{effect}/{mean}".rstrip("/"))] = measured.get(mean, undefined)
+        numbers |= {of._replace(statistic=effect, slice=group): measured[group] for group in mine.groups}
     compared = _compared(pairs, where(rows, expectation=EXPECTED["tce"]), len(np.unique(pairs.base)))
-    return found | {of._replace(statistic=name): m for name, m in compared.items()}
+    return numbers | {of._replace(statistic=name): m for name, m in compared.items()}
 
 
 def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
@@ -203,8 +203,8 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int
         pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
     of = np.arange(n) if context is None else context
     worth = Worth.of_classes(gold_entailed(rows), right(rows, labels), of)
-    found = share(worth.of, context, worth.flags(seed), also=pair)
-    return {name: found, name._replace(statistic=MAJORITY): worth.majority()}
+    accuracy = share(worth.of, context, worth.flags(seed), also=pair)
+    return {name: accuracy, name._replace(statistic=MAJORITY): worth.majority()}
 
 
 def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int = 0) -> Numbers:
@@ -242,10 +242,10 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
         HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities, or not three clusters.
     """
     of = MetricName(NATURAL_LOGIC, data)
-    found = _accuracy(select(rows, intervention=BASE), labels, of._replace(statistic=ACCURACY), seed)
+    numbers = _accuracy(select(rows, intervention=BASE), labels, of._replace(statistic=ACCURACY), seed)
     for kind in SETS:
-        found |= _changes(rows, of._replace(part=kind), labels)
-    return found
+        numbers |= _changes(rows, of._replace(part=kind), labels)
+    return numbers
 
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
@@ -299,15 +299,15 @@ def _charts(context: Context) -> tuple[Chart, ...]:
 
 def _pairs(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The pairs of each effect, and those of both effects for what compares them: bool [rows] each."""
-    found: dict[MetricName, np.ndarray] = {}
+    pairs_of: dict[MetricName, np.ndarray] = {}
     answered = is_answer(rows)
     for kind in SETS:
         name = MetricName(NATURAL_LOGIC, context.own["data"], kind)
         pairs = answered & where(rows, part=kind)
-        found |= {name._replace(statistic=statistic): pairs for statistic in ("delta", "ratio")}
+        pairs_of |= {name._replace(statistic=statistic): pairs for statistic in ("delta", "ratio")}
         for effect, expectation in EXPECTED.items():
-            found[name._replace(statistic=effect)] = pairs & where(rows, expectation=expectation)
-    return found
+            pairs_of[name._replace(statistic=effect)] = pairs & where(rows, expectation=expectation)
+    return pairs_of
 
 
 METRIC = Metric("natural_logic", _score, _show, _charts, rests_on=_pairs)

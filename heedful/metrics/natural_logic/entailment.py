@@ -17,11 +17,11 @@ def entailment_at(labels: Sequence[str]) -> int:
     Raises:
         HeedfulError: There is none, or more than one.
     """
-    found = [i for i, label in enumerate(labels) if is_entailment(label)]
-    if len(found) != 1:
+    positions = [i for i, label in enumerate(labels) if is_entailment(label)]
+    if len(positions) != 1:
         wrong = f'Natural logic needs one label "entailment", and the labels of the model are {listing(labels)}.'
         raise HeedfulError("no-labels-for-it", wrong)
-    return found[0]
+    return positions[0]
 
 
 def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.ndarray:

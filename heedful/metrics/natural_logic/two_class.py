@@ -56,8 +56,10 @@ def score(rows: pa.Table, context: Context) -> Numbers:
 
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
     """Show every number."""
-    named = zip(numbers, lines(numbers), strict=True)
-    return Shown([line if line.level else replace(line, label=f"two-class accuracy {n.data}") for n, line in named])
+    names_and_lines = zip(numbers, lines(numbers), strict=True)
+    return Shown(
+        [line if line.level else replace(line, label=f"two-class accuracy {n.data}") for n, line in names_and_lines]
+    )
 
 
 METRIC = Metric("two_class", score, show)

@@ -77,7 +77,7 @@ def ranked(
 
     Args:
         values: Ranker to its value for each model and example, float64 [models, population]; higher for a model that
-            should be better, nan where it is not defined. ACC is among them.
+            should be better, nan where it is not defined. The ranker named :data:`.baselines.ACC` is among them.
         factors: The rankers that are tested against ACC.
         correct: What each answer is worth, float64 [models, examples]; the truth is its mean, not the same for all.
         population: Which of the examples these are, int64 [population].

@@ -107,7 +107,7 @@ def over_examples_and_models(
     distinct, of_example = np.unique(clusters, return_inverse=True)
     number = len(distinct)
     rng = generator("examples and models", *key)
-    found = np.full((resamples, len(stacked)), np.nan)
+    accuracies = np.full((resamples, len(stacked)), np.nan)
     for r in range(resamples):
         times = np.bincount(rng.integers(number, size=number), minlength=number)[of_example]
         of_models = rng.multinomial(models, np.full(models, 1 / models))
@@ -116,5 +116,5 @@ def over_examples_and_models(
         again = np.repeat(np.arange(len(population)), times[population])
         if weight.sum() and len(again):
             scores = sample_means(stacked, again[drawn(choices, len(again))])
-            found[r] = pairwise(scores, pairs) @ weight / weight.sum()
-    return dict(zip(values, found.T, strict=True))
+            accuracies[r] = pairwise(scores, pairs) @ weight / weight.sum()
+    return dict(zip(values, accuracies.T, strict=True))

@@ -26,9 +26,9 @@ class Drawn(NamedTuple):
         """Of all rows, in their canonical order."""
         return cls(runs(rows, "uid"), cluster_of(rows), rows["draw"].to_numpy())
 
-    def where(self, kept: np.ndarray) -> "Drawn":
+    def where(self, mask: np.ndarray) -> "Drawn":
         """Some of them: bool [rows]."""
-        return Drawn(*(column[kept] for column in self))
+        return Drawn(*(column[mask] for column in self))
 
     @property
     def examples(self) -> int:
@@ -50,17 +50,17 @@ def mean_over_draws(hit: np.ndarray, of: Drawn, flags: tuple[str, ...] = (), rea
         flags: What a reader must know.
         reason: Why there is none, where there are no rows.
     """
-    found = share(hit, of.cluster, flags, reason, n=of.examples)
+    measured = share(hit, of.cluster, flags, reason, n=of.examples)
     if not len(hit):
-        return found
+        return measured
     draws, place, counts = np.unique(of.draw, return_inverse=True, return_counts=True)
     per_draw = tuple(float(hit[place == k].mean()) for k in range(len(draws)))
-    found = replace(
-        found,
+    measured = replace(
+        measured,
         value=float(np.mean(per_draw)),
         draws=len(per_draw),
         std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
         per_draw=per_draw,
     )
     weight = (len(hit) / (len(draws) * counts))[place]  # 1, unless some draws got no answer: each counts alike
-    return recorded(found, weight * hit, weight, of.cluster)
+    return recorded(measured, weight * hit, weight, of.cluster)

@@ -85,14 +85,15 @@ def shares(hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[n
         away[np.abs(away) < ROUNDING * weight] = 0.0
         influence.append(away.mean(axis=1))
         clusters.append(int(weight.any(axis=1).sum()))
+        # the cluster of a random entry has, on average, the sum of the squared weights as its part of a cell
         usual = weight * np.sqrt((weight**2).sum(axis=0))
         reach.append([np.linalg.norm((usual * most).mean(axis=1)) for most in (value, 1 - value)])
     down, up = np.max(reach, axis=0).tolist()
-    found = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up)
+    result = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up)
     if (hits != np.rint(hits)).any() or (of != np.rint(of)).any():
-        return found
+        return result
     least = float((value * (1 - value) / size).sum()) / len(size) ** 2
-    return replace(found, least=least, entries=float(size.sum()))
+    return replace(result, least=least, entries=float(size.sum()))
 
 
 def gains_and_losses(
@@ -137,6 +138,7 @@ def _part_of_a_cluster(hits: np.ndarray, of: np.ndarray) -> float:
 
 def covariance(one: Share, other: Share) -> float:
     """Of two shares over the same clusters; of several ways, the sum of those of each."""
+    # n / (n - 1) as for any sample variance: influences sum to 0 by construction
     ways = zip(one.influence, other.influence, one.clusters, other.clusters, strict=True)
     return sum(float(z @ w) * max(m, n) / max(1, max(m, n) - 1) for z, w, m, n in ways)
 
@@ -169,6 +171,7 @@ def _variance(share: Share, tail: float) -> float:
     n = share.entries
     if not few:
         return share.least
+    # so that the variance is p q / n where each entry is a cluster of its own: there, all factors cancel
     entries = -ndtri(tail) if np.isinf(n) else -stdtrit(n - 1, tail) * np.sqrt(n / (n - 1))
     return max(covariance(share, share) * float(stdtrit(few, tail) / entries) ** 2, share.least)
 
@@ -227,12 +230,12 @@ def _distances(one: Share, other: Share, level: float) -> list[tuple[float, floa
     The correlation counts one more cluster for each share, and not the same one.
     """
     (low, high), (least, most) = (interval(share, level) for share in (one, other))
-    found = []
+    distances = []
     for first, second, near, far in (
         (one.misses, other, one.value - low, most - other.value),
         (one, other.misses, high - one.value, other.value - least),
     ):
         spread = [covariance(share, share) + share.more * share.up**2 for share in (first, second)]
         correlation = -covariance(first, second) / np.sqrt(np.prod(spread)) if all(spread) else 0.0
-        found.append((near, far, near * far * float(np.clip(correlation, -1, 1))))
-    return found
+        distances.append((near, far, near * far * float(np.clip(correlation, -1, 1))))
+    return distances

@@ -92,11 +92,11 @@ def sums_of(measured: Sequence[Measurement]) -> np.ndarray:
     """The sums of shares that were made under :func:`.paired.recording`, one or more: as for :func:`numbers_of`."""
     entries = [m.entries for m in measured if isinstance(m, Share)]
     names, clusters = np.unique(np.concatenate([e.ways[0] for e in entries]), return_inverse=True)
-    found = np.zeros((len(entries), len(names), 2))
+    sums = np.zeros((len(entries), len(names), 2))
     ends = np.cumsum([len(e.of) for e in entries])
     for k, (e, at) in enumerate(zip(entries, np.split(clusters, ends[:-1]), strict=True)):
-        found[k] = np.stack([np.bincount(at, values, len(names)) for values in (e.hits, e.of)], axis=1)
-    return found
+        sums[k] = np.stack([np.bincount(at, values, len(names)) for values in (e.hits, e.of)], axis=1)
+    return sums
 
 
 def over_seeds(
@@ -111,12 +111,12 @@ def over_seeds(
     """
     defined = [m for m in measured if m.value is not None]
     stds = [m.std for m in defined if m.std is not None]
-    found = _mean([m.value for m in measured], [m.n for m in measured], reason)
+    mean = _mean([m.value for m in measured], [m.n for m in measured], reason)
     if not defined or not has_interval:
         bounds = None
     else:
         bounds = crossed(sums_of(defined)) if len(defined) > 1 else defined[0].ci95
-    return replace(found, std_draws=float(np.mean(stds)) if stds else None, ci95=bounds)
+    return replace(mean, std_draws=float(np.mean(stds)) if stds else None, ci95=bounds)
 
 
 def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: str) -> OverSeeds:
@@ -127,11 +127,11 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
         reason: As for :func:`over_seeds`.
     """
     changes = [None if one.value is None or other.value is None else one.value - other.value for one, other in pairs]
-    found = _mean(changes, [one.n for one, _ in pairs], reason)
-    if found.value is None:
-        return found
+    mean = _mean(changes, [one.n for one, _ in pairs], reason)
+    if mean.value is None:
+        return mean
     sums = sums_of([m for pair, change in zip(pairs, changes, strict=True) if change is not None for m in pair])
-    return replace(found, ci95=crossed(np.concatenate([sums[0::2], sums[1::2]], axis=2)))
+    return replace(mean, ci95=crossed(np.concatenate([sums[0::2], sums[1::2]], axis=2)))
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:

@@ -31,8 +31,8 @@ def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
 
 def _columns(values: ArrayLike, of: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     """Values and for how many each counts: two float64 [entries]."""
-    found = np.asarray(values, dtype=np.float64)
-    return found, np.ones_like(found) if of is None else np.asarray(of, dtype=np.float64)
+    worth = np.asarray(values, dtype=np.float64)
+    return worth, np.ones_like(worth) if of is None else np.asarray(of, dtype=np.float64)
 
 
 def _cells(entries: int, cells: np.ndarray | None) -> np.ndarray:
@@ -68,21 +68,21 @@ def share(
         also: The clusters of a second way in which entries share their error.
         n: How many examples it rests on; by default as many as entries.
     """
-    found, counts = _columns(hits, of)
-    cell = _cells(len(found), cells)
-    n = len(found) if n is None else n
-    value = _mean(found, counts, cell)
+    worth, counts = _columns(hits, of)
+    cell = _cells(len(worth), cells)
+    n = len(worth) if n is None else n
+    value = _mean(worth, counts, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
-    bounds = interval(shares(found, counts, cell, ways_of(len(found), clusters, also)))
-    named = [np.asarray(names) for names in (clusters, also) if names is not None]
-    return recorded(Measurement(value, n, ci95=bounds, flags=flags), found, counts, *named, cells=cell)
+    bounds = interval(shares(worth, counts, cell, ways_of(len(worth), clusters, also)))
+    ways = [np.asarray(names) for names in (clusters, also) if names is not None]
+    return recorded(Measurement(value, n, ci95=bounds, flags=flags), worth, counts, *ways, cells=cell)
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
     """The mean of what is known of each entry, float64 [entries], one or more: it has no interval."""
-    found = Measurement(float(values.mean()), len(values))
-    return recorded(found, values, np.ones_like(values), clusters)
+    measured = Measurement(float(values.mean()), len(values))
+    return recorded(measured, values, np.ones_like(values), clusters)
 
 
 def difference(
@@ -127,13 +127,13 @@ def mean(values: ArrayLike, clusters: Clusters = None, flags: tuple[str, ...] = 
         values: float64 [entries], one or more.
         clusters: As of :func:`share`; and so are the flags.
     """
-    found, counts = _columns(values, None)
-    value = float(found.mean())
-    (at,) = ways_of(len(found), clusters)
-    influence = np.bincount(at, found - value) / len(found)
+    worth, counts = _columns(values, None)
+    value = float(worth.mean())
+    (at,) = ways_of(len(worth), clusters)
+    influence = np.bincount(at, worth - value) / len(worth)
     few = len(influence) - 1
-    if not few or (found == found[0]).all():
-        return Measurement(value, len(found), flags=flags)
+    if not few or (worth == worth[0]).all():
+        return Measurement(value, len(worth), flags=flags)
     error = np.sqrt((influence**2).sum() * (few + 1) / few)
     away = float(stdtrit(few, (1 + LEVEL) / 2) * error)
-    return Measurement(value, len(found), ci95=(value - away, value + away), flags=flags)
+    return Measurement(value, len(worth), ci95=(value - away, value + away), flags=flags)

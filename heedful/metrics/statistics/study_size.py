@@ -111,6 +111,7 @@ def examples_needed(pilot: Pilot, aim: Width | Told, draws: int, seed: int = 0) 
     if kinds is None:
         return None
     sums, counts = kinds
+    # a Dirichlet draw for each study: which shares the kinds may have among all clusters, as far as the pilot tells
     weights = np.random.default_rng(seed).standard_gamma(counts, (STUDIES, len(counts)))
     weights /= weights.sum(axis=1, keepdims=True)
     if isinstance(aim, Told):
@@ -172,8 +173,8 @@ def _tilted(weights: np.ndarray, sums: np.ndarray, difference: float) -> np.ndar
 
     def tilted(by: np.ndarray) -> np.ndarray:
         power = np.outer(by, pull)
-        found = weights * np.exp(power - power.max(axis=1, keepdims=True))
-        return found / found.sum(axis=1, keepdims=True)
+        tilted_weights = weights * np.exp(power - power.max(axis=1, keepdims=True))
+        return tilted_weights / tilted_weights.sum(axis=1, keepdims=True)
 
     low = np.full(len(weights), -most)
     high = -low
@@ -181,8 +182,8 @@ def _tilted(weights: np.ndarray, sums: np.ndarray, difference: float) -> np.ndar
         middle = (low + high) / 2
         is_below = _differences(tilted(middle), sums) < difference
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    found = tilted(high)
-    return found if np.allclose(_differences(found, sums), difference, atol=1e-4) else None
+    tilted_weights = tilted(high)
+    return tilted_weights if np.allclose(_differences(tilted_weights, sums), difference, atol=1e-4) else None
 
 
 def _clusters_needed(sums: np.ndarray, weights: np.ndarray, aim: Width | Told, start: int, seed: int) -> int:

@@ -100,17 +100,17 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
     rows = rows.filter(pa.array(np.any([where(rows, intervention=name) for name in interventions], axis=0)))
     label = dict(zip(strings(base, "uid"), strings(base, "gold"), strict=True))
     original = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
-    found: dict[str, dict[str, list[tuple[Which, bool, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
+    changes_of: dict[str, dict[str, list[tuple[Which, bool, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
     for uid, gold, change in _right(rows):
         if gold is None or label[uid] is None:
             wrong = f"{uid}, or an example changed from it, has no gold label, and is not a challenge example."
             raise HeedfulError("no-gold", wrong)
         if NEUTRAL not in (gold, label[uid]):
-            found["preserved" if gold == label[uid] else "flipped"][uid].append(change)
-    uids = sorted(set().union(*found.values()))
+            changes_of["preserved" if gold == label[uid] else "flipped"][uid].append(change)
+    uids = sorted(set().union(*changes_of.values()))
     table = dict(zip(uids, tables_of(pa.concat_tables([base, rows]), uids), strict=True))
     pairs: dict[str, list[Pair]] = {}
-    for kind, of_uid in found.items():
+    for kind, of_uid in changes_of.items():
         pairs[kind] = []
         for uid, changes in sorted(of_uid.items()):
             changes.sort()
@@ -195,34 +195,34 @@ def challenge(
         HeedfulError: As :func:`challenge_pairs`.
     """
     pairs = challenge_pairs(rows, interventions, seed)
-    found: Numbers = {}
+    numbers: Numbers = {}
     one_sided = len({pair.label for pair in pairs[FLIPPED]}) == 1
 
-    def measure(statistic: str, values: Values, chosen: Sequence[Pair], reason: str) -> None:
+    def measure(statistic: str, values: Values, measured: Sequence[Pair], reason: str) -> None:
         name = of._replace(statistic=statistic)
-        found[name] = mean_of(values, [pair.table for pair in chosen], reason)
+        numbers[name] = mean_of(values, [pair.table for pair in measured], reason)
         if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
-            found[name] = replace(found[name], flags=(*found[name].flags, ONE_SIDED))
+            numbers[name] = replace(numbers[name], flags=(*numbers[name].flags, ONE_SIDED))
         if statistic in (ORIGINAL, *KINDS) and not of.slice:
-            found[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(
+            numbers[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(
                 values.plus, (seed, str(name)), reason
             )
 
-    originals = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
-    chosen = [originals[uid] for uid in sorted(originals)]
-    measure(ORIGINAL, Values(_numbers(p.original for p in chosen)), chosen, "no example has a challenge example")
+    pair_of_uid = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
+    originals = [pair_of_uid[uid] for uid in sorted(pair_of_uid)]
+    measure(ORIGINAL, Values(_numbers(p.original for p in originals)), originals, "no example has a challenge example")
     for kind in kinds:
-        chosen = pairs[kind]
+        of_kind = pairs[kind]
         reason = f"no example was changed with its label {kind}"
-        scored = _numbers(p.changed[p.scored] for p in chosen)
-        measure(kind, Values(scored), chosen, reason)
-        measure(f"{kind}/every", Values(_numbers(float(np.mean(p.changed)) for p in chosen)), chosen, reason)
-        answered = [pair for pair in chosen if pair.answered]
+        scored = _numbers(p.changed[p.scored] for p in of_kind)
+        measure(kind, Values(scored), of_kind, reason)
+        measure(f"{kind}/every", Values(_numbers(float(np.mean(p.changed)) for p in of_kind)), of_kind, reason)
+        answered = [pair for pair in of_kind if pair.answered]
         both = Values(_numbers(p.original for p in answered), _numbers(p.changed[p.scored] for p in answered))
-        measure(f"{kind}/drop", both, answered, UNANSWERED if chosen else reason)
+        measure(f"{kind}/drop", both, answered, UNANSWERED if of_kind else reason)
         if kind == FLIPPED:
-            found |= by_way(of._replace(statistic=kind), Values(scored), chosen)
-    return found
+            numbers |= by_way(of._replace(statistic=kind), Values(scored), of_kind)
+    return numbers
 
 
 def _numbers(values: Iterable[float]) -> np.ndarray:
@@ -244,11 +244,11 @@ def mean_of(
     if values.minus is None:
         return share(values.plus, table, reason=reason, cells=cells)
     of = np.full(n, float(values.of))
-    found = difference(values.plus, values.minus, table, reason=reason, of=of, cells=cells, n=n)
-    if found.value is None or found.ci95 is None:
-        return found
-    low, high = found.ci95
-    return replace(found, value=values.of * found.value, ci95=(values.of * low, values.of * high))
+    measured = difference(values.plus, values.minus, table, reason=reason, of=of, cells=cells, n=n)
+    if measured.value is None or measured.ci95 is None:
+        return measured
+    low, high = measured.ci95
+    return replace(measured, value=values.of * measured.value, ci95=(values.of * low, values.of * high))
 
 
 def by_way(of: MetricName, values: Values, pairs: Sequence[Pair]) -> Numbers:
@@ -259,19 +259,19 @@ def by_way(of: MetricName, values: Values, pairs: Sequence[Pair]) -> Numbers:
         values: The values of which the number is a mean.
         pairs: The pairs.
     """
-    found: Numbers = {}
+    numbers: Numbers = {}
     labels = np.array([pair.label for pair in pairs], dtype=str)
     table = np.array([pair.table for pair in pairs], dtype=str)
     reasons = {label: f"no example was changed from {label} to the other label" for label in FROM.values()}
     for way, label in FROM.items():
         here = labels == label
         own = Values(values.plus[here], None if values.minus is None else values.minus[here], values.of)
-        found[of._replace(statistic=f"{of.statistic}/{way}")] = mean_of(own, table[here], reasons[label])
+        numbers[of._replace(statistic=f"{of.statistic}/{way}")] = mean_of(own, table[here], reasons[label])
     missing = next((why for label, why in reasons.items() if label not in labels), "")
     _, cells = np.unique(labels, return_inverse=True)
     mean = Measurement(None, len(pairs), reason=missing) if missing else mean_of(values, table, missing, cells)
-    found[of._replace(statistic=f"{of.statistic}/{BOTH_WAYS}")] = mean
-    return found
+    numbers[of._replace(statistic=f"{of.statistic}/{BOTH_WAYS}")] = mean
+    return numbers
 
 
 def challenge_lines(
@@ -315,7 +315,7 @@ def perturbations(kinds: Sequence[str]) -> list[str]:
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy by hypotheses and by titles: over all, in each of several splits, and for each kind of change."""
-    found: Numbers = {}
+    numbers: Numbers = {}
     seed = context.seed
     changed = context.own["kinds"]
     splits = {f"split={split}": of_split(rows, split) for split in context.splits}
@@ -325,10 +325,10 @@ def _score(rows: pa.Table, context: Context) -> Numbers:
         alone: Numbers = challenge(some, hypotheses, perturbations(changed), seed) if changed else {}
         if context.own["title"]:
             alone |= challenge(some, titles, [TITLE], seed, KINDS[:1])  # no title flips a label
-        found |= {name._replace(slice=slice_): m for name, m in alone.items()}
+        numbers |= {name._replace(slice=slice_): m for name, m in alone.items()}
     for kind in changed:
-        found |= challenge(rows, hypotheses._replace(slice=f"kind={kind}"), perturbations([kind]), seed)
-    return found
+        numbers |= challenge(rows, hypotheses._replace(slice=f"kind={kind}"), perturbations([kind]), seed)
+    return numbers
 
 
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
@@ -369,9 +369,9 @@ def challenge_rows(
 def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     of = MetricName(CHALLENGE, context.data)
     kinds = context.own["kinds"]
-    found = challenge_rows(rows, of._replace(part=HYPOTHESES), perturbations(kinds)) if kinds else {}
+    hypotheses = challenge_rows(rows, of._replace(part=HYPOTHESES), perturbations(kinds)) if kinds else {}
     titles = challenge_rows(rows, of._replace(part=TITLES), [TITLE], KINDS[:1]) if context.own["title"] else {}
-    return found | titles
+    return hypotheses | titles
 
 
 METRIC = Metric("challenge", _score, _show, _charts, rests_on=_changed)

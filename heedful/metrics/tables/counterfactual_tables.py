@@ -80,7 +80,7 @@ def eight_cells(
     """
     every = challenge_pairs(rows, interventions, seed)[kind]
     pairs = [pair for pair in every if pair.answered]
-    found = {}
+    numbers = {}
     if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
         wrong = f"The hypothesis-only model did not predict {missing}."
         raise HeedfulError("other-hypothesis-model", wrong, "Evaluate both on the same examples.")
@@ -89,19 +89,19 @@ def eight_cells(
     table = [pair.table for pair in pairs]
     reason = UNANSWERED if every else f"no example was changed with its label {kind}"
     for cell in CELLS:
-        found[_cell(of, kind, cell)] = share([other == cell for other in cells], table, reason=reason)
-    return found
+        numbers[_cell(of, kind, cell)] = share([other == cell for other in cells], table, reason=reason)
+    return numbers
 
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
-    found: Numbers = {}
+    numbers: Numbers = {}
     for name in context.own["sets"]:
         of = MetricName(CHALLENGE, set_data(name))
         mine = rows_of_set(rows, name)
-        found |= challenge(mine, of, set_changes(name), context.seed)
+        numbers |= challenge(mine, of, set_changes(name), context.seed)
         if context.own["hypothesis_only"] is not None:
-            found |= eight_cells(mine, context.own["hypothesis_only"], of, set_changes(name), seed=context.seed)
-    return found
+            numbers |= eight_cells(mine, context.own["hypothesis_only"], of, set_changes(name), seed=context.seed)
+    return numbers
 
 
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
@@ -123,12 +123,12 @@ def _charts(context: Context) -> tuple[Chart, ...]:
 
 def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The changed examples of each set and kind: bool [rows] each."""
-    found: dict[MetricName, np.ndarray] = {}
+    changed: dict[MetricName, np.ndarray] = {}
     for name in context.own["sets"]:
         mine = pc.starts_with(rows["uid"], f"{set_data(name)}/").to_numpy()
         of_set = challenge_rows(rows, MetricName(CHALLENGE, set_data(name)), set_changes(name))
-        found |= {full: mine & here for full, here in of_set.items()}
-    return found
+        changed |= {full: mine & here for full, here in of_set.items()}
+    return changed
 
 
 METRIC = Metric("counterfactual_tables", _score, _show, _charts, rests_on=_changed)

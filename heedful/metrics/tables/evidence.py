@@ -62,7 +62,7 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
         if flip:
             used[uid].add(key)
     left_out = dict.fromkeys(("neutral", "without_evidence", "without_deletions", "without_answers"), 0)
-    kept, found = [], []
+    uids, counts = [], []
     for uid, gold, right in zip(strings(base, "uid"), strings(base, "gold"), same(base, "gold", "y"), strict=True):
         marked = relevant.get(uid, frozenset())
         if gold == NEUTRAL:
@@ -77,11 +77,11 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
         elif uid in unanswered:
             left_out["without_answers"] += 1
         else:
-            kept.append(uid)
-            found.append((len(marked & used[uid]), len(used[uid] - marked), len(marked - used[uid]), right))
-    hit, extra, missed, correct = np.array(found, dtype=np.float64).reshape(-1, 4).T
-    named = tables_of(pa.concat_tables([base, deletions]), kept)
-    return _Pairs(named, hit, extra, missed, correct.astype(bool), left_out)
+            uids.append(uid)
+            counts.append((len(marked & used[uid]), len(used[uid] - marked), len(marked - used[uid]), right))
+    hit, extra, missed, correct = np.array(counts, dtype=np.float64).reshape(-1, 4).T
+    tables = tables_of(pa.concat_tables([base, deletions]), uids)
+    return _Pairs(tables, hit, extra, missed, correct.astype(bool), left_out)
 
 
 def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> dict[str, int]:
@@ -130,7 +130,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
         HeedfulError: A row that people marked was not deleted, or a pair does not name its table.
     """
     pairs = _pairs(rows, part, relevant)
-    found = {}
+    numbers = {}
     hit = pairs.hit
     used = pairs.hit + pairs.extra
     marked = pairs.hit + pairs.missed
@@ -142,7 +142,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
         n = int((count > 0).sum())
         if not len(count):
             reason = "no pair that was predicted and changed has rows marked as relevant"
-        found[name] = share(total, pairs.table, reason=reason, of=count, n=n)
+        numbers[name] = share(total, pairs.table, reason=reason, of=count, n=n)
 
     silent = "no deletion of a row flips a prediction"
     uses = (used > 0).astype(np.float64)
@@ -164,17 +164,17 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
     for name, of_share in shares.items():
         measure(f"correct/{name}", of_share * correct, every)
         measure(f"among_correct/{name}", of_share * correct, correct, "no prediction is correct")
-    return found
+    return numbers
 
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
     """Beside evidence, transitions by relevance, and accuracy where the relevant rows come from another table."""
     of = context.own["of"]
     relevant = {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
-    found = evidence(rows, of, context.own["table"], relevant)
+    numbers = evidence(rows, of, context.own["table"], relevant)
     moved = invalid_transitions(rows, f"{of}-{EVIDENCE}", [DELETE])
-    found |= {name: m for name, m in moved.items() if name.part != DELETE}  # where the relevance is known
-    return found | challenge(rows, _swapped(context), [VALUES], context.seed, KINDS[:1])  # which keeps the label
+    numbers |= {name: m for name, m in moved.items() if name.part != DELETE}  # where the relevance is known
+    return numbers | challenge(rows, _swapped(context), [VALUES], context.seed, KINDS[:1])  # which keeps the label
 
 
 def _swapped(context: Context) -> MetricName:
@@ -200,8 +200,8 @@ def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     deletions = where(rows, intervention=DELETE, part=context.own["table"]) & is_answer(rows)
     deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(context.own["relevant"]), pa.string())).to_numpy()
     of = MetricName(EVIDENCE, context.own["of"])
-    found = {of._replace(statistic=name): deletions for name in HEADLINES if name != "correct"}
-    return found | challenge_rows(rows, _swapped(context), [VALUES], KINDS[:1])
+    changed = {of._replace(statistic=name): deletions for name in HEADLINES if name != "correct"}
+    return changed | challenge_rows(rows, _swapped(context), [VALUES], KINDS[:1])
 
 
 METRIC = Metric("evidence", _score, _show, _charts, rests_on=_changed, whole=True)

@@ -109,14 +109,14 @@ def inoculation(
     Raises:
         HeedfulError: The examples are not the same before and after, or do not name their tables.
     """
-    found: Numbers = {}
+    numbers: Numbers = {}
 
     def measure(part: str, statistics: Mapping[str, Values], tables: Sequence[str], reason: str) -> None:
         for statistic, values in statistics.items():
             name = MetricName(INOCULATION, data, part, statistic)
-            found[name] = mean_of(values, tables, reason)
+            numbers[name] = mean_of(values, tables, reason)
             if kind == FLIPPED and part != "original":
-                found.update(by_way(name, values, pairs))
+                numbers.update(by_way(name, values, pairs))
 
     originals, tables = _originals(original)
     right, pairs = _challenges(challenge, interventions, kind, seed)
@@ -130,7 +130,7 @@ def inoculation(
     parts = {"paired": _times(own_before, own_after), "challenge": _times(before, after), "gap": gap}
     for part, statistics in parts.items():
         measure(part, statistics, [pair.table for pair in pairs], f"no example was changed with its label {kind}")
-    return found
+    return numbers
 
 
 def _times(before: np.ndarray, after: np.ndarray) -> dict[str, Values]:
@@ -162,7 +162,7 @@ def _decisive(m: Measurement, name: str) -> _Interval | str:
     return interval
 
 
-def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
+def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
     """Which of the three outcomes the intervals of :func:`inoculation` show; the rule is Heedful's own.
 
     That an accuracy stays cannot be shown, but that it changes by less than a margin can. With 95 % intervals:
@@ -176,15 +176,15 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
     - otherwise undecided, as where both tests improve alike, and with few tables, whose intervals are wide.
 
     Args:
-        found: The measurements of :func:`inoculation`.
+        numbers: The measurements of :func:`inoculation`.
         data: The name of the data set that they were given.
         margin: The change of accuracy that counts as none, as a fraction.
     """
-    original = _decisive(found[MetricName(INOCULATION, data, "original", "change")], "the original test")
-    gap = _decisive(found[MetricName(INOCULATION, data, "gap", "before")], "the gap")
-    of_challenge = found[MetricName(INOCULATION, data, "challenge", "change")]
+    original = _decisive(numbers[MetricName(INOCULATION, data, "original", "change")], "the original test")
+    gap = _decisive(numbers[MetricName(INOCULATION, data, "gap", "before")], "the gap")
+    of_challenge = numbers[MetricName(INOCULATION, data, "challenge", "change")]
     challenge = _decisive(of_challenge, "the challenge test")
-    closing = _decisive(found[MetricName(INOCULATION, data, "gap", "change")], "the change of the gap")
+    closing = _decisive(numbers[MetricName(INOCULATION, data, "gap", "change")], "the change of the gap")
     small = f"{100 * margin:g} points"
     if isinstance(original, str):
         return Outcome(None, original)

@@ -60,8 +60,10 @@ class Changes:
         self.after = _places(rows, "y2")
         self.split = _splits(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
         at, keys = codes(rows, "allowed")
-        known = {name: i for i, name in enumerate(RELEVANCE)}
-        self.relevance = np.array([known.get((key or "").rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
+        number_of = {name: i for i, name in enumerate(RELEVANCE)}
+        self.relevance = np.array([number_of.get((key or "").rpartition("/")[2], -1) for key in keys], dtype=np.int64)[
+            at
+        ]
 
     def matrix(self) -> np.ndarray:
         """How many edited examples of each prediction get each prediction: int64 [before, after]."""
@@ -149,9 +151,9 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     if undefined:
         return Measurement(None, n, reason=undefined[0])
     cells = changes.split * len(LABELS) + (changes.before if share.label is None else 0)
-    found = share_of(share.hit[share.here], changes.table[share.here], cells=cells[share.here])
+    measured = share_of(share.hit[share.here], changes.table[share.here], cells=cells[share.here])
     mean = float(np.mean([m.value for m in of_split.values()]))  # to the last bit that of what stands beside it
-    return replace(found, value=mean)
+    return replace(measured, value=mean)
 
 
 def _missing(label: str) -> str:
@@ -180,24 +182,24 @@ def invalid_transitions(rows: pa.Table, data: str, operations: Sequence[str], sp
         ``<operation>_irrelevant`` have them, judged accordingly. Of several splits, each of these stands once more
         for every split, under its name with ``/split=<split>``: what it is when that split is evaluated alone.
     """
-    found: Numbers = {}
+    numbers: Numbers = {}
     for operation in operations:
         changes = Changes(rows, operation, splits)
         subsets = {operation: (np.ones(len(changes.before), dtype=bool), key_of(operation))}
-        if np.isin(changes.relevance, [RELEVANCE.index(known) for known in RELEVANCE[:2]]).any():
-            for known in RELEVANCE[:2]:
-                here = changes.relevance == RELEVANCE.index(known)
-                subsets[f"{operation}_{known}"] = here, key_of(operation, known)
+        if np.isin(changes.relevance, [RELEVANCE.index(relevance) for relevance in RELEVANCE[:2]]).any():
+            for relevance in RELEVANCE[:2]:
+                is_so = changes.relevance == RELEVANCE.index(relevance)
+                subsets[f"{operation}_{relevance}"] = is_so, key_of(operation, relevance)
         for subset, (here, key) in subsets.items():
             for share in _shares(changes, here, key, MetricName(TRANSITIONS, data, subset)):
                 of_split = [_of_split(share, changes, split) for split in range(max(1, len(splits)))]
                 if splits:
-                    named = dict(zip(splits, of_split, strict=True))
-                    found[share.name] = _over_splits(share, changes, named)
-                    found |= {share.name._replace(slice=f"split={split}"): m for split, m in named.items()}
+                    by_split = dict(zip(splits, of_split, strict=True))
+                    numbers[share.name] = _over_splits(share, changes, by_split)
+                    numbers |= {share.name._replace(slice=f"split={split}"): m for split, m in by_split.items()}
                 else:
-                    (found[share.name],) = of_split
-    return found
+                    (numbers[share.name],) = of_split
+    return numbers
 
 
 def transition_lines(numbers: Numbers) -> list[Line]:

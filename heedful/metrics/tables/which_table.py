@@ -17,14 +17,14 @@ def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
     Raises:
         HeedfulError: No row of an example names its table.
     """
-    found: dict[str, str] = {}
+    table_of_uid: dict[str, str] = {}
     for column, prefix in (("clusters", "table "), ("slices", "table=")):  # what a slice says comes last and stays
         for uid, names in zip(rows["uid"].to_pylist(), rows[column].to_pylist(), strict=True):
-            named = next((name for name in names or () if name.startswith(prefix)), None)
-            if named is not None:
-                found[uid] = named.removeprefix(prefix)
-    missing = next((uid for uid in uids if uid not in found), None)
+            name_of_table = next((name for name in names or () if name.startswith(prefix)), None)
+            if name_of_table is not None:
+                table_of_uid[uid] = name_of_table.removeprefix(prefix)
+    missing = next((uid for uid in uids if uid not in table_of_uid), None)
     if missing is not None:
         wrong = f"No row says which table {missing} is about, by a slice 'table=...' or a cluster 'table ...'."
         raise HeedfulError("damaged-rows", wrong)
-    return [found[uid] for uid in uids]
+    return [table_of_uid[uid] for uid in uids]

@@ -48,5 +48,5 @@ class Context:
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> "Context":
         """Read what :meth:`as_dict` wrote."""
-        known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-        return cls(**known | {"kind": KINDS[entry["kind"]]})
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+        return cls(**values | {"kind": KINDS[entry["kind"]]})

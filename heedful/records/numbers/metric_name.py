@@ -51,9 +51,9 @@ class MetricName(NamedTuple):
             >>> MetricName("accuracy", "infotabs", slice="split=alpha1").by
             ('split', 'alpha1')
         """
-        column, found, value = self.slice.partition("=")
+        column, equals_sign, value = self.slice.partition("=")
         is_label = column.removeprefix("from_").startswith('"')
-        return (column, value) if found and not is_label else ("", "")
+        return (column, value) if equals_sign and not is_label else ("", "")
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -45,14 +45,14 @@ class Picture:
         Raises:
             HeedfulError: The file is not what it was when the data were read.
         """
-        named = f"{self.where}: the picture {self.path}"
-        with open_file(self.path, named) as file:
+        display_name = f"{self.where}: the picture {self.path}"
+        with open_file(self.path, display_name) as file:
             try:
                 file.seek(self.start)
-                found = file.read(self.size)
+                content = file.read(self.size)
             except OSError as error:
-                raise unreadable(named, error) from None
-        if hashlib.sha256(found).hexdigest() != self.key:
-            wrong = f"{named} has changed since the data were read."
+                raise unreadable(display_name, error) from None
+        if hashlib.sha256(content).hexdigest() != self.key:
+            wrong = f"{display_name} has changed since the data were read."
             raise HeedfulError("changed-data", wrong, "Start again when nothing writes there.")
-        return found
+        return content

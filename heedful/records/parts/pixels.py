@@ -59,28 +59,30 @@ def pixels(
             the message names its row.
     """
     data = picture.read()
-    named = f"{picture.where}: the picture {picture.path}"
+    display_name = f"{picture.where}: the picture {picture.path}"
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # a library may have set it, and would have the rest of a picture grey
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             prepare(opened)
             tags = getattr(opened, "tag_v2", {})
-            found = np.asarray(shaped(rgb(ImageOps.exif_transpose(opened), tags)))
+            values = np.asarray(shaped(rgb(ImageOps.exif_transpose(opened), tags)))
         if data.startswith(b"\xff\xd8"):
             _require_whole_jpeg(data)
     except UnclearError as error:
-        wrong = f"{named} does not say which of its values is white: {error}."
+        wrong = f"{display_name} does not say which of its values is white: {error}."
         raise HeedfulError("unknown-format", wrong, "Save it with 8 bits.") from None
     except MemoryError:
-        wrong = f"{named} does not fit into the memory."
+        wrong = f"{display_name} does not fit into the memory."
         raise HeedfulError("too-large", wrong, "Free some, or leave it out.") from None
     except Image.UnidentifiedImageError:  # whose words are about an object in memory
         raise HeedfulError(
-            "unknown-format", f"{named} is not a picture that is read.", f"Save it as one of {', '.join(FORMATS)}."
+            "unknown-format",
+            f"{display_name} is not a picture that is read.",
+            f"Save it as one of {', '.join(FORMATS)}.",
         ) from None
     except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
-        raise HeedfulError("damaged-file", f"{named} cannot be decoded: {error}.") from None
-    return found
+        raise HeedfulError("damaged-file", f"{display_name} cannot be decoded: {error}.") from None
+    return values
 
 
 class UnclearError(ValueError):
@@ -154,20 +156,20 @@ def _walk(data: bytes) -> tuple[int, int]:
     frame = 0
     scanned = False
     restart = 0
-    while found := MARKER.search(data, place):
-        marker = found[1][0]
+    while match := MARKER.search(data, place):
+        marker = match[1][0]
         if marker == END and scanned:
-            return found.start(), frame
+            return match.start(), frame
         if scanned and RESTARTS.start <= marker < RESTARTS.stop:
             if marker != RESTARTS[restart]:
-                raise ValueError(f"a restart marker is missing before byte {found.start()}")
+                raise ValueError(f"a restart marker is missing before byte {match.start()}")
             restart = (restart + 1) % len(RESTARTS)
-            place = found.end()
+            place = match.end()
             continue
         if scanned and marker not in BETWEEN_SCANS:
-            raise ValueError(f"the marker 0x{marker:02x} at byte {found.start()} does not belong there")
+            raise ValueError(f"the marker 0x{marker:02x} at byte {match.start()} does not belong there")
         frame = marker if marker in FRAMES else frame
         scanned = scanned or marker == SCAN
         restart = 0
-        place = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
+        place = match.end() + int.from_bytes(data[match.end() : match.end() + 2], "big")
     raise ValueError("its end is missing")

@@ -39,7 +39,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
         >>> filled('{text} Answer as in {{"label": "yes"}}:', {"text": "It rains."})
         'It rains. Answer as in {"label": "yes"}:'
     """
-    return FILLED.sub(lambda found: found[0][0] if found[1] is None else values[found[1]], template)
+    return FILLED.sub(lambda match: match[0][0] if match[1] is None else values[match[1]], template)
 
 
 def keep_parts(template: str, parts: Iterable[str]) -> str:
@@ -50,7 +50,7 @@ def keep_parts(template: str, parts: Iterable[str]) -> str:
         'mnli premise: {premise}'
     """
     parts = set(parts)
-    return KEYED.sub(lambda found: found[0] if found[1] in parts else "", template).strip()
+    return KEYED.sub(lambda match: match[0] if match[1] in parts else "", template).strip()
 
 
 def rename_parts(template: str, names: Mapping[str, str]) -> str:
@@ -60,4 +60,4 @@ def rename_parts(template: str, names: Mapping[str, str]) -> str:
         >>> rename_parts("rte sentence1: {sentence1}", {"sentence1": "premise"})
         'rte sentence1: {premise}'
     """
-    return PART.sub(lambda found: f"{{{names.get(found[1], found[1])}}}", template)
+    return PART.sub(lambda match: f"{{{names.get(match[1], match[1])}}}", template)

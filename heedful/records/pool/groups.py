@@ -40,8 +40,8 @@ def partners(table: pa.Table, parts: Sequence[str], among: Related) -> Partners:
         among: Which examples are related.
     """
     everything = _names(table, "parts")
-    kept = [part for part in everything if part not in parts] or everything  # all are lent: no pair comes of it
-    return Partners(among, *(numbered(table, [f"groups.{name}" for name in names]) for names in (kept, parts)))
+    other_parts = [part for part in everything if part not in parts] or everything  # all are lent: no pair comes of it
+    return Partners(among, *(numbered(table, [f"groups.{name}" for name in names]) for names in (other_parts, parts)))
 
 
 def _names(table: pa.Table, kind: str) -> list[str]:
@@ -70,8 +70,8 @@ def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
 
 def joined(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
     """A 64-bit hash of what some columns say together: uint64 [examples]."""
-    found = np.zeros(table.num_rows, dtype=np.uint64)
+    hashes = np.zeros(table.num_rows, dtype=np.uint64)
     for name in columns:
         digits = digest_keys(table[name])
-        found = found * ODD + (_keys(table[name]) if digits is None else digits)
-    return found
+        hashes = hashes * ODD + (_keys(table[name]) if digits is None else digits)
+    return hashes

@@ -52,9 +52,9 @@ class Partners:
     @cached_property
     def real(self) -> np.ndarray:
         """How many unrelated others would make a real pair with each example: int64 [examples]."""
-        found = np.zeros(len(self._kept), dtype=np.int64)
+        counts = np.zeros(len(self._kept), dtype=np.int64)
         if not self._is_shared.any():
-            return found
+            return counts
         by_lent = np.argsort(self._lent, kind="stable")
         sizes = np.bincount(self._lent, minlength=self._width)
         starts = np.cumsum(sizes) - sizes
@@ -72,9 +72,9 @@ class Partners:
             which, places = _ranges(starts[contents[lent]], sizes[contents[lent]])
             i = positions[begin:end][of[which]]
             j = by_lent[places]
-            found += np.bincount(i[~self.related.share(i, j)], minlength=len(found))
+            counts += np.bincount(i[~self.related.share(i, j)], minlength=len(counts))
             begin = end
-        return found
+        return counts
 
 
 def _ranges(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -69,11 +69,13 @@ class Related:
             _, sets, counts = np.unique(sets, return_inverse=True, return_counts=True)
             others = counts[sets] - 1
             related += sign * np.bincount(positions, weights=others, minlength=n).astype(np.int64)
-            kept = others > 0
-            last, positions, sets = _with_one_more(last[kept], positions[kept], sets[kept], codes, is_shared)
+            is_repeated = others > 0
+            last, positions, sets = _with_one_more(
+                last[is_repeated], positions[is_repeated], sets[is_repeated], codes, is_shared
+            )
             sign = -sign
-        others = n if self._within is None else np.bincount(self._within)[self._within]
-        return others - 1 - related
+        everyone = n if self._within is None else np.bincount(self._within)[self._within]
+        return everyone - 1 - related
 
 
 def _with_one_more(
@@ -82,9 +84,9 @@ def _with_one_more(
     """Each set of values with one more of the same example, from a later row: as the sets were given."""
     larger = [(last[:0], positions[:0], sets[:0])]
     for row in range(1, len(codes)):
-        chosen = np.flatnonzero((last < row) & is_shared[row].take(positions))
-        owners = positions[chosen]
-        numbers = sets[chosen] * np.int64(codes.max() + 1) + codes[row].take(owners)
+        extended = np.flatnonzero((last < row) & is_shared[row].take(positions))
+        owners = positions[extended]
+        numbers = sets[extended] * np.int64(codes.max() + 1) + codes[row].take(owners)
         larger.append((np.full(len(owners), row), owners, numbers))
     all_last, all_positions, all_sets = (np.concatenate(columns) for columns in zip(*larger, strict=True))
     return all_last, all_positions, all_sets

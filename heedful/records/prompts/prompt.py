@@ -53,11 +53,11 @@ class Prompt:
             parts: The parts, in the order of the task.
         """
         texts = [part for part in parts if isinstance(part, str)]
-        named = {
+        text_of_part = {
             name: part if isinstance(part, str) else self.task.form.text(as_table(part), texts)
             for name, part in zip(self.task.parts, parts, strict=True)
         }
-        return filled(self.wording.question, named)
+        return filled(self.wording.question, text_of_part)
 
     def answer(self, example: Example) -> str:
         """The text of an example's gold answer."""
@@ -103,10 +103,10 @@ class Prompt:
         """
         if self.task.kind is SPAN:
             return self._text(_first_line(written, normalised))
-        named = self.labels_named(written)
-        if len(set(named)) > 1 and not self.wording.read:
+        labels = self.labels_named(written)
+        if len(set(labels)) > 1 and not self.wording.read:
             return NO_LABEL
-        return named[-1 if self.wording.read == "last" else 0] if named else NO_LABEL
+        return labels[-1 if self.wording.read == "last" else 0] if labels else NO_LABEL
 
     def _text(self, line: str) -> str:
         said = normalised(line.translate(STRAIGHT))
@@ -128,8 +128,8 @@ class Prompt:
         ends = (i for i, line in enumerate(lines) if i > begin and self._ends(line, asked))
         said = bare("\n".join(lines[begin : next(ends, len(lines))]))
         label_of = dict(zip(map(bare, self.answers), self.task.labels, strict=True))
-        found = [(match.start(), label_of[match[0]]) for match in _words(tuple(label_of)).finditer(said)]
-        return [label for _, label in found] if found and found[0][0] == 0 else []
+        labels_at = [(match.start(), label_of[match[0]]) for match in _words(tuple(label_of)).finditer(said)]
+        return [label for _, label in labels_at] if labels_at and labels_at[0][0] == 0 else []
 
     @staticmethod
     def _ends(line: str, asked: str) -> bool:

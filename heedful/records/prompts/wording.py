@@ -98,9 +98,9 @@ class Wording:
         """
         lines = []
         for line in self.question.split("\n"):
-            named = parts_of(line)
-            if not named or set(named) & set(parts):
-                lines.append(keep_parts(line, parts) if set(named) - set(parts) else line)
+            parts_of_line = parts_of(line)
+            if not parts_of_line or set(parts_of_line) & set(parts):
+                lines.append(keep_parts(line, parts) if set(parts_of_line) - set(parts) else line)
         return replace(self, question="\n".join(lines))
 
     def require(self, name: str, parts: Sequence[str], labels: Sequence[str], setting: str = "") -> None:
@@ -164,11 +164,11 @@ class Wording:
             )
 
 
-def _odd_part(named: Sequence[str], parts: Sequence[str]) -> str:
+def _odd_part(parts_of_question: Sequence[str], parts: Sequence[str]) -> str:
     """How a question does not name each part once, in words that follow "the question"; "" where it does."""
-    if unknown := [name for name in named if name not in parts]:
+    if unknown := [name for name in parts_of_question if name not in parts]:
         return f"has {{{unknown[0]}}}, which is not a part"
-    if missing := [part for part in parts if part not in named]:
+    if missing := [part for part in parts if part not in parts_of_question]:
         return f"lacks {{{missing[0]}}}"
-    twice = [part for part in parts if named.count(part) > 1]
+    twice = [part for part in parts if parts_of_question.count(part) > 1]
     return f"has {{{twice[0]}}} more than once" if twice else ""

@@ -75,14 +75,14 @@ def members(hint: Any) -> tuple[Any, ...]:
 
 def held(hint: Any, origins: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the first list or the first mapping holds that a setting may be; nothing if it may be none."""
-    found = [get_args(member) for member in members(hint) if get_origin(member) in origins]
-    return found[0] if found else ()
+    arguments = [get_args(member) for member in members(hint) if get_origin(member) in origins]
+    return arguments[0] if arguments else ()
 
 
 def subclasses(kinds: Iterable[type]) -> dict[str, type]:
     """The classes of these kinds, of all modules that are imported."""
     inner = {kind.__name__: kind for kind in kinds}
-    return inner | {name: found for kind in kinds for name, found in subclasses(kind.__subclasses__()).items()}
+    return inner | {name: subclass for kind in kinds for name, subclass in subclasses(kind.__subclasses__()).items()}
 
 
 class Grammar(ABC):
@@ -115,8 +115,8 @@ class Grammar(ABC):
 
     def kinds(self, hint: Any) -> tuple[type, ...]:
         """The classes that have settings of their own among the types that a setting may be of."""
-        known = [member for member in members(hint) if isinstance(member, type)]
-        return tuple(kind for kind in known if dataclasses.is_dataclass(kind) or issubclass(kind, self.all_kinds))
+        classes = [member for member in members(hint) if isinstance(member, type)]
+        return tuple(kind for kind in classes if dataclasses.is_dataclass(kind) or issubclass(kind, self.all_kinds))
 
     def faults(self, given: Any, hint: Any, place: Place = (), context: Context = NOTHING) -> Iterator[Fault]:
         """What is wrong with a value, and inside it.
@@ -137,9 +137,9 @@ class Grammar(ABC):
         elif isinstance(given, Mapping | list | tuple) and held(hint, _like(given)):
             yield from self._faults_inside(given, hint, place, context)
         elif isinstance(given, str) and kinds and not os.path.isfile(given) and str not in members(hint):
-            found = self.named(given, kinds)
-            if isinstance(found, Fault):
-                yield found._replace(place=place)
+            class_or_fault = self.named(given, kinds)
+            if isinstance(class_or_fault, Fault):
+                yield class_or_fault._replace(place=place)
             elif not self.is_yaml:
                 yield from self._faults_of_class({"class_path": given}, kinds, place, context)
         elif not self.takes(hint, given) or (given is None and place == context.typed):  # which a file may leave out
@@ -191,11 +191,11 @@ class Grammar(ABC):
         outer = place
         if not is_plain:
             path = given.get("class_path")
-            named = self.named(context.inside("class_path").before if path is None else path, kinds)
-            if isinstance(named, Fault):
-                yield named._replace(place=place if path is None else (*place, "class_path"))
+            class_or_fault = self.named(context.inside("class_path").before if path is None else path, kinds)
+            if isinstance(class_or_fault, Fault):
+                yield class_or_fault._replace(place=place if path is None else (*place, "class_path"))
                 return
-            owner = named
+            owner = class_or_fault
         if not is_plain and not is_typed:
             for name in given.keys() - {*OF_A_CLASS}:
                 yield _unknown((*place, str(name)), nearest(str(name), OF_A_CLASS))
@@ -223,14 +223,14 @@ class Grammar(ABC):
         if path is None:
             do = "Name it with class_path."
             return Fault((), "missing-setting", f"{{flag}} does not say which {kind} it is.", do)
-        found = self._class(str(path), kinds)
-        if found is None:
+        named_class = self._class(str(path), kinds)
+        if named_class is None:
             near = nearest(str(path).rpartition(".")[2], subclasses(kinds))
             do = f"Do you mean {near}?" if near else f"Name a {kind}."
             return Fault((), "unknown-name", "{flag} {given} is not a class that can be imported.", do)
-        if not (isinstance(found, type) and issubclass(found, kinds)):
+        if not (isinstance(named_class, type) and issubclass(named_class, kinds)):
             return Fault((), "foreign-class", "{flag} {given} is of another kind.", f"Name a class of {kind}.")
-        return found
+        return named_class
 
     def _class(self, path: str | None, kinds: tuple[type, ...]) -> Any:
         """What an import path stands for, or the name alone of a class of these kinds; None where there is nothing."""

@@ -115,15 +115,15 @@ class InPython(Grammar):
         if isinstance(value, list | tuple) and (inner := held(hint, LISTS)):
             of_lists = [get_origin(member) for member in members(hint) if get_origin(member) in LISTS]
             return (tuple if {*of_lists} == {tuple} else list)(self.converted(each, inner[0]) for each in value)
-        if isinstance(value, str) and kinds and isinstance(named := self.named(value, kinds), type):
-            return self._object(named, {})
+        if isinstance(value, str) and kinds and isinstance(class_or_fault := self.named(value, kinds), type):
+            return self._object(class_or_fault, {})
         return _as_number(_as_text(value, hint), hint)
 
     def _from_section(self, section: Mapping[str, Any], kinds: tuple[type, ...]) -> Any:
         if dataclasses.is_dataclass(kinds[0]):
             return self._object(kinds[0], section)
-        named = self.named(section["class_path"], kinds)
-        return self._object(named, section.get("init_args") or {}, section.get("dict_kwargs") or {})
+        named_class = self.named(section["class_path"], kinds)
+        return self._object(named_class, section.get("init_args") or {}, section.get("dict_kwargs") or {})
 
     def _object(self, kind: Any, settings: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> Any:
         hints = self.settings(kind)

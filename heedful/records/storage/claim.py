@@ -32,14 +32,14 @@ def missing(folder: Path) -> list[Path]:
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
-def claim(folder: Path, named: str, made: Sequence[Path] = (), shared_by: str = "") -> None:
+def claim(folder: Path, display_name: str, made: Sequence[Path] = (), shared_by: str = "") -> None:
     """Make a folder and keep other processes out of it for as long as this one lives; again has no effect.
 
     The kernel frees the lock when the process ends, however it ends. Its children do not have it.
 
     Args:
         folder: The folder.
-        named: What the user wrote, such as "--output x"; the message begins with it.
+        display_name: What the user wrote, such as "--output x"; the message begins with it.
         made: Folders that were made for it, to be removed by :func:`release` if they are still empty.
         shared_by: Such as "a shard", where processes share the folder that all claim it so, and only those that want
             it alone are kept out.
@@ -52,16 +52,16 @@ def claim(folder: Path, named: str, made: Sequence[Path] = (), shared_by: str = 
         if _is_held(folder):
             return
         if file := next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None):
-            raise HeedfulError("unwritable-file", f"{named}: {file} is a file, not a folder.", ANOTHER)
+            raise HeedfulError("unwritable-file", f"{display_name}: {file} is a file, not a folder.", ANOTHER)
         made = [*made, *missing(folder)]
         folder.mkdir(parents=True, exist_ok=True)
-        handle = _locked(folder / LOCK, named, shared_by)
+        handle = _locked(folder / LOCK, display_name, shared_by)
     except (OSError, RuntimeError, HeedfulError) as error:
         _remove(made)
         if isinstance(error, HeedfulError):
             raise
         reason = getattr(error, "strerror", None) or error
-        raise HeedfulError("unwritable-file", f"{named} cannot be written to: {reason}.", ANOTHER) from None
+        raise HeedfulError("unwritable-file", f"{display_name} cannot be written to: {reason}.", ANOTHER) from None
     _held[folder] = _Held(handle, made, bool(shared_by))
 
 
@@ -97,7 +97,7 @@ def _name_in(lock: int) -> str:
     return os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
 
 
-def _locked(path: Path, named: str, shared_by: str) -> int:
+def _locked(path: Path, display_name: str, shared_by: str) -> int:
     """The lock file, open and locked."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -107,7 +107,7 @@ def _locked(path: Path, named: str, shared_by: str) -> int:
             owner = _name_in(handle)
             os.close(handle)
             wait = "Wait until it has ended, or name another folder."
-            raise HeedfulError("folder-taken", f"{named}: {owner} writes there.", wait) from None
+            raise HeedfulError("folder-taken", f"{display_name}: {owner} writes there.", wait) from None
         except OSError as error:
             where = printable(str(path.parent))
             others = f"no other process but {shared_by}" if shared_by else "no other process"

@@ -21,43 +21,45 @@ FAILURES = [os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, er
 WRITING = ".writing"  # ends the name of a file that is being written
 
 
-def require_file(path: str | Path, named: str | None = None) -> Path:
+def require_file(path: str | Path, display_name: str | None = None) -> Path:
     """A path that leads to a file.
 
     Args:
         path: The path.
-        named: What the message calls it, such as "--config x.yaml"; the path itself if not given.
+        display_name: What the message calls it, such as "--config x.yaml"; the path itself if not given.
 
     Raises:
         HeedfulError: Nothing is there, or a folder.
     """
-    named = named or str(path)
+    display_name = display_name or str(path)
     try:
         is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
-        raise HeedfulError("missing-file", f"{named} does not exist.") from None
+        raise HeedfulError("missing-file", f"{display_name} does not exist.") from None
     except (OSError, ValueError) as error:  # a name that is too long, or that holds a NUL
-        raise unreadable(named, error) from None
+        raise unreadable(display_name, error) from None
     if is_folder:
-        raise HeedfulError("missing-file", f"{named} is a folder, not a file.", "Name a file.")
+        raise HeedfulError("missing-file", f"{display_name} is a folder, not a file.", "Name a file.")
     return Path(path)
 
 
-def unreadable(named: str, error: Exception) -> HeedfulError:
+def unreadable(display_name: str, error: Exception) -> HeedfulError:
     """The refusal of a file that the system does not let us read."""
-    return HeedfulError("unreadable-file", f"{named} cannot be read: {getattr(error, 'strerror', None) or error}.")
+    return HeedfulError(
+        "unreadable-file", f"{display_name} cannot be read: {getattr(error, 'strerror', None) or error}."
+    )
 
 
-def open_file(path: str | Path, named: str | None = None) -> BufferedReader:
+def open_file(path: str | Path, display_name: str | None = None) -> BufferedReader:
     """Open a file to read its bytes; the arguments are as for :func:`require_file`.
 
     Raises:
         HeedfulError: Nothing is there, a folder, or a file that may not be read.
     """
     try:
-        return open(require_file(path, named), "rb")
+        return open(require_file(path, display_name), "rb")
     except OSError as error:
-        raise unreadable(named or str(path), error) from None
+        raise unreadable(display_name or str(path), error) from None
 
 
 @contextmanager
@@ -133,9 +135,9 @@ def writing(path: str | Path) -> Iterator[None]:
     raise HeedfulError("unwritable-file", f"{Path(path)} cannot be written: {reason}.")
 
 
-def _concerns(named: Path, path: Path) -> bool:
+def _concerns(error_path: Path, path: Path) -> bool:
     """Whether an error about one path is about writing another: it lies beside or below it, or on the way to it."""
-    return named.is_relative_to(path.parent) or path.is_relative_to(named)
+    return error_path.is_relative_to(path.parent) or path.is_relative_to(error_path)
 
 
 def write_json(path: str | Path, value: Any) -> None:

@@ -23,8 +23,8 @@ def named_configs(kind: str) -> dict[str, Path]:
     package = folder("configs")
     working = Path("configs")
     places = [package] if working.resolve() == package.resolve() else [package, working]
-    found = {path.stem: path for place in places for path in (place / kind).glob("*.yaml")}
-    return dict(sorted(found.items()))
+    path_of_name = {path.stem: path for place in places for path in (place / kind).glob("*.yaml")}
+    return dict(sorted(path_of_name.items()))
 
 
 def backbones() -> dict[str, tuple[Any, str | None]]:
@@ -33,17 +33,17 @@ def backbones() -> dict[str, tuple[Any, str | None]]:
     Raises:
         HeedfulError: A file cannot be read.
     """
-    found = {}
+    backbone_of = {}
     for name, path in named_configs("model").items():
         config = read_yaml(str(path), str(path))
         config = config if isinstance(config, dict) else {}
         settings = config.get("init_args")
         class_path = config.get("class_path")
-        found[name] = (
+        backbone_of[name] = (
             settings.get("backbone") if isinstance(settings, dict) else None,
             whole("model", class_path) if isinstance(class_path, str) else None,
         )
-    return found
+    return backbone_of
 
 
 def names(kind: str) -> list[str]:

@@ -43,10 +43,10 @@ MEASURED = {"value": float, "n": int, "draws": int, "std": float, "ci95": list, 
 
 def distinct(folders: Iterable[str]) -> list[str]:
     """The folders as they are named, each once: "run" and "run/" are the same."""
-    found: dict[Path, str] = {}
+    by_resolved_path: dict[Path, str] = {}
     for folder in folders:
-        found.setdefault(Path(folder).resolve(), folder)
-    return list(found.values())
+        by_resolved_path.setdefault(Path(folder).resolve(), folder)
+    return list(by_resolved_path.values())
 
 
 def rows_file(folder: str | Path, evaluation: str) -> Path:
@@ -101,16 +101,19 @@ def read_results(folder: str | Path) -> dict[str, Any]:
             beside it.
     """
     path = Path(folder) / RESULTS
+    if not path.exists() and (Path(folder) / RUN).is_file():
+        wrong = f"{folder} has no {RESULTS} yet: it is still running, or was stopped."
+        raise HeedfulError("unfinished-run", wrong)
     if Path(folder).is_dir() and not path.exists():
         raise HeedfulError("not-a-run", f"There is no {path}: {folder} is not a run, or was not evaluated yet.")
-    found = sound(read_json(path), str(path))
+    results = sound(read_json(path), str(path))
     require_own_results(folder)
-    for name in found["rows"]:
+    for name in results["rows"]:
         if rows_file(folder, name).exists():
-            require_recorded(folder, found, name)
-    if ACCEPTED in found:
+            require_recorded(folder, results, name)
+    if ACCEPTED in results:
         _tell_accepted(str(path))
-    return found
+    return results
 
 
 def require_own_results(folder: str | Path) -> None:
@@ -139,20 +142,20 @@ def _tell_accepted(path: str) -> None:
     print(printable(told), file=sys.stderr)
 
 
-def sound(content: Any, named: str) -> dict[str, Any]:
+def sound(content: Any, display_name: str) -> dict[str, Any]:
     """The content of a results.json under the present schema.
 
     Args:
         content: The values in it.
-        named: The file; begins the message.
+        display_name: The file; begins the message.
 
     Raises:
         HeedfulError: It is of a schema that is not read, or makes no sense.
     """
-    found = of_today(content, named)
-    if wrong := _fault(found):
-        raise HeedfulError("damaged-results", f"{named} is damaged: {wrong}.")
-    return found
+    results = of_today(content, display_name)
+    if wrong := _fault(results):
+        raise HeedfulError("damaged-results", f"{display_name} is damaged: {wrong}.")
+    return results
 
 
 def require_recorded(folder: str | Path, results: Mapping[str, Any], evaluation: str) -> None:
@@ -203,11 +206,11 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
         HeedfulError: As :func:`read_results`, :func:`heedful.records.rows.read_rows` and
             :func:`heedful.records.storage.sound_rows.require_sound`.
     """
-    found = read_results(folder)
+    results = read_results(folder)
     file = rows_file(folder, evaluation)
-    if evaluation not in found["rows"]:
+    if evaluation not in results["rows"]:
         if file.exists():
-            require_recorded(folder, found, evaluation)
+            require_recorded(folder, results, evaluation)
         return None
     rows, metadata = read_rows(file)
     require_sound(rows, metadata, str(file))
@@ -227,20 +230,20 @@ def _is(value: Any, kind: Any) -> bool:
     return isinstance(value, int | float if kind is float else kind)
 
 
-def _fault(found: Mapping[str, Any]) -> str | None:
+def _fault(results: Mapping[str, Any]) -> str | None:
     """The first fault in the content of results.json, or None."""
     for key, kind in TYPES.items():
-        if key not in found:
+        if key not in results:
             return f"it has no {key!r}"
-        if not _is(found[key], kind):
-            return f"{key!r} is {json.dumps(found[key])[:40]}"
-    if found.get(ACCEPTED, True) is not True:
-        return f"{ACCEPTED!r} is {json.dumps(found[ACCEPTED])[:40]}"
-    for name, sha256 in found["rows"].items():
+        if not _is(results[key], kind):
+            return f"{key!r} is {json.dumps(results[key])[:40]}"
+    if results.get(ACCEPTED, True) is not True:
+        return f"{ACCEPTED!r} is {json.dumps(results[ACCEPTED])[:40]}"
+    for name, sha256 in results["rows"].items():
         if not isinstance(sha256, str) or "/" in name:
             return f"'rows' has no hash of {name!r}"
-    of_display = _fault_of_display(found["display"], found["metrics"])
-    return _fault_of_counts(found["counts"]) or _fault_of_metrics(found) or of_display
+    of_display = _fault_of_display(results["display"], results["metrics"])
+    return _fault_of_counts(results["counts"]) or _fault_of_metrics(results) or of_display
 
 
 def _fault_of_counts(counts: Mapping[str, Any]) -> str | None:
@@ -262,15 +265,15 @@ def _is_count(value: Any) -> bool:
     return _is(value, int) and value >= 0
 
 
-def _fault_of_metrics(found: Mapping[str, Any]) -> str | None:
+def _fault_of_metrics(results: Mapping[str, Any]) -> str | None:
     """The first fault in the numbers, or None."""
-    for name, measured in found["metrics"].items():
-        fields = found["names"].get(name)
+    for name, measured in results["metrics"].items():
+        fields = results["names"].get(name)
         if not _texts(fields) or len(fields) != len(MetricName._fields) or str(MetricName(*fields)) != name:
             return f"'names' has no fields of {name!r}"
         if wrong := _wrong(measured):
             return f"{wrong} of {name!r} is missing or of the wrong type"
-        if wrong := _senseless(measured, MetricName(*fields).bounds, found[WRITTEN]):
+        if wrong := _senseless(measured, MetricName(*fields).bounds, results[WRITTEN]):
             return f"{wrong} of {name!r} makes no sense"
     return None
 

@@ -101,15 +101,15 @@ def _recorded(run: Path) -> dict[str, Any]:
     """
     about = read_run(run)
     may_lack = "finished" not in about or about.get("written", 0) < 7  # of a run that goes on, and earlier schemas
-    found = about.get(FILES, {} if may_lack else None)
-    if not isinstance(found, dict):
+    hashes = about.get(FILES, {} if may_lack else None)
+    if not isinstance(hashes, dict):
         raise HeedfulError("damaged-results", f"{run / RUN} is damaged: {FILES!r} does not hold the sha256 of files.")
-    return found
+    return hashes
 
 
 def _hash(path: Path) -> str:
-    found = path.stat()
-    return _hash_of(path.absolute(), found.st_mtime_ns, found.st_size)
+    status = path.stat()
+    return _hash_of(path.absolute(), status.st_mtime_ns, status.st_size)
 
 
 @cache  # a command asks several times for the same file, which may be large

@@ -20,12 +20,12 @@ FORMER_ROOMS = re.compile(r"(callbacks|datamodules|lightning_modules)\.")  # how
 ROOMS = {"data": "heedful.datamodules", "model": "heedful.lightning_modules"}
 
 
-def of_today(found: Any, named: str) -> dict[str, Any]:
+def of_today(values: Any, display_name: str) -> dict[str, Any]:
     """The content of a file under the present schema.
 
     Args:
-        found: The values in it.
-        named: The file; begins the message.
+        values: The values in it.
+        display_name: The file; begins the message.
 
     Returns:
         The values, with the present number as "schema", and the number that stood there as "written".
@@ -33,15 +33,18 @@ def of_today(found: Any, named: str) -> dict[str, Any]:
     Raises:
         HeedfulError: It has no number, or one that this version does not read.
     """
-    if not isinstance(found, Mapping) or not {"schema", "format"} & found.keys():
-        raise HeedfulError("damaged-results", f"{named} was not written by Heedful, or is damaged: it has no 'schema'.")
-    content = {key: value for key, value in found.items() if key not in ("schema", "format")}
-    number = found.get("schema", found.get("format"))
+    if not isinstance(values, Mapping) or not {"schema", "format"} & values.keys():
+        raise HeedfulError(
+            "damaged-results", f"{display_name} was not written by Heedful, or is damaged: it has no 'schema'."
+        )
+    content = {key: value for key, value in values.items() if key not in ("schema", "format")}
+    number = values.get("schema", values.get("format"))
     if isinstance(number, bool) or not isinstance(number, int) or not EARLIEST <= number <= SCHEMA:
         newer = isinstance(number, int) and number > SCHEMA
         raise HeedfulError(
             "other-schema",
-            f"{named} has the schema {json.dumps(number, default=str)[:20]}, and {EARLIEST} to {SCHEMA} are read.",
+            f"{display_name} has the schema {json.dumps(number, default=str)[:20]},"
+            f" and {EARLIEST} to {SCHEMA} are read.",
             "Install the version of Heedful that wrote it, or a later one." if newer else "Evaluate again.",
         )
     return {"schema": SCHEMA, **content, WRITTEN: number}

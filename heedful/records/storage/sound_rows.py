@@ -177,8 +177,11 @@ def _of_probabilities(rows: pa.Table, first: np.ndarray, is_change: np.ndarray) 
             wrong[here] = ~((p >= 0).all(axis=1) & (np.abs(p.sum(axis=1, dtype=np.float64) - 1) <= ROUNDED))
             yield wrong, f"its probabilities {name!r} do not sum to 1"
     if some:
-        p = probabilities(rows, "p")
-        yield (p != p[first]).any(axis=1), "its probabilities 'p' are not those of the base row of its example"
+        before = probabilities(rows, "p")
+        yield (
+            (before != before[first]).any(axis=1),
+            "its probabilities 'p' are not those of the base row of its example",
+        )
 
 
 def _of_words(rows: pa.Table, context: Context) -> Iterator[Fault]:
@@ -204,16 +207,16 @@ def _miscounted(rows: pa.Table, metadata: Mapping[str, Any]) -> str | None:
     if _is_of_others(metadata):
         counted = counts
         without |= base & where(rows, y=NO_LABEL)
-    found = {"examples": (counted.get("examples"), int(base.sum()))}
+    compared = {"examples": (counted.get("examples"), int(base.sum()))}
     if not _is_of_others(metadata):
         unlabelled = int((base & rows["gold"].is_null().to_numpy()).sum())
-        found["unlabelled"] = counted.get("unlabelled", 0), unlabelled
+        compared["unlabelled"] = counted.get("unlabelled", 0), unlabelled
     if "no_label" in counts:
-        found["no_label"] = counts["no_label"], int(without.sum())
-    differ = next((name for name, (told, there) in found.items() if told != there), None)
-    return (
-        f"{differ!r} is {found[differ][0]} among its counts, and {found[differ][1]:,} in the rows" if differ else None
-    )
+        compared["no_label"] = counts["no_label"], int(without.sum())
+    for name, (told, there) in compared.items():
+        if told != there:
+            return f"{name!r} is {told} among its counts, and {there:,} in the rows"
+    return None
 
 
 def require_together(evaluated: Mapping[str, Evaluated], files: Mapping[str, str]) -> None:
@@ -256,12 +259,12 @@ def _require_same(evaluated: Mapping[str, Evaluated], files: Mapping[str, str], 
 def _require_explained(evaluated: Mapping[str, Evaluated], files: Mapping[str, str], base: str, words: str) -> None:
     """Check that examples of which words are explained are those of the base rows of another evaluation."""
     rows, _ = evaluated[base]
-    known = rows.select(["uid", "gold", "content"]).filter(pa.array(where(rows, intervention=BASE)))
+    base_rows = rows.select(["uid", "gold", "content"]).filter(pa.array(where(rows, intervention=BASE)))
     explained, _ = evaluated[words]
-    place = pc.index_in(explained["uid"], value_set=known["uid"].combine_chunks())
+    place = pc.index_in(explained["uid"], value_set=base_rows["uid"].combine_chunks())
     wrong = place.is_null().to_numpy()
     for name in ("gold", "content"):
-        own = known[name].take(pc.fill_null(place, 0))
+        own = base_rows[name].take(pc.fill_null(place, 0))
         is_own = where(explained, variant="")
         is_same = pc.fill_null(pc.equal(own, explained[name]), False).to_numpy()
         is_same |= own.is_null().to_numpy() & explained[name].is_null().to_numpy()

@@ -62,8 +62,8 @@ def _values(mapping: yaml.MappingNode) -> list[yaml.Node]:
     return [value for _, value in mapping.value]
 
 
-def parse_yaml(text: str, named: str, loader: Any = PARSER) -> Any:
-    """The values of YAML; ``named`` begins the message, and ``loader`` may be :class:`SettingsLoader`.
+def parse_yaml(text: str, display_name: str, loader: Any = PARSER) -> Any:
+    """The values of YAML; ``display_name`` begins the message, and ``loader`` may be :class:`SettingsLoader`.
 
     Raises:
         HeedfulError: It is not YAML, a key stands twice, or a value holds itself.
@@ -72,7 +72,7 @@ def parse_yaml(text: str, named: str, loader: Any = PARSER) -> Any:
         examine(text)
         return yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that no calendar has is a ValueError
-        raise HeedfulError("bad-yaml", f"{named} is not valid YAML: {_first(error)}.") from None
+        raise HeedfulError("bad-yaml", f"{display_name} is not valid YAML: {_first(error)}.") from None
 
 
 def composed(text: str) -> yaml.Node | None:
@@ -100,31 +100,33 @@ def found_at(root: yaml.Node | None, names: Sequence[Any]) -> tuple[int, yaml.No
     return line, node
 
 
-def read_yaml(path: str, named: str) -> Any:
-    """The values of a YAML file; ``named`` begins the message.
+def read_yaml(path: str, display_name: str) -> Any:
+    """The values of a YAML file; ``display_name`` begins the message.
 
     Raises:
         HeedfulError: See :func:`read_text`; or it is not YAML that can be read.
     """
-    return parse_yaml(read_text(path, named), named)
+    return parse_yaml(read_text(path, display_name), display_name)
 
 
-def read_text(path: str, named: str) -> str:
-    """The text of a file of settings; ``named`` begins the message.
+def read_text(path: str, display_name: str) -> str:
+    """The text of a file of settings; ``display_name`` begins the message.
 
     Raises:
         HeedfulError: It is not a file, too large, or not UTF-8.
     """
-    with open_file(path, named) as file:
+    with open_file(path, display_name) as file:
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise HeedfulError(
-            "bad-yaml", f"{named} has more than {LARGEST >> 20} MiB.", "Check that it is a file of settings."
+            "bad-yaml", f"{display_name} has more than {LARGEST >> 20} MiB.", "Check that it is a file of settings."
         )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise HeedfulError("bad-text", f"{named} is not UTF-8: {error.reason}.", "Save the file as UTF-8.") from None
+        raise HeedfulError(
+            "bad-text", f"{display_name} is not UTF-8: {error.reason}.", "Save the file as UTF-8."
+        ) from None
 
 
 def _first(error: Exception) -> str:

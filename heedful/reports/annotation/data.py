@@ -26,15 +26,15 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
         HeedfulError: The folder has no configuration, it names a class of something else than data, or the data are not
             there.
     """
-    found = settings(Path(folder)).get("data")
+    init_args = settings(Path(folder)).get("data")
     path = Path(folder) / CONFIG
-    if not found:
+    if not init_args:
         raise HeedfulError("missing-run-file", f"{path} does not exist, which says where the examples come from.")
-    class_path = str(found.pop("class_path"))
+    class_path = str(init_args.pop("class_path"))
     if not class_path.startswith(ROOM):
         wrong = f"{path} names a class that is not one of Heedful's data modules: {class_path}."
         raise HeedfulError("foreign-class", wrong, "Take a run on one of these.")
-    section = {"class_path": class_path, "init_args": found | {"seed": seed}}
+    section = {"class_path": class_path, "init_args": init_args | {"seed": seed}}
     try:
         data = InPython((PairedData,)).section(section, (PairedData,), ("data",))
     except HeedfulError as error:
@@ -55,8 +55,8 @@ def require_examples(data: PairedData, rows: pa.Table, folder: str) -> None:
     """
     uids = data.pool.uids.to_pylist()
     pool_contents = data.pool.contents(data.full_task.parts).to_pylist()
-    known = dict(zip(uids, pool_contents, strict=True))
+    content_of = dict(zip(uids, pool_contents, strict=True))
     evaluated = contents(rows)
-    if differ := difference(evaluated, {uid: known[uid] for uid in evaluated if uid in known} or known):
+    if differ := difference(evaluated, {uid: content_of[uid] for uid in evaluated if uid in content_of} or content_of):
         wrong = f"The examples of {folder} and those that {CONFIG} names are not the same: {differ}."
         raise HeedfulError("changed-data", wrong, "Bring the data back, or evaluate again.")

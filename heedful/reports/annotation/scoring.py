@@ -25,8 +25,8 @@ def wilson(hits: int, n: int, reason: str) -> Measurement:
 
     if not n:
         return Measurement(None, 0, reason=reason)
-    found = binomtest(hits, n).proportion_ci(method="wilson")
-    return Measurement(hits / n, n, ci95=(float(found.low), float(found.high)))
+    bounds = binomtest(hits, n).proportion_ci(method="wilson")
+    return Measurement(hits / n, n, ci95=(float(bounds.low), float(bounds.high)))
 
 
 def kappa(first: Sequence[str], second: Sequence[str]) -> float | None:
@@ -50,14 +50,14 @@ def answers_of(lines: Sequence[Line]) -> dict[tuple[str, str], str]:
     return {(line[UID], line[PART]): line[ANSWER] for line in lines if line[ANSWER]}
 
 
-def require_same_sheet(first: Sequence[Line], second: Sequence[Line], named: Sequence[str]) -> None:
+def require_same_sheet(first: Sequence[Line], second: Sequence[Line], file_names: Sequence[str]) -> None:
     """Refuse the answers of two annotators to different cases.
 
     Raises:
         HeedfulError: The cases differ.
     """
     if {(line[UID], line[PART], line[LABEL]) for line in first} != {(s[UID], s[PART], s[LABEL]) for s in second}:
-        wrong = f"{named[0]} and {named[1]} are not two copies of one sheet: their cases differ."
+        wrong = f"{file_names[0]} and {file_names[1]} are not two copies of one sheet: their cases differ."
         raise HeedfulError("other-sheet", wrong, "Name two copies of one.")
 
 
@@ -67,7 +67,7 @@ def share_wrong(answers: Mapping[tuple[str, str], str]) -> Measurement:
 
 
 def attentive_among(
-    rows: pa.Table, context: Context, lines: Sequence[Line], wrong: set[tuple[str, str]], named: str
+    rows: pa.Table, context: Context, lines: Sequence[Line], wrong: set[tuple[str, str]], display_name: str
 ) -> Measurement:
     """Attentiveness in the cases of a sheet whose label is now wrong: the share in which the model predicts another.
 
@@ -78,26 +78,26 @@ def attentive_among(
         context: Their context.
         lines: The lines of the sheet.
         wrong: (uid, swapped part) of these cases.
-        named: What to call the rows in an error.
+        display_name: What to call the rows in an error.
 
     Raises:
         HeedfulError: A case is not among the rows, its label is not what was predicted, or the part is another's there.
     """
-    found = {}
+    cases = {}
     for part in context.own["swap"]:
         swaps = hits(rows, part, context)
         here = swaps.asked & where(rows, draw=DRAW)
         mine = rows.select(["uid", "y", "partner"]).filter(pa.array(here))
         about = strings(mine, "y"), strings(mine, "partner")
         columns = *about, swaps.hit[here].tolist(), swaps.counted[here].tolist()
-        found |= {(uid, part): case for uid, *case in zip(strings(mine, "uid"), *columns, strict=True)}
+        cases |= {(uid, part): case for uid, *case in zip(strings(mine, "uid"), *columns, strict=True)}
     for line in lines:
-        label, partner, *_ = found.get((line[UID], line[PART]), ("", ""))
+        label, partner, *_ = cases.get((line[UID], line[PART]), ("", ""))
         if label != line[LABEL]:
-            wrong = f"The sheet was not made of {named}: {line[UID]} is not predicted as {line[LABEL]!r} there."
-            raise HeedfulError("other-sheet", wrong)
+            told = f"The sheet was not made of {display_name}: {line[UID]} is not predicted as {line[LABEL]!r} there."
+            raise HeedfulError("other-sheet", told)
         if partner != line.get(PARTNER, partner):  # which earlier versions did not write
             lent = f"{line[UID]} has the {line[PART]} of {partner} there, and of {line[PARTNER]} in the sheet"
-            raise HeedfulError("other-sheet", f"The sheet was not made of {named}: {lent}.")
-    changed = [is_hit for *_, is_hit, is_answered in map(found.__getitem__, wrong) if is_answered]
+            raise HeedfulError("other-sheet", f"The sheet was not made of {display_name}: {lent}.")
+    changed = [is_hit for *_, is_hit, is_answered in map(cases.__getitem__, wrong) if is_answered]
     return wilson(sum(changed), len(changed), "in no case is the label now wrong")

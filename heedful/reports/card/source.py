@@ -85,9 +85,11 @@ class Source:
 
     @property
     def pipeline(self) -> str | None:
-        """The pipeline of the hub that opens the model; None where none does."""
-        fits = self.architecture.endswith(("ForSequenceClassification", "ForQuestionAnswering"))
-        return self.task if fits and self.is_of_transformers else None
+        """The pipeline of transformers that opens the model; None where none does (since 5.0, of answers)."""
+        from transformers.pipelines import SUPPORTED_TASKS
+
+        fits = self.architecture.endswith("ForSequenceClassification") and self.is_of_transformers
+        return self.task if fits and self.task in SUPPORTED_TASKS else None
 
     @property
     def is_of_transformers(self) -> bool:

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.records import Measurement
+from heedful.records.storage.epochs import Points
 from heedful.reports.figures.canvas import bars, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str) -> "Figure":
+def history_figure(history: Points, title: str) -> "Figure":
     """Headlines over epochs, with 95 % intervals; readable at thumbnail size.
 
     Args:

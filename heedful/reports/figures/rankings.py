@@ -29,7 +29,7 @@ def histograms(pairwise: Panels, title: str) -> "Figure":
         axes.set_title(ranker, fontsize=10, parse_math=False)
         axes.set_xlim(0, 100)
         axes.yaxis.get_major_locator().set_params(integer=True)
-    drawn.supxlabel("pairwise accuracy, %", fontsize=10)
+    _below(panels, "pairwise accuracy, %")
     drawn.supylabel("pairs of models", fontsize=10)
     return _with_legend(drawn, panels[0], len(sets))
 
@@ -54,7 +54,7 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
         axes.set(xlim=(-4, 104), ylim=(-4, 104), aspect="equal")
         axes.set_title(factor, fontsize=10, parse_math=False)
         axes.grid(alpha=0.25)
-    drawn.supxlabel("pairwise accuracy of ACC, %", fontsize=10)
+    _below(panels, "pairwise accuracy of ACC, %")
     drawn.supylabel("pairwise accuracy of the factor, %", fontsize=10)
     return _with_legend(drawn, panels[0], len(sets))
 
@@ -72,6 +72,12 @@ def _grid(pairwise: Panels, title: str, height: float) -> tuple["Figure", list, 
         axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
     drawn.suptitle(title, fontsize=11, parse_math=False)
     return drawn, panels[: len(pairwise)], list(dict.fromkeys(name for of in pairwise.values() for name in of))
+
+
+def _below(panels: Sequence, label: str) -> None:
+    """Label the lowest panel of each column; a label of the whole figure would lie under the legend."""
+    for axes in panels[-ACROSS:]:
+        axes.set_xlabel(label, fontsize=8)
 
 
 def _with_legend(drawn: "Figure", axes: object, sets: int) -> "Figure":

@@ -77,35 +77,35 @@ class Below(NamedTuple):
     """The folders of results that are meant.
 
     Attributes:
-        named: A folder as it was named to those with the results of a prompt in it, or to itself.
+        prompted: A folder as the user named it to those with the results of a prompt in it, or to itself.
         others: Results of models that were asked without a prompt, in a folder that holds several.
         unfinished: Folders there whose evaluation has not ended.
     """
 
-    named: Mapping[str, list[str]]
+    prompted: Mapping[str, list[str]]
     others: list[str]
     unfinished: list[str]
 
     @property
     def folders(self) -> list[str]:
         """All with the results of a prompt, each once."""
-        return distinct(folder for below in self.named.values() for folder in below)
+        return distinct(folder for inside in self.prompted.values() for folder in inside)
 
 
-def folders_of(named: Sequence[str]) -> Below:
+def folders_of(folders: Sequence[str]) -> Below:
     """The folders themselves, and those below them that hold the results of a prompt, each once.
 
     Raises:
         HeedfulError: A folder does not exist, has results without a prompt, or holds none with one.
     """
-    found: dict[str, list[str]] = {}
+    results_of: dict[str, list[str]] = {}
     others, unfinished = [], []
-    for folder in distinct(named):
+    for folder in distinct(folders):
         if (Path(folder) / RESULTS).exists():
             if _prompt(folder) is None:
                 wrong = f"{folder} was not asked in context: its {RUN} has no {PROMPT!r}."
                 raise HeedfulError("not-measured", wrong, "Leave it out.")
-            found[folder] = [folder]
+            results_of[folder] = [folder]
             continue
         if not Path(folder).is_dir():
             raise HeedfulError("missing-file", f"{folder} does not exist, or is not a folder.")
@@ -117,8 +117,8 @@ def folders_of(named: Sequence[str]) -> Below:
         if not prompted:
             wrong = f"{folder} holds no results of a model that was asked in context."
             raise HeedfulError("not-measured", wrong, "Name folders that evaluate.py wrote.")
-        found[folder] = prompted
-    return Below(found, distinct(others), distinct(unfinished))
+        results_of[folder] = prompted
+    return Below(results_of, distinct(others), distinct(unfinished))
 
 
 def read(folders: Sequence[str]) -> list[Asked]:
@@ -129,16 +129,16 @@ def read(folders: Sequence[str]) -> list[Asked]:
             the same prompt.
     """
     runs = measured(folders)
-    found = [_read(run, model) for run, model in zip(runs, _models(runs), strict=True)]
+    runs_asked = [_read(run, model) for run, model in zip(runs, _models(runs), strict=True)]
     for of_set in of_each_set([basis(run, (*ANSWERS, ATTENTIVENESS)) for run in runs]):
         _require_alike(of_set)
     prompts: dict[tuple[Key, int], Asked] = {}
-    for asked in found:
+    for asked in runs_asked:
         other = prompts.setdefault((asked.key, asked.seed), asked)
         if other is not asked:
             wrong = f"{other.folder} and {asked.folder} hold results of the same model with the same prompt."
             raise HeedfulError("incomparable-runs", wrong, "Name one of them.")
-    return found
+    return runs_asked
 
 
 def _require_alike(runs: Sequence[Basis]) -> None:
@@ -173,15 +173,15 @@ def _models(runs: Sequence[Measured]) -> list[str]:
 
 
 def _name(run: Measured) -> str:
-    named = run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}"
-    return f"{named}, {run.partial} alone" if run.partial else named
+    name = run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}"
+    return f"{name}, {run.partial} alone" if run.partial else name
 
 
 def _read(run: Measured, model: str) -> Asked:
     """Read the rows of one prompt."""
     prompt = _prompt(run.folder)
     evaluated = {name: read_evaluation(run.folder, name) for name in (*ANSWERS, ATTENTIVENESS)}
-    evaluated = {name: found for name, found in evaluated.items() if found is not None}
+    evaluated = {name: evaluation for name, evaluation in evaluated.items() if evaluation is not None}
     if not evaluated:
         raise HeedfulError("missing-rows", f"{run.folder} has no rows of accuracy.")
     rows, metadata = next(iter(evaluated.values()))
@@ -213,16 +213,16 @@ def _kind(prompt: Mapping[str, Any]) -> str:
 
 
 def _numbers(evaluated: Mapping[str, Evaluated]) -> Numbers:
-    found: Numbers = {}
+    numbers: Numbers = {}
     for name, (rows, about) in evaluated.items():
-        found |= METRICS[name].score(rows, Context.of(about["context"]))
-    return found
+        numbers |= METRICS[name].score(rows, Context.of(about["context"]))
+    return numbers
 
 
 def _likely(evaluated: Mapping[str, Evaluated], labels: tuple[str, ...]) -> dict[str, Evaluated]:
     """The same of the most probable labels; nothing where a prediction has no probabilities."""
-    found = {name: (scored(rows, labels), about) for name, (rows, about) in evaluated.items()}
-    return {name: (rows, about) for name, (rows, about) in found.items() if rows is not None}
+    rescored = {name: (scored(rows, labels), about) for name, (rows, about) in evaluated.items()}
+    return {name: (rows, about) for name, (rows, about) in rescored.items() if rows is not None}
 
 
 def _agreement(rows: pa.Table, likely: pa.Table) -> Measurement:

@@ -83,12 +83,12 @@ def _worth(numbers: Sequence[Numbers], name: MetricName) -> OverSeeds:
     several the mean over seeds must be above it, by the interval that crosses examples and seeds.
     """
     measured = [of[name] for of in numbers]
-    found = over_seeds(measured)
+    worth = over_seeds(measured)
     if len(numbers) == 1:
         at_chance = NOT_ABOVE_MAJORITY in measured[0].flags
     else:
         at_chance = not is_above([(of[name], of[name._replace(statistic="majority")]) for of in numbers])
-    return _flagged(found) if at_chance else found
+    return _flagged(worth) if at_chance else worth
 
 
 def _without(numbers: Sequence[Numbers], context: Context) -> OverSeeds:
@@ -109,12 +109,14 @@ def _swaps(part: str, numbers: Sequence[Numbers], context: Context, at_chance: b
     measured: dict[str, OverSeeds] = {}
     for short, name in names.items():
         of = [one.get(name, one[headline]) for one in numbers]
-        found = over_seeds(of, NO_SWAPS, has_interval=name is headline)
+        measurement = over_seeds(of, NO_SWAPS, has_interval=name is headline)
         flags = dict.fromkeys(flag for m in of for flag in m.flags if flag not in (NOT_ABOVE_MAJORITY, FEW_EXAMPLES))
-        found = replace(found, flags=(*found.flags, *flags))
-        if few := few_examples(found.n):  # no table shows the number, and so no spread of it
-            found = replace(found, std_seeds=None, std_draws=None, ci95=None, flags=(*found.flags, *few))
-        measured[short] = _flagged(found) if at_chance else found
+        measurement = replace(measurement, flags=(*measurement.flags, *flags))
+        if few := few_examples(measurement.n):  # no table shows the number, and so no spread of it
+            measurement = replace(
+                measurement, std_seeds=None, std_draws=None, ci95=None, flags=(*measurement.flags, *few)
+            )
+        measured[short] = _flagged(measurement) if at_chance else measurement
     return measured
 
 

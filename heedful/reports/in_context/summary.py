@@ -62,8 +62,8 @@ def notes(groups: Sequence[Group], shown: Sequence[Cells], form: Form) -> Iterat
     if any(len(group.seeds) > 1 for group in groups):
         yield "[95 %] crosses examples and seeds of demonstrations, so that three seeds give wide intervals."
     if lone := [tables.label(group, groups) for group in groups if len(group.seeds) == 1 and group.key.tuples]:
-        named = listing(list(dict.fromkeys(lone)))
-        yield f"One seed alone: {named}. [95 %] says nothing of other demonstrations there."
+        labels = listing(list(dict.fromkeys(lone)))
+        yield f"One seed alone: {labels}. [95 %] says nothing of other demonstrations there."
     yield from _undefined(groups)
     text = "\n".join(cell for cells in shown for row in cells.rows for cell in row)
     flags = [flag for flag, (mark, _) in FLAGS.items() if f" ({mark})" in text]
@@ -87,7 +87,7 @@ def _undefined(groups: Sequence[Group]) -> Iterator[str]:
 
 def about_folders(below: Below) -> Iterator[str]:
     """Which folders the numbers are of, and which were left out."""
-    for folder, inside in below.named.items():
+    for folder, inside in below.prompted.items():
         yield f"in {folder}" if inside == [folder] else f"in {folder}: {len(inside)} folders"
     if below.others:
         yield f"Left out, as they hold no prompt: {len(below.others)} folders, such as {below.others[0]}."

@@ -48,11 +48,21 @@ def abouts() -> Mapping[str, About]:
         >>> abouts()["attentiveness"].title
         'Attentiveness'
     """
-    texts = _texts()
-    return {
-        name: About(**about | {"families": tuple(about["families"]), "paper": _paper(name)})
-        for name, about in texts["evaluations"].items()
-    }
+    return {name: _about(about, _paper(name)) for name, about in _texts()["evaluations"].items()}
+
+
+def about_null_control() -> About:
+    """What people must know of an evaluation of which nothing but the null control is left, without gold labels."""
+    return _about(_texts()["null_control"], "")
+
+
+def _about(texts: Mapping[str, Any], paper: str) -> About:
+    return About(**texts | {"families": tuple(texts["families"]), "paper": paper})
+
+
+def about_ranking() -> Mapping[str, str]:
+    """What people must know of a ranking of several models: "question", "reading", "limits" and "paper"."""
+    return {**_texts()["ranking"], "paper": _paper("attributions")}
 
 
 def _paper(evaluation: str) -> str:

@@ -9,12 +9,13 @@ from heedful.reports.compare import paired_differences
 from heedful.reports.matrix import TABLES, table
 from heedful.reports.page.made import without_places
 from heedful.reports.page.numbers import is_known
+from heedful.reports.page.ranked import Ranking, ranked_runs
 from heedful.reports.page.run import Run
 from heedful.reports.runs import unlabelled_notes
 from heedful.reports.tables import Cells, number
 from heedful.reports.terminal.table import lines_of
 
-NOT_ABOVE = "“-”: do not read attentiveness there, since the accuracy is not above that of one constant answer."
+NOT_ABOVE = "“-”: left out as in the papers, since the accuracy is not above that of one constant answer."
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,13 @@ class Comparison:
         tables: Models by data sets.
         differences: Each other run less the first: a row for each number that both have.
         notes: What a reader must know, among it why runs cannot be paired.
+        ranking: Their order by attributions; None where it cannot be asked for.
     """
 
     tables: list[Cells]
     differences: list[Cells]
     notes: list[str]
+    ranking: Ranking | None
 
 
 def compared(runs: Sequence[Run]) -> Comparison:
@@ -51,7 +54,8 @@ def compared(runs: Sequence[Run]) -> Comparison:
             differences.append(found)
         else:
             notes.append(f"{other.name} and {first.name} are not paired: their changes are not the same.")
-    return Comparison(tables, differences, [_told(note, runs) for note in notes])
+    ranking = ranked_runs(runs, lambda note: _told(note, runs))
+    return Comparison(tables, differences, [_told(note, runs) for note in notes], ranking)
 
 
 def _told(note: str, runs: Sequence[Run]) -> str:

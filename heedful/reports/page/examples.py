@@ -9,7 +9,16 @@ from heedful.reports.page.run import Run
 from heedful.reports.page.sample import Sample
 
 BATCH = 40  # examples whose contents are asked for at a time
-NAMES = {"swap": "{part} of another example", "keep": "{variant} alone", "null": "asked again", "base": "as it is"}
+NAMES = {
+    "swap": "{part} of another example",
+    "keep": "{variant} alone",
+    "null": "asked again",
+    "base": "as it is",
+    "I0": "another context, which changes the label",  # of natural logic
+    "I1": "other words, which change the label",
+    "I2": "another context, which keeps the label",
+    "I3": "other words, which keep the label",
+}
 KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
@@ -75,6 +84,8 @@ def change_of(entry: Mapping[str, Any]) -> str:
         'premise of another example'
         >>> change_of({"intervention": "delete", "part": "table", "variant": "Born"})
         'delete Born'
+        >>> change_of({"intervention": "I3", "part": "premise+hypothesis", "variant": "dog|animal"})
+        'other words, which keep the label'
     """
     told = NAMES.get(entry["intervention"], "{intervention} {variant}")
     words = {name: entry[name].replace("+", " and ") for name in ("intervention", "part", "variant")}

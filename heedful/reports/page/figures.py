@@ -1,19 +1,19 @@
 """The figures of an evaluation, as other reports draw them, for a page."""
 
-import base64
 from collections.abc import Iterator
-from html import escape
 
 from heedful.metrics.attributions.attribution import attributions
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from heedful.metrics.tables.transitions import TRANSITIONS
 from heedful.records import MetricName
+from heedful.records.storage.epochs import read_epochs
 from heedful.reports.figures import causal_effects, transitions
 from heedful.reports.figures.attentiveness import figure as attentiveness_figure
 from heedful.reports.figures.explanations import explanations
+from heedful.reports.figures.history import history_figure
 from heedful.reports.html.attributions import blocks
 from heedful.reports.page.numbers import Measured, is_known
-from heedful.reports.page.run import Run
+from heedful.reports.page.run import Run, in_order
 from heedful.reports.page.svg import Drawn, inline
 
 WORDS = 5  # explained examples
@@ -27,7 +27,8 @@ def figures_of(run: Run, evaluation: str, name: str) -> list[Drawn]:
         evaluation: The evaluation.
         name: Begins the ids in these figures.
     """
-    return [*DRAWERS[evaluation](run, name)] if evaluation in DRAWERS else []
+    drawn = DRAWERS[evaluation](run, name) if evaluation in DRAWERS else ()
+    return [*drawn, *_curves(run, evaluation, name)]
 
 
 def _attentiveness(run: Run, name: str) -> Iterator[Drawn]:
@@ -40,7 +41,6 @@ def _attentiveness(run: Run, name: str) -> Iterator[Drawn]:
         majority = run.measured.majority
         drawn = attentiveness_figure(parts, alone, majority["value"] if majority and alone else None)
         yield Drawn(title, inline(drawn, f"{name}-parts", title))
-    yield from _curves(run, name)
 
 
 def _others_alone(run: Run, part: str) -> Measured | None:
@@ -51,13 +51,16 @@ def _others_alone(run: Run, part: str) -> Measured | None:
     return m if m is not None and is_known(m) else None
 
 
-def _curves(run: Run, name: str) -> Iterator[Drawn]:
-    """The figure that a training run has drawn of its epochs."""
-    path = run.folder / "figures" / "attentiveness.png"
-    if path.is_file():
-        title = "over the epochs of training, on the examples that were watched then"
-        data = base64.b64encode(path.read_bytes()).decode()
-        yield Drawn(title, f'<img alt="{escape(title)}" width="500" src="data:image/png;base64,{data}">')
+def _curves(run: Run, evaluation: str, name: str) -> Iterator[Drawn]:
+    """What a training run has measured after its epochs, in the section of the evaluation that the curves are of.
+
+    Curves of what has no section stand in the first: accuracy beside the attentiveness that a run of one part lacks.
+    """
+    first, *_ = sections = in_order(run)
+    for figure, points in read_epochs(run.folder).items():
+        if (figure if figure in sections else first) == evaluation and any(points):
+            title = "over the epochs of training, on the examples that were watched then"
+            yield Drawn(title, inline(history_figure(points, ""), f"{name}-epochs-{figure}", title))
 
 
 def _causal_effects(run: Run, name: str) -> Iterator[Drawn]:

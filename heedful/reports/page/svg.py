@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 IDS = re.compile(r'(\bid="|\bhref="#|url\(#)')
+BROAD = 620  # pixels; wider figures scroll on a narrow screen, on which their letters would be too small
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
 
 
@@ -49,7 +50,8 @@ def inline(figure: "Figure", name: str, title: str) -> str:
     text = text[text.index("<svg ") :]
     start = text.index(">") + 1
     box = re.search(r'viewBox="[^"]*"', text)[0]
-    opening = f'<svg {box} width="{width:.0f}" role="img" aria-labelledby="{name}-title" '
+    broad = ' class="broad"' if width > BROAD else ""
+    opening = f'<svg{broad} {box} width="{width:.0f}" role="img" aria-labelledby="{name}-title" '
     opening += 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
     inner = IDS.sub(rf"\g<1>{name}-", text[start:])
     inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)

@@ -15,7 +15,7 @@ from heedful.records import HeedfulError, atomic_path, printable
 from heedful.records.storage.results import distinct
 from heedful.records.version import VERSION
 from heedful.reports.citing import bibtex, report_paragraph
-from heedful.reports.page.about import About, abouts
+from heedful.reports.page.about import About, about_null_control, about_ranking, abouts
 from heedful.reports.page.again import of_data
 from heedful.reports.page.comparison import Comparison, compared
 from heedful.reports.page.contents import Contents, Provider, nothing_known
@@ -126,15 +126,24 @@ def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
     others = [other for other in runs if other is not run]
     sections = []
     for name in in_order(run):
-        about = abouts().get(name) or About(name.replace("_", " "), (name,), "", {}, "", "", "")
         ids = f"r{number}-{name}"
-        section = Section(name, about, numbers_of(run, name), moves_of(run, name), figures_of(run, name, ids))
+        section = Section(
+            name, _about(run, name), numbers_of(run, name), moves_of(run, name), figures_of(run, name, ids)
+        )
         if section.numbers or section.figures:
             sections.append(section)
     texts = verdicts(run, others), cautions(run)
     citing = without_places(report_paragraph(run.results, run.about, run.name)), bibtex(run.results)
     own = least_heeded(run), *texts, sections, numbers_of(run, ""), made_of(run), *citing
     return Shown(run.name, f"run-{number}", run, *own, of)
+
+
+def _about(run: Run, name: str) -> About:
+    """What people must know of an evaluation of a run; little is known of those that others register."""
+    families = {number.family for number in run.numbers if run.evaluation_of(number) == name}
+    if run.is_unlabelled and families == {"null"}:
+        return about_null_control()
+    return abouts().get(name) or About(name.replace("_", " "), (name,), "", {}, "", "", "")
 
 
 def _of_page(run: Run) -> Provider:
@@ -183,6 +192,7 @@ def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mappi
     return environment.get_template("page.html").render(
         parts=parts,
         comparison=comparison,
+        ranking=about_ranking(),
         plain=data[EXAMPLES][:PLAIN],
         shown=len(data[EXAMPLES]),
         of=sum(part.of for part in parts),

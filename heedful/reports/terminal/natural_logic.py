@@ -28,11 +28,11 @@ def categories(measured: Sequence[Interval | None]) -> list[str]:
     Args:
         measured: Value and interval of each run; None for a run that has none, which gets "".
     """
-    known = [m for m in measured if m is not None]
-    low = min((m[0] for m in known), default=0.0)
-    high = max((m[0] for m in known), default=0.0)
-    up_to = max((m[2] for m in known if m[0] == low), default=0.0)
-    down_to = min((m[1] for m in known if m[0] == high), default=0.0)
+    measured_ones = [m for m in measured if m is not None]
+    low = min((m[0] for m in measured_ones), default=0.0)
+    high = max((m[0] for m in measured_ones), default=0.0)
+    up_to = max((m[2] for m in measured_ones if m[0] == low), default=0.0)
+    down_to = min((m[1] for m in measured_ones if m[0] == high), default=0.0)
 
     def category(m: Interval | None) -> str:
         if m is None:

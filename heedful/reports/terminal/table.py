@@ -44,7 +44,7 @@ FLAGS = {  # flag: mark in the table, explanation
     ACCEPTED: ("p", "rows are not known to be those that were recorded: rescore took them as they were"),
     INCOMPLETE: ("q", "some inputs have no answer: the examples made of them are left out, perhaps not by chance"),
 }
-WARNING = " Do not read attentiveness here."  # where it is flagged so
+WARNING = " A high attentiveness is no merit here: a model that guesses changes as well."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
@@ -237,10 +237,10 @@ def _answers(run: Results) -> Iterator[str]:
             yield f"With another {part}, {n:,} of {of:,} questions get the answer {text!r}."
     if len(systems := counts.get("fingerprints", {})) > 1:
         yield f"The answers are of {len(systems)} systems behind the server, as their fingerprints say: results.json."
-    if known := counts.get("from_cache"):
-        first, last = min(known), max(known)
+    if dates := counts.get("from_cache"):
+        first, last = min(dates), max(dates)
         when = first if first == last else f"{first} to {last}"
-        yield f"{sum(known.values()):,} answers are from the cache, of {when}."
+        yield f"{sum(dates.values()):,} answers are from the cache, of {when}."
 
 
 def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
@@ -259,8 +259,8 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
         if parts := counts.get(f"{evaluation}tokens_kept"):
             n = counts[f"{evaluation}examples"] + counts.get(f"{evaluation}not_predicted", 0)
             read = [
-                f"{part} {kept:,} of {there:,} ({percent(kept / max(1, there))})"
-                for part, (kept, there) in parts.items()
+                f"{part} {tokens_read:,} of {there:,} ({percent(tokens_read / max(1, there))})"
+                for part, (tokens_read, there) in parts.items()
             ]
             yield (
                 f"{counts[f'{evaluation}truncated']:,} of {n:,} examples{of} are longer than the model reads. "
@@ -268,8 +268,8 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
             )
         said = {"repeats": "are repeats of others", "trained_on": "were trained on"}
         for key, what in said.items():
-            if n := counts.get(f"{evaluation}{key}"):
-                yield f"{n:,} of {counts[f'{evaluation}examples']:,} examples{of} {what}."
+            if count := counts.get(f"{evaluation}{key}"):
+                yield f"{count:,} of {counts[f'{evaluation}examples']:,} examples{of} {what}."
     if identical := sum(counts.get(f"{name}/identical", 0) for name in METRICS):
         yield f"{identical:,} changed inputs were the same as others to the model, and were predicted once with them."
 

@@ -37,8 +37,8 @@ def key_of(request: str) -> str:
 
 def _resealed(key: str, answer: str) -> str:
     """An answer of a file that took them without checksums, with one."""
-    found = SEAL.fullmatch(answer)
-    return answer if found and sealed(key, found[2]) == answer else sealed(key, answer)
+    match = SEAL.fullmatch(answer)
+    return answer if match and sealed(key, match[2]) == answer else sealed(key, answer)
 
 
 class Answers:
@@ -114,8 +114,8 @@ class Answers:
         answer = "resealed(key, answer)" if version == UNSEALED else "answer"
         self._file.execute("ALTER TABLE answers RENAME TO earlier")
         self._file.execute(TABLE)
-        kept = f"SELECT key, request, {answer} FROM earlier WHERE answer IS NOT NULL"
-        self._file.execute(f"INSERT INTO answers {kept}")
+        with_answer = f"SELECT key, request, {answer} FROM earlier WHERE answer IS NOT NULL"
+        self._file.execute(f"INSERT INTO answers {with_answer}")
         self._file.execute("DROP TABLE earlier")
 
     @contextmanager
@@ -154,13 +154,15 @@ class Answers:
     def get(self, keys: Iterable[str]) -> dict[str, str]:
         """The answers that are there, by key."""
         keys = list(keys)
-        found = {}
+        sealed_answers = {}
         with self._said():
             for start in range(0, len(keys), AT_ONCE):
                 some = keys[start : start + AT_ONCE]
                 marks = ",".join("?" * len(some))
-                found |= dict(self._file.execute(f"SELECT key, answer FROM answers WHERE key IN ({marks})", some))
-        return {key: self._opened(key, stored) for key, stored in found.items()}
+                sealed_answers |= dict(
+                    self._file.execute(f"SELECT key, answer FROM answers WHERE key IN ({marks})", some)
+                )
+        return {key: self._opened(key, stored) for key, stored in sealed_answers.items()}
 
     def _opened(self, key: str, stored: str) -> str:
         """An answer without its checksum.
@@ -168,14 +170,14 @@ class Answers:
         Raises:
             HeedfulError: It is not the answer that was kept.
         """
-        found = SEAL.fullmatch(stored)
-        if found is None or sealed(key, found[2]) != stored:
+        match = SEAL.fullmatch(stored)
+        if match is None or sealed(key, match[2]) != stored:
             raise HeedfulError(
                 "damaged-answers",
                 f"§model.cache {self.path} is damaged: the answer to the request {key[:12]} is not the one that was "
                 "kept there.",
             )
-        return found[2]
+        return match[2]
 
     def put(self, key: str, request: str, answer: str) -> str:
         """Keep the answer to a request; gives the one that is kept, which another command may have brought first."""

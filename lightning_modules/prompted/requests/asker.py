@@ -175,8 +175,8 @@ class Asker:
 
     def _keep(self, request: Request, reply: Reply, replies: dict[str, Reply]) -> None:
         reply = replace(reply, at=datetime.now(UTC).isoformat(timespec="seconds"), run=self.run)
-        kept = self.answers.put(key_of(request.text), request.text, reply.as_text())
-        replies[request.text] = _read(kept, self.answers)
+        stored = self.answers.put(key_of(request.text), request.text, reply.as_text())
+        replies[request.text] = _read(stored, self.answers)
 
 
 @contextmanager

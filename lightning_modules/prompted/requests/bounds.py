@@ -67,15 +67,15 @@ class BoundedClient(httpx2.Client):
 
         Thread(target=work, daemon=True).start()
         try:
-            found = read.get(timeout=whole)
+            response = read.get(timeout=whole)
         except Empty:
             is_late.set()
             raise HeedfulError(
                 "no-server", f"It took more than {whole:g} s for one answer.", f"Raise §model.timeout; {KEPT}."
             ) from None
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        if isinstance(response, BaseException):
+            raise response
+        return response
 
 
 def _read(response: httpx2.Response, is_late: Callable[[], bool]) -> httpx2.Response:

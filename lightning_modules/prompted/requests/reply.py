@@ -116,9 +116,9 @@ def about(answer: Any) -> dict[str, Any]:
     """What a server says of its answer: the tokens that it read and wrote, else 0, and which model it is."""
     names = {"read": ("prompt_tokens", "input_tokens"), "wrote": ("completion_tokens", "output_tokens")}
     counts = {key: [at(answer, "usage", name) for name in several] for key, several in names.items()}
-    known = {key: next((n for n in several if type(n) is int and n >= 0), 0) for key, several in counts.items()}
+    tokens = {key: next((n for n in several if type(n) is int and n >= 0), 0) for key, several in counts.items()}
     said = {"model": at(answer, "model"), "fingerprint": at(answer, "system_fingerprint")}
-    return known | {key: sound(text)[:LONGEST_NAME] for key, text in said.items() if isinstance(text, str)}
+    return tokens | {key: sound(text)[:LONGEST_NAME] for key, text in said.items() if isinstance(text, str)}
 
 
 def choice(answer: Any) -> Mapping[str, Any]:
@@ -127,12 +127,12 @@ def choice(answer: Any) -> Mapping[str, Any]:
     Raises:
         Unusable: There is none, or more than one.
     """
-    found = at(answer, "choices", 0)
-    if not isinstance(found, Mapping):
+    first = at(answer, "choices", 0)
+    if not isinstance(first, Mapping):
         raise Unusable(f"an answer without choices{_told(answer)}")
     if len(answer["choices"]) > 1:
         raise Unusable(f"{len(answer['choices'])} choices in place of one answer, see §model.extra")
-    return found
+    return first
 
 
 def checked(probabilities: Mapping[str, Any], texts: tuple[str, ...]) -> dict[str, float]:

@@ -31,6 +31,7 @@ class Secrets:
         for secret in secrets:
             for text in {secret, *secret.split(":", 1), unquote(secret), *unquote(secret).split(":", 1)}:
                 forms |= _forms(text) | _forms(text.strip(" \t\r\n'\""))
+        # the longest first: to replace a form that is a part of another one would leave the rest of that one in sight
         self._forms = sorted((form for form in forms if len(form) >= SHORTEST), key=len, reverse=True)
 
     def hide(self, text: str) -> str:
@@ -70,7 +71,7 @@ def _forms(text: str) -> set[str]:
     percent = {quote(raw, safe=""), quote(raw), quote_plus(raw), "".join(f"%{byte:02X}" for byte in raw)}
     escaped = {repr(text)[1:-1], ascii(text)[1:-1], repr(raw)[2:-1], json.dumps(text)[1:-1]}
     escaped |= {json.dumps(text, ensure_ascii=False)[1:-1], raw.hex()}
-    lower = {re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), form) for form in percent}
+    lower = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in percent}
     return {text, *base64_, *(form.rstrip("=") for form in base64_), *percent, *lower, *escaped}
 
 

@@ -161,9 +161,9 @@ class FirstToken(Written):
             for i in fitting if len(fitting) == 1 else ():
                 sums[i] += math.exp(value)
         bound = min((math.exp(value) for _, value in reply.tokens or ()), default=1.0)
-        found = [sums[i] or bound for i in sums]
-        total = sum(found)
-        probabilities = [p / total for p in found] if total else [1 / len(found)] * len(found)
+        weights = [sums[i] or bound for i in sums]
+        total = sum(weights)
+        probabilities = [p / total for p in weights] if total else [1 / len(weights)] * len(weights)
         is_said = sum(sums.values()) >= TOO_LITTLE
         return (_most_probable(list(sums.values()), labels) if is_said else NO_LABEL), probabilities
 
@@ -181,9 +181,9 @@ class Typed(Way):
         labels, given = prompt.task.labels, reply.probabilities
         if given is None:  # it refused
             return NO_LABEL, [1 / len(labels)] * len(labels)
-        found = [given[text] for text in prompt.answers]
-        total = sum(found)
-        return _most_probable(found, labels), [p / total for p in found]
+        probabilities = [given[text] for text in prompt.answers]
+        total = sum(probabilities)
+        return _most_probable(probabilities, labels), [p / total for p in probabilities]
 
 
 class SystemOne(Typed):
@@ -222,10 +222,10 @@ class Decisions(Typed):
         listed = at(given, "probabilities")
         if at(given, "type") != "choice" or not isinstance(listed, Sequence) or isinstance(listed, str):
             raise Unusable("no probabilities of the answers")
-        named = {str(at(entry, "value")): at(entry, "probability") for entry in listed}
-        if len(named) < len(listed):
+        probability_of = {str(at(entry, "value")): at(entry, "probability") for entry in listed}
+        if len(probability_of) < len(listed):
             raise Unusable("an answer twice among those that have a probability")
-        return Reply(probabilities=checked(named, prompt.answers), **about(answer))
+        return Reply(probabilities=checked(probability_of, prompt.answers), **about(answer))
 
 
 WAYS: dict[str, type[Way]] = {way.name: way for way in (Written, FirstToken, SystemOne, Decisions)}

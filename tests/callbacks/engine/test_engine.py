@@ -248,11 +248,11 @@ def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog,
     monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     with caplog.at_level("INFO"):
         measure(lambda p, h, original: guess(h), n=64)
-    lines = [line for line in caplog.messages if " min." in line]
+    lines = [line for line in caplog.messages if " min left." in line]
     assert bool(lines) == (every == 0)
     if lines:
-        assert "planted: predictions of this process: 16 of 64 examples after 0 min." in lines
-        assert "Changes for accuracy, attentiveness: 64 of 64 examples after 0 min." in lines
+        assert "planted: predictions of this process: 16 of 64 examples after 0 min, about 0 min left." in lines
+        assert "Changed inputs of accuracy, attentiveness: 28 of 64 examples after 0 min, about 0 min left." in lines
         assert len(lines) > 8
 
 

@@ -4,14 +4,17 @@ import csv
 import json
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from live_runs import pairs
+from live_runs import pairs, small
+from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+import heedful
 from heedful.assembly import trainers
 from heedful.cli.short_forms import expand
 from heedful.cli.training import main
@@ -19,6 +22,7 @@ from heedful.cli.training import main
 from commands import results_of, run
 
 ARGUMENTS = ["--model.max_length", 64, "--data.n_train", 64, "--data.n_validation", 24, "--trainer.max_epochs", 2]
+EACH_STEP = {"log_every_n_steps": 1}
 HEADLINES = ("accuracy/planted", "attentiveness/planted/premise")
 
 
@@ -65,6 +69,33 @@ def test_the_settings_of_such_a_run_make_another_one_that_writes_into_its_own_fo
     run(main, "--config", first / "config.yaml", "--output", tmp_path / "again")
     assert csv_rows(tmp_path / "again" / "lightning_logs" / "version_0")
     assert not (first / "lightning_logs" / "version_1").exists()
+
+
+class Stop(Callback):
+    """Ctrl-C before the second epoch."""
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.current_epoch == 1 and not trainer.fit_loop.restarting:
+            raise KeyboardInterrupt
+
+
+def test_a_run_that_goes_on_writes_the_rest_into_a_file_of_its_own(tiny_bert: Path, tmp_path: Path):
+    """Together both have the rows of a run that was not stopped, each epoch once."""
+    rows = {}
+    for name, callbacks in (("whole", []), ("stopped", [Stop()])):
+        logger = CSVLogger(str(tmp_path / name))
+        trainer = {"accelerator": "cpu", "max_epochs": 2, "enable_progress_bar": False, "logger": logger} | EACH_STEP
+        made = {"evaluations": ["accuracy", "attentiveness"], "output": tmp_path / name}
+        with suppress(KeyboardInterrupt):
+            heedful.train(small(tiny_bert), pairs(), trainer=trainer | {"callbacks": callbacks}, **made)
+        if callbacks:
+            trainer["logger"] = CSVLogger(str(tmp_path / name))
+            heedful.train(resume=tmp_path / name, trainer=trainer | {"callbacks": [Callback()]})
+        files = sorted((tmp_path / name / "lightning_logs").glob("version_*"))
+        assert len(files) == 1 + len(callbacks)
+        rows[name] = [row for file in files for row in csv_rows(file)]
+    assert rows["stopped"] == rows["whole"]
+    require_epochs(rows["whole"])
 
 
 def test_a_named_folder_is_kept(tiny_bert: Path, tmp_path: Path):

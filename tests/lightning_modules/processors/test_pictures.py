@@ -63,6 +63,7 @@ def test_each_content_is_decoded_once_while_there_is_room(pictures: list[Picture
     assert without.decoded == 5  # the first and the last are one
     again = pickle.loads(pickle.dumps(store))
     np.testing.assert_array_equal(again.pixels(numbers.tolist()), store.pixels(numbers.tolist()))
+    assert again.decoded == 2 * store.decoded  # what is kept does not go to another process
 
 
 def test_a_damaged_picture_is_named_with_its_row(pictures: list[Picture]) -> None:

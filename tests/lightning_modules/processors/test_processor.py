@@ -218,17 +218,17 @@ def test_the_numbers_are_forgotten_with_what_they_are_of(made: Made) -> None:
     processor = made.make()
     composed = compositions(made.pool)["swap"]
     processor.numbers(composed)
-    assert set(processor._known) == {made.pool, composed}
+    assert set(processor._numbers_of) == {made.pool, composed}
     del composed
     gc.collect()
-    assert set(processor._known) == {made.pool}
+    assert set(processor._numbers_of) == {made.pool}
 
 
 def test_a_copy_knows_contents_but_no_pool(made: Made) -> None:
     processor, composed = made.make(), compositions(made.pool)["swap"]
     numbers = processor.numbers(composed)
     copy = pickle.loads(pickle.dumps(processor))
-    assert not copy._known
+    assert not copy._numbers_of
     np.testing.assert_array_equal(copy.numbers(composed), numbers)
     assert_equal(list(copy.batches(composed, [np.arange(9)])), list(processor.batches(composed, [np.arange(9)])))
 

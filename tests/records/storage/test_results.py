@@ -152,6 +152,9 @@ def test_a_folder_that_was_moved_is_the_same_run(tmp_path):
     with refused("not-a-run", printable(str(odd))) as caught:
         run.read_results(odd)
     assert str(caught.value).isprintable()
+    (odd / "run.json").write_text("{}")
+    with refused("unfinished-run", printable(str(odd))):
+        run.read_results(odd)
 
 
 def damaged(**changes) -> dict:

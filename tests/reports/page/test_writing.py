@@ -11,8 +11,11 @@ import socket
 import pyarrow as pa
 import pytest
 
+from heedful.assembly.measuring import measure
 from heedful.assembly.results import load
-from heedful.records import Measurement, MetricName, read_json
+from heedful.records import Measurement, MetricName, read_json, write_json
+from heedful.records.storage.epochs import write_epochs
+from heedful.records.storage.results import read_run
 from heedful.reports.page.writing import REPORT, read_examples, write_page
 
 import paged_runs
@@ -81,7 +84,7 @@ def test_the_verdict_says_the_number_and_what_it_is_compared_with(folder, text):
     assert f"{m['n']} of 30 examples count, those not predicted as “neutral”, each with 2 replacements" in told
     majority = results["metrics"]["accuracy/d/majority"]["value"]
     assert f"one constant answer would reach {100 * majority:.1f} %" in verdicts["accuracy/d"]
-    assert "Do not read it as behaviour: the accuracy is not above" in verdicts["accuracy/d"]
+    assert "Do not read a high number as a merit: the accuracy is not above" in verdicts["accuracy/d"]
 
 
 def test_a_table_of_moves_counts_the_rows(folder, text):
@@ -249,6 +252,30 @@ def test_unlabelled_and_unfinished_runs_say_so(tmp_path):
     page = Page(write_page([folder], tmp_path / "a.html").read_text())
     assert "without gold labels, whether the model is better than a single answer is not known" in page.text
     assert "the run had not ended (epoch 1 of 4, step 30)" in page.text
+
+
+def test_without_gold_labels_the_null_control_is_not_called_accuracy(tmp_path):
+    rows = [{"premise": f"One {k}.", "hypothesis": f"Two {k}."} for k in range(12)]
+    quiet = {"enable_progress_bar": False}
+    result = measure(lambda asked: ["yes"] * len(asked), rows, ["premise", "hypothesis"], trainer=quiet)
+    page = Page(result.page(tmp_path / "a.html").read_text())
+    assert "How often is the model right" not in page.text
+    assert "Does a prediction change when nothing but the other inputs of its batch do?" in page.text
+    assert "null/rows/flips" in page.lines
+
+
+def test_the_curves_of_a_training_are_drawn_where_their_evaluation_stands(tmp_path):
+    folder = paged_runs.saved(tmp_path / "run", paged_runs.rows())
+    before = write_page([folder], tmp_path / "a.html").read_text()
+    write_json(folder / "run.json", read_run(folder) | {"id": "one"})
+    points = [(epoch, {"premise": Measurement(0.2 * epoch, 9, ci95=(0.1, 0.9))}) for epoch in (1, 2)]
+    write_epochs(folder, "one", {"attentiveness": points, "of_nobody": points})
+    after = write_page([folder], tmp_path / "a.html").read_text()
+    assert after.count("over the epochs of training") - before.count("over the epochs of training") > 1
+    assert {'id="r0-attentiveness-epochs-attentiveness-title"', 'id="r0-attentiveness-epochs-of_nobody-title"'} <= {
+        *re.findall(r'id="[\w-]+-title"', after)
+    }
+    assert "data:image/png" not in after
 
 
 def test_the_results_write_their_page(folder, text, tmp_path):

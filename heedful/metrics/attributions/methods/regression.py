@@ -8,6 +8,7 @@ import numpy as np
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The matrix product, float64; either may be a vector."""
+    # not "@": a BLAS adds up in an order that depends on the number of threads, and the last bits with it
     left = "ij"[2 - a.ndim :]
     right = "jk"[: b.ndim]
     return np.einsum(f"{left},{right}->{left[:-1]}{right[1:]}", a, b)

@@ -24,9 +24,9 @@ def explain(
     """
     if n == 1:
         return np.array([full - nothing]), np.zeros(1)
-    chosen = coalitions(n, budget, rng)
-    values = yield chosen.present
-    return shapley(chosen, values, full, nothing)
+    subsets = coalitions(n, budget, rng)
+    values = yield subsets.present
+    return shapley(subsets, values, full, nothing)
 
 
 def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
@@ -43,7 +43,7 @@ def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
     return (2 * n > budget) & (n > 2)
 
 
-def shapley(chosen: Coalitions, values: np.ndarray, full: float, nothing: float) -> tuple[np.ndarray, np.ndarray]:
+def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float) -> tuple[np.ndarray, np.ndarray]:
     """Weighted least squares with ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
 
     Of a coalition and its complement only the difference counts: with z = 1 for a feature that stays and -1 for one
@@ -55,8 +55,8 @@ def shapley(chosen: Coalitions, values: np.ndarray, full: float, nothing: float)
     is not explained exactly any more, and the errors are nan.
 
     Args:
-        chosen: The coalitions.
-        values: f of ``chosen.present``, float64 [2 * pairs].
+        subsets: The coalitions.
+        values: f of ``subsets.present``, float64 [2 * pairs].
         full: f of all features.
         nothing: f of none.
 
@@ -65,26 +65,26 @@ def shapley(chosen: Coalitions, values: np.ndarray, full: float, nothing: float)
         The error is 0 where all coalitions are there; nan where the pairs that were drawn are fewer than a quarter of
         the features, or than two.
     """
-    n = chosen.half.shape[1]
-    weights = chosen.weights / chosen.weights.sum()
-    z = np.where(chosen.half, 1.0, -1.0)
+    n = subsets.half.shape[1]
+    weights = subsets.weights / subsets.weights.sum()
+    z = np.where(subsets.half, 1.0, -1.0)
     share = (full - nothing) / n
     target = values[::2] - values[1::2] - z.sum(axis=1) * share
     z -= z.mean(axis=1, keepdims=True)  # the sum is given: it takes no part
     normal = normal_equations(z, weights) + 1 / n  # which has an inverse, for all that the sum takes no part
     inverted, pivot = inverse(normal)
-    is_scarce = pivot < RANK or (not chosen.complete and len(z) < n)
+    is_scarce = pivot < RANK or (not subsets.complete and len(z) < n)
     if is_scarce:
         inverted, _ = inverse(normal + RIDGE * np.eye(n))
     unit = product(z, inverted)  # how a residual of 1 would move phi, but for its weight
     apart = product(weights * target, unit)
     phi = share + apart
-    if chosen.complete:
+    if subsets.complete:
         return phi, np.zeros(n)
-    if is_scarce or chosen.draws.sum() < FEWEST * n:
+    if is_scarce or subsets.draws.sum() < FEWEST * n:
         return phi, np.full(n, np.nan)
-    drawn = chosen.draws > 0
-    each = weights[drawn] / chosen.draws[drawn]  # the weight of a single draw
+    drawn = subsets.draws > 0
+    each = weights[drawn] / subsets.draws[drawn]  # the weight of a single draw
     leverage = each * (unit * z).sum(axis=1)[drawn]
     residuals = (target - product(z, apart))[drawn]
-    return phi, drawn_error(unit[drawn] * (each * residuals / (1 - leverage))[:, None], chosen.draws[drawn])
+    return phi, drawn_error(unit[drawn] * (each * residuals / (1 - leverage))[:, None], subsets.draws[drawn])
