@@ -143,6 +143,17 @@ def test_every_evaluation_has_a_page():
     assert pages == set(EVALUATIONS)
 
 
+GALLERY = [page for page in sorted((DOCS / "gallery").glob("*.md")) if page.stem != "index"]
+
+
+@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+def test_a_page_of_the_gallery_shows_what_is_printed_and_drawn(page):
+    assert blocks(page, "bash")
+    assert any("[95 %]" in text for _, text in blocks(page, "text"))
+    assert f"({page.stem}.png)" in page.read_text()
+    assert (page.parent / f"{page.stem}.png").stat().st_size < 60_000
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_an_empty_line_ends_each_table_of_a_page(page):
     """Without it, Markdown makes rows of the text behind."""
