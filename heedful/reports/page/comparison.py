@@ -15,7 +15,10 @@ from heedful.reports.runs import unlabelled_notes
 from heedful.reports.tables import Cells, number
 from heedful.reports.terminal.table import lines_of
 
-NOT_ABOVE = "“-”: left out as in the papers, since the accuracy is not above that of one constant answer."
+NOT_ABOVE = (
+    "“-”: the accuracy is not above that of one constant answer, and tables leave such models out, as in the papers. "
+    "The number stands in its own section."
+)
 
 
 @dataclass(frozen=True)
