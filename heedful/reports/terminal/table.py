@@ -44,7 +44,8 @@ FLAGS = {  # flag: mark in the table, explanation
     ACCEPTED: ("p", "rows are not known to be those that were recorded: rescore took them as they were"),
     INCOMPLETE: ("q", "some inputs have no answer: the examples made of them are left out, perhaps not by chance"),
 }
-WARNING = " A high attentiveness is no merit here: a model that guesses changes as well. A low one holds."  # where it is flagged so
+# where attentiveness is flagged as of a model that is not above the majority
+WARNING = " A high attentiveness is no merit here: a model that guesses changes as well. A low one holds."
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
