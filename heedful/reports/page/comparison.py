@@ -21,7 +21,7 @@ NOT_ABOVE = (
     "The number stands in its own section."
 )
 FLAGGED = (
-    "*: the accuracy of one of both is not above that of one constant answer. The difference says how far their answers "
+    "*: the accuracy of one of both is not above that of one constant answer. The difference says how far answers "
     "depend on the part; it does not say that the one with the higher number is good."
 )
 
