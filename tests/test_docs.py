@@ -143,6 +143,12 @@ def test_every_evaluation_has_a_page():
     assert pages == set(EVALUATIONS)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_an_empty_line_ends_each_table_of_a_page(page):
+    """Without it, Markdown makes rows of the text behind."""
+    assert not re.findall(r"^\|.*\n(?=[^|\n])", FENCE.sub("", page.read_text()), re.MULTILINE)
+
+
 @pytest.mark.parametrize("picture", sorted((DOCS / "figures").glob("*.svg")), ids=lambda path: path.stem)
 def test_no_text_of_a_figure_is_small(picture):
     sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', picture.read_text())]
