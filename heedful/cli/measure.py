@@ -103,7 +103,10 @@ def _parser() -> CommandParser:
         "measure",
         "Measure whether any model heeds every part of its input, as heedful.measure does.",
         [
-            ("mine:predict rows.csv --parts text,question", "the function predict of mine.py"),
+            (
+                "mine:predict rows.csv --parts text,question",
+                "the function predict of mine.py, or an Endpoint there",
+            ),
             ("MODEL_FOLDER rte", "a model of transformers, on data that --data knows"),
         ],
     )

@@ -188,7 +188,8 @@ def _of_rows(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
         if name in WHOLE and not groups[0].equals(groups[1]):
             yield GROUPS, f"{both} name other groups as clusters of intervals"
         if name not in UNCHANGED and one["manifest"] != two["manifest"]:
-            yield CHANGES, f"The changes of {name} in {both} were not made alike (their manifests differ)"
+            how = "in the parts that are swapped, the draws, or other settings"
+            yield CHANGES, f"The changes of {name} in {both} were not made alike: {how}"
 
 
 def _contents(rows: pa.Table) -> dict[str, str]:

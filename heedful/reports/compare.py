@@ -130,11 +130,11 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
     if len(results) != 2:
         return
     runs = [basis(run) for run in measured(list(results))]
-    if any(differences(runs, (DATA, EXAMPLES))):  # which was said
+    if any(differences(runs, (EXAMPLES,))):  # which was said
         return
-    for note in notes(runs, (GROUPS, CHANGES)):
+    for note in notes(runs, (DATA, GROUPS, CHANGES)):
         print(printable(f"Not paired: {note}"))
-    if any(differences(runs, (GROUPS,))):
+    if any(differences(runs, (DATA, GROUPS))):
         return
     changes = _changes(runs)
     for line in merged(list(results.values())):

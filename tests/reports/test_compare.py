@@ -163,7 +163,8 @@ def test_without_accuracy_on_the_same_data_there_is_only_the_table(two_runs, cap
     command.main(["compare", str(a), str(b)])
     text = capsys.readouterr().out
     assert f"(2) {b}" in text
-    assert "paired" not in text
+    assert "paired 95 % interval" not in text
+    assert ("Not paired: " in text) == (case == "other data")
 
 
 def test_runs_on_other_examples_of_the_same_data_are_said_not_to_be_paired(rows_of, two_runs, capsys):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, printable
 from heedful.reports.alike import side_by_side
 from heedful.reports.compare import paired_differences
@@ -15,7 +16,14 @@ from heedful.reports.runs import unlabelled_notes
 from heedful.reports.tables import Cells, number
 from heedful.reports.terminal.table import lines_of
 
-NOT_ABOVE = "“-”: left out as in the papers, since the accuracy is not above that of one constant answer."
+NOT_ABOVE = (
+    "“-”: the accuracy is not above that of one constant answer, and tables leave such models out, as in the papers. "
+    "The number stands in its own section."
+)
+FLAGGED = (
+    "*: the accuracy of one of both is not above that of one constant answer. The difference says how far answers "
+    "depend on the part; it does not say that the one with the higher number is good."
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,7 @@ def compared(runs: Sequence[Run]) -> Comparison:
         else:
             notes.append(f"{other.name} and {first.name} are not paired: their changes are not the same.")
     ranking = ranked_runs(runs, lambda note: _told(note, runs))
+    notes += [FLAGGED] if any(row[0].endswith(" *") for of in differences for row in of.rows) else []
     return Comparison(tables, differences, [_told(note, runs) for note in notes], ranking)
 
 
@@ -77,5 +86,6 @@ def _differences(first: Run, other: Run) -> Cells:
         both = [run.results["metrics"].get(line.metric) for run in (first, other)]
         if line.beside and line.metric in changes and all(m is not None and is_known(m) for m in both):
             m = changes[line.metric]
-            rows.append([line.label, number(m, "+", ci95=True), f"{m.n:,}"])
+            mark = " *" if any(NOT_ABOVE_MAJORITY in one["flags"] for one in both) else ""
+            rows.append([line.label + mark, number(m, "+", ci95=True), f"{m.n:,}"])
     return Cells(f"{other.name} less {first.name}", ["difference", "points [paired 95 %]", "n"], rows)

@@ -63,7 +63,7 @@ def _verdict(run: Run, name: MetricName, m: Measured, says: str, others: Sequenc
     if too_few(m["n"], m["flags"]):
         return Verdict(f"Another {about}: only {m['n']:,} predictions count.", warnings, str(name))
     sentence = says.format(value=quoted(m), part=about, data=name.data)
-    more = _beside(run, name, others)
+    more = _to_default(run, name) + _beside(run, name, others)
     return Verdict(f"{sentence} ({_rests_on(run, name, m)}){more}.", warnings, str(name))
 
 
@@ -86,6 +86,14 @@ def _rests_on(run: Run, name: MetricName, m: Measured) -> str:
             told = f"{m['n']:,} of {share['n']:,} examples count, those that get an answer"
     draws = f", each with {m['draws']} replacements" if m["draws"] and m["draws"] > 1 else ""
     return told + draws
+
+
+def _to_default(run: Run, name: MetricName) -> str:
+    """How many of the changed predictions are the right answer then, where others are possible."""
+    m = run.numbers.get(name._replace(statistic="to_default"))
+    if name.family != "attentiveness" or m is None or not is_known(m) or m["value"] == run.numbers[name]["value"]:
+        return ""
+    return f"; {quoted(m)} become “{_default(run)}”, the right answer then"
 
 
 def _beside(run: Run, name: MetricName, others: Sequence[Run]) -> str:

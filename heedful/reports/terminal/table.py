@@ -44,7 +44,8 @@ FLAGS = {  # flag: mark in the table, explanation
     ACCEPTED: ("p", "rows are not known to be those that were recorded: rescore took them as they were"),
     INCOMPLETE: ("q", "some inputs have no answer: the examples made of them are left out, perhaps not by chance"),
 }
-WARNING = " A high attentiveness is no merit here: a model that guesses changes as well."  # where it is flagged so
+# where attentiveness is flagged as of a model that is not above the majority
+WARNING = " A high attentiveness is no merit here: a model that guesses changes as well. A low one holds."
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
@@ -271,7 +272,8 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
             if count := counts.get(f"{evaluation}{key}"):
                 yield f"{count:,} of {counts[f'{evaluation}examples']:,} examples{of} {what}."
     if identical := sum(counts.get(f"{name}/identical", 0) for name in METRICS):
-        yield f"{identical:,} changed inputs were the same as others to the model, and were predicted once with them."
+        told = "changed inputs were the same as others to the model; to save time they were predicted once."
+        yield f"{identical:,} {told}"
 
 
 def about_model(runs: Sequence[Results]) -> Iterator[str]:
