@@ -45,7 +45,7 @@ FLAGS = {  # flag: mark in the table, explanation
     INCOMPLETE: ("q", "some inputs have no answer: the examples made of them are left out, perhaps not by chance"),
 }
 # where attentiveness is flagged as of a model that is not above the majority
-WARNING = " A high attentiveness is no merit here: a model that guesses changes as well. A low one holds."
+WARNING = " A high attentiveness is no merit here, since guesses change as well; a low one still says that the part is ignored."
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
