@@ -45,7 +45,7 @@ FLAGS = {  # flag: mark in the table, explanation
     INCOMPLETE: ("q", "some inputs have no answer: the examples made of them are left out, perhaps not by chance"),
 }
 # where attentiveness is flagged as of a model that is not above the majority
-WARNING = " A high attentiveness is no merit here, since guesses change as well; a low one still says that the part is ignored."
+WARNING = " A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
@@ -205,9 +205,13 @@ def meaning(label: str) -> str:
 
 
 def _terms_of(label: str) -> list[str]:
-    """The terms in the label of a line: the longest one that it ends with, and the one that it begins with."""
+    """The terms in the label of a line: the longest one that it ends with, and the one that it begins with.
+
+    Those of the null control, as "default label null_total_variation", are no share that begins so.
+    """
     ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)
     begins = [term for term in TERMS if "..." in term and label.startswith(term.removesuffix("..."))]
+    begins = [] if " null_" in label else begins
     return ends[-1:] + begins
 
 

@@ -399,7 +399,7 @@ def test_a_model_that_is_not_above_the_majority_is_not_to_be_read():
     flagged = dataclasses.replace(SCORE, flags=("not_above_majority",))
     text = words(printed({"a": results((PREMISE, flagged))}).splitlines())
     assert "(a) accuracy not above the majority share" in text
-    assert "p >= 0.05. A high attentiveness is no merit here, since guesses change as well;" in text
+    assert "p >= 0.05. A high attentiveness is no merit here: guesses change, too." in text
     text = words(printed({"a": results((ACCURACY, flagged))}).splitlines())
     assert "(a) accuracy not above the majority share: one-sided test, p >= 0.05." in text
     assert "Do not read" not in text
