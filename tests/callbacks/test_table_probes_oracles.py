@@ -183,7 +183,7 @@ def test_inoculation_is_refused_where_examples_are_not_the_same(folder):
         compare(before, written(engines["after"], folder / "after"))
     engines["after"].rows["accuracy"] = engines["before"].rows["accuracy"]
     engines["after"].rows["challenge"][1]["manifest"] = "other"
-    with refused("other-examples", "challenge", folder / "after", "manifests"):
+    with refused("other-examples", "challenge", folder / "after", "were not made alike"):
         compare(before, written(engines["after"], folder / "after"))
 
 
