@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import binomtest
 
+from heedful.metrics.statistics.intervals import interval, shares
 from heedful.metrics.statistics.shares import numbered
 from heedful.records import generator
 
@@ -25,8 +26,10 @@ def above_majority(correct: int, n: int, majority_share: float) -> float:
 def majority_flag(worth: np.ndarray, best: np.ndarray, clusters: np.ndarray, key: Key) -> tuple[str, ...]:
     """The flag of an accuracy that is not above that of the best single answer (p < 0.05), or nothing.
 
-    The test is :func:`above_majority` where answers are right or wrong and each example is alone; else that of
-    :func:`above_zero`, whose differences are those of whole clusters.
+    Where answers are right or wrong, the share of the best single answer is taken as known: the test is that of
+    :func:`above_majority` where each example is alone, and else whether the one-sided 95 % interval of the accuracy
+    over clusters lies above it, which is the same test but for the clusters. Of soft answers it is that of
+    :func:`above_zero`.
 
     Args:
         worth: What each prediction is worth, [examples]: 0 or 1, or something between.
@@ -38,12 +41,16 @@ def majority_flag(worth: np.ndarray, best: np.ndarray, clusters: np.ndarray, key
     best = np.asarray(best, dtype=np.float64)
     if not len(worth):
         return (NOT_ABOVE_MAJORITY,)
-    is_alone = len(np.unique(clusters)) == len(clusters)
-    if is_alone and np.isin(worth, (0, 1)).all() and np.isin(best, (0, 1)).all():
-        p = above_majority(int(worth.sum()), len(worth), float(best.mean()))
+    known = float(best.mean())
+    if not (np.isin(worth, (0, 1)).all() and np.isin(best, (0, 1)).all()):
+        is_above = above_zero(np.bincount(numbered(clusters), worth - best), (*key, "majority")) < 0.05
+    elif len(np.unique(clusters)) == len(clusters):
+        is_above = above_majority(int(worth.sum()), len(worth), known) < 0.05
     else:
-        p = above_zero(np.bincount(numbered(clusters), worth - best), (*key, "majority"))
-    return () if p < 0.05 else (NOT_ABOVE_MAJORITY,)
+        every = np.ones(len(worth))
+        accuracy = shares(worth, every, np.zeros(len(worth), dtype=np.int64), [numbered(clusters)])
+        is_above = interval(accuracy, 0.9)[0] > known
+    return () if is_above else (NOT_ABOVE_MAJORITY,)
 
 
 def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
