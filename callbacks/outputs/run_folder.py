@@ -22,6 +22,7 @@ from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.command_lines import called
 from heedful.records.stopping import Stopped, is_postponed, postpone
+from heedful.records.storage.epochs import EPOCHS
 from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import RUN, file_hash, read_run, record_results, write_results
 from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
@@ -187,7 +188,8 @@ class RunFolder(Callback):
     def finish(self) -> None:
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        files = {FILES: hashes_of(self.folder, kept(self.folder / CHECKPOINTS))}
+        epochs = [path for path in (self.folder / EPOCHS,) if path.is_file()]
+        files = {FILES: hashes_of(self.folder, [*kept(self.folder / CHECKPOINTS), *epochs])}
         write_json(self.folder / RUN, as_written(read_run(self.folder)) | files | {FINISHED: now})
         flush(self.folder)
         remove_states(self.folder / CHECKPOINTS)

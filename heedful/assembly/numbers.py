@@ -128,8 +128,8 @@ class Numbers:
             The same results, so that calls can be chained.
 
         Raises:
-            HeedfulError: It does not hold; the number has no interval, so that nothing is decided; no number, or more
-                than one, has this name; or the text is not a requirement.
+            HeedfulError: It does not hold; the number has no interval, or is to be high where the model may guess, so
+                that nothing is decided; no number, or more than one, has this name; or the text is no requirement.
         """
         parsed = REQUIREMENT.fullmatch(text.replace("≥", ">=").replace("≤", "<="))
         if parsed is None:
@@ -149,10 +149,11 @@ class Numbers:
         if not least <= wanted <= most:
             do = f"Write {digits} %." if not percent and 1 < wanted <= 100 else "Require another bound."
             raise HeedfulError("bad-setting", f"{text!r}: shares are from {least:g} to 1.", do)
-        if NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
-            wrong = f"{name} is not to be read: accuracy is not above the majority share."
+        is_high = sign.startswith(">")
+        if is_high and NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
+            wrong = f"{name}: accuracy is not above the majority share, so that a high one is no merit."
             raise HeedfulError("undecided", wrong, "Take a model that is better than a single answer.")
-        bound = number.low if sign.startswith(">") else number.high
+        bound = number.low if is_high else number.high
         if not HOLDS[sign](bound, wanted):
             scale, unit = (100, " %") if percent else (1, "")
             value, low, high = (f"{scale * x:.4g}{unit}" for x in (number.value or 0.0, number.low, number.high))

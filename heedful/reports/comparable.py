@@ -195,7 +195,7 @@ def _print(compared: Comparison, heading: str, names: Sequence[str], console: Co
     u = sum(compared.labels.values())
     by_label = ", ".join(f"{label} {count:,}" for label, count in compared.labels.items())
     console.print(f"\n{printable(heading)}", style="bold", markup=False)
-    console.print("U: the examples that all predict alike, and not as the default label.", highlight=False)
+    console.print("U holds the examples that all are tested on and predict alike.", highlight=False)
     told = f"U: {u:,} of {compared.examples:,} examples ({percent(u / max(1, compared.examples))})"
     many = f"{len(compared.labels):,} labels" if len(compared.labels) > MANY else by_label
     console.print(printable(f"{told}{': ' if u else ''}{many}"), markup=False, highlight=False)

@@ -8,7 +8,7 @@ from heedful.records.errors import HeedfulError
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.storage.files import read_json, write_json
 from heedful.records.storage.results import read_run
-from heedful.records.storage.run_files import RUN_ID
+from heedful.records.storage.run_files import RUN_ID, require_files
 
 EPOCHS = "figures/epochs.json"  # in the folder of a run
 Points = list[tuple[int, dict[str, Measurement]]]  # epoch, and the name of each curve to its measurement
@@ -40,7 +40,7 @@ def read_epochs(folder: Path) -> History:
     """The history of the run in a folder; empty where none is kept.
 
     Raises:
-        HeedfulError: The file is damaged, or of another run.
+        HeedfulError: The file is damaged, of another run, or not the one that the run left.
     """
     path = folder / EPOCHS
     if not path.is_file():
@@ -52,4 +52,5 @@ def read_epochs(folder: Path) -> History:
         raise HeedfulError("damaged-file", f"{path} is not what a run measured.", "Move it away.") from None
     if run_id != read_run(folder).get(RUN_ID):
         raise HeedfulError("changed-run-file", f"{path} is of another run.", "Move it away.")
+    require_files(folder, [EPOCHS])
     return history

@@ -2,7 +2,7 @@
 
 config.yaml has one for each start of the run, and is any of these files: a start that was killed before it wrote its
 own leaves that of the start before. Checkpoints and the exported model have theirs once they are written for good:
-config and tokenizer when training starts, checkpoints and weights at its end.
+config and tokenizer when training starts, checkpoints, weights and the numbers of the epochs at its end.
 """
 
 from collections.abc import Iterable
@@ -20,9 +20,9 @@ CHECKPOINTS = "checkpoints"
 BACKBONE = f"{CHECKPOINTS}/backbone"
 
 
-def hashes_of(run: Path, checkpoints: Iterable[Path] = ()) -> dict[str, str]:
-    """Path to sha256 of each file of the exported model, and of checkpoints."""
-    return {path.relative_to(run).as_posix(): file_hash(path) for path in (*_exported(run / BACKBONE), *checkpoints)}
+def hashes_of(run: Path, others: Iterable[Path] = ()) -> dict[str, str]:
+    """Path to sha256 of each file of the exported model, and of others in the folder of the run."""
+    return {path.relative_to(run).as_posix(): file_hash(path) for path in (*_exported(run / BACKBONE), *others)}
 
 
 def require_exported(folder: Path) -> None:

@@ -50,7 +50,10 @@ def shown(run: Run, number: int, sample: Sample, provider: Provider, room: int) 
 
 
 def _example(run: Run, number: int, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
-    """One example, with the contents in the order in which the model reads them."""
+    """One example, with the contents in the order in which the model reads them.
+
+    ``p`` and ``p2`` are the probability of the answer before the change, without and with it; None where there is none.
+    """
     is_base = entry["intervention"] == "base"
     kind = run.contexts[entry["evaluation"]].kind
     gold = None if entry["gold"] is None else kind.display_gold(entry["gold"])

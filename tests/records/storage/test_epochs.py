@@ -4,6 +4,7 @@ import pytest
 
 from heedful.records import HeedfulError, Measurement, write_json
 from heedful.records.storage.epochs import EPOCHS, read_epochs, write_epochs
+from heedful.records.storage.run_files import hashes_of
 
 HISTORY = {
     "attentiveness": [
@@ -31,6 +32,16 @@ def test_epochs_of_another_run_are_refused(tmp_path):
     write_json(tmp_path / "run.json", {"id": "a"})
     write_epochs(tmp_path, "b", HISTORY)
     with pytest.raises(HeedfulError, match="is of another run"):
+        read_epochs(tmp_path)
+
+
+def test_epochs_that_were_edited_after_the_run_are_refused(tmp_path):
+    write_json(tmp_path / "run.json", {"id": "a"})
+    write_epochs(tmp_path, "a", HISTORY)
+    write_json(tmp_path / "run.json", {"id": "a", "files": hashes_of(tmp_path, [tmp_path / EPOCHS])})
+    assert read_epochs(tmp_path)
+    write_epochs(tmp_path, "a", {})
+    with pytest.raises(HeedfulError, match="is not the file that the run wrote"):
         read_epochs(tmp_path)
 
 
