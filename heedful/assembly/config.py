@@ -1,0 +1,447 @@
+"""All settings of a run: layers of files, names and arguments, parsed once, and the objects that are made of them."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Any, NamedTuple, cast
+
+from jsonargparse import Namespace
+
+from heedful.assembly.parser import (
+    LONGEST,
+    SEED,
+    InMemory,
+    Parser,
+    build_parser,
+    require_known,
+    require_no_function,
+    shown_evaluations,
+    texts,
+)
+from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
+from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, section_of, stand_in
+from heedful.assembly.starts import settled_seed
+from heedful.callbacks import BestCheckpoint, Evaluation
+from heedful.datamodules import PairedData
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import Classifier
+from heedful.records import SettingError
+from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
+from heedful.records.storage.named_configs import DEFAULTS, config_path
+from heedful.records.storage.schema import with_present_classes
+from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml, read_text
+
+COMMAND_ONLY = ("init_from", "resume", "allow_package")  # settings that no file may hold
+
+
+class Layer(NamedTuple):
+    """Settings from one source; later layers win.
+
+    Attributes:
+        values: Nested settings, as config.yaml has them.
+        where: The file, as messages begin with it; "" for the call itself.
+        is_trusted: Whether the call names the source, so that classes in it may be imported from any module.
+    """
+
+    values: Mapping[str, Any]
+    where: str = ""
+    is_trusted: bool = True
+
+
+@dataclass
+class Call:
+    """What a call of ``train`` or ``evaluate`` names, from Python or from the command line.
+
+    Attributes:
+        model: A name, a path, a hub id, a section, or a model; None for that of a layer, or the default.
+        data: A name, a path, a section, rows, or a data module; None as for the model.
+        augment: A name in configs/experiment.
+        layers: Saved runs and files of settings, the first ones first.
+        settings: All other settings of the call, nested; objects may stand in place of mappings.
+        words: Settings on a command line, as ``["--data.hold_out", "3"]``.
+    """
+
+    model: Any = None
+    data: Any = None
+    augment: str | PathLike[str] | None = None
+    layers: Sequence[Layer] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    words: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings of a run.
+
+    Attributes:
+        evaluating: Whether nothing is trained.
+        classes: The class of the data and of the model, by "data" and "model".
+        values: The settings, complete and of the right types.
+        named: Dotted names of the settings that this call names.
+        live: Objects that stand in place of settings: a data module, a model, evaluations and the like, by section.
+    """
+
+    evaluating: bool
+    classes: Mapping[str, type]
+    values: Namespace
+    named: frozenset[str]
+    live: Mapping[str, Any]
+
+    def one(self, kind: str) -> Any:
+        """The data or the model, made of these settings."""
+        parser = self.parser
+        section = parser.instantiate(self.values)[kind]
+        return self.classes[kind](**_unwrapped(section))
+
+    @property
+    def parser(self) -> Parser:
+        """The parser of these settings."""
+        return build_parser(self.evaluating, self.classes["data"], self.classes["model"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as config.yaml holds them."""
+        record = cast(dict[str, Any], _shown(self.values))
+        for kind, made in self.classes.items():
+            record[kind] = {"class_path": class_path(made), "init_args": record.pop(kind)}
+        record["data"]["init_args"].pop("seed", None)  # the seed of the run
+        return record
+
+    def run_settings(self) -> RunSettings:
+        """The settings of the run itself."""
+        kind = EvaluationSettings if self.evaluating else TrainingSettings
+        own = {name: self.values[name] for name in vars(kind()) if name != "seed"}
+        return kind(seed=self.values[SEED], **_unwrapped(own))
+
+    def objects(self) -> "Objects":
+        """The objects of a run: those that were given, and the others made of their settings.
+
+        Raises:
+            HeedfulError: One cannot be made of these settings.
+        """
+        try:
+            made = self.parser.instantiate(self.values)
+        except (ImportError, TypeError, ValueError) as error:  # of a class of Lightning that refuses its settings
+            raise SettingError(f"trainer: {error}") from error
+        evaluations = [
+            self.live.get(kind.metric.name) or kind(**_unwrapped(made[kind.metric.name]))
+            for kind in shown_evaluations(self.evaluating)
+        ]
+        others = [one for name, one in self.live.items() if isinstance(one, Evaluation) and one not in evaluations]
+        group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
+        return Objects(
+            self.live.get("model") or self.classes["model"](**_unwrapped(made["model"])),
+            self.live.get("data") or self.classes["data"](**_unwrapped(made["data"])),
+            evaluations + others,
+            _unwrapped(made["trainer"]),
+            self.live.get(group) or group_class(**_unwrapped(made[group])),
+        )
+
+
+class Objects(NamedTuple):
+    """What a run is made of."""
+
+    model: Classifier
+    data: PairedData
+    evaluations: list[Evaluation]
+    trainer: dict[str, Any]
+    group: Any  # BestCheckpoint in training, Prompting in evaluation
+
+
+def resolve(evaluating: bool, call: Call) -> Config:
+    """Parse all settings of a call.
+
+    Raises:
+        SettingError: A setting is unknown, missing or of another type, or a name stands for nothing.
+    """
+    live, own = _live(evaluating, call)
+    layers = [_readable(layer) for layer in call.layers]
+    if call.augment is not None:
+        layers.append(_experiment(fspath(call.augment)))
+    layers.append(Layer(own))
+    sections = {kind: _section(kind, getattr(call, kind), layers) for kind in CLASSES}
+    _require_trusted([*layers, *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call.words)
+    classes = _classes(sections, live)
+    parser = build_parser(evaluating, classes["data"], classes["model"])
+    values = Namespace()
+    for kind, (section, where, _) in sections.items():
+        values = _parsed(parser, {kind: section["init_args"]}, values, where)
+    for layer in layers:
+        values = _parsed(parser, _without_classes(layer.values), values, layer.where)
+    if call.words:
+        words = _normalised(call.words)
+        require_no_function(parser.parse_args(words, defaults=False, _skip_required=True))
+        values = parser.parse_args(words, namespace=values, defaults=False, _skip_required=True)
+    _settle_seed(values, parser)
+    for kind in CLASSES:
+        if kind in live and not _is_unchanged(live[kind], values[kind], sections[kind][0]["init_args"]):
+            live.pop(kind)  # and it is made anew
+    named = {"data", "model", "augment"} & {name for name, value in vars(call).items() if value is not None}
+    named |= {*_names(own), *(word.partition("=")[0].removeprefix("--") for word in call.words if word[:2] == "--")}
+    return Config(evaluating, classes, parser.parse_object(values), frozenset(named), live)
+
+
+def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
+    """Data by a short name, from a file of settings, or from rows in memory.
+
+    Args:
+        source: A short name such as "mnli"; a YAML file; the name or the import path of a data module; or the rows
+            themselves, as ``path`` of ``PairedText`` takes them: a frame of pandas or polars, a table of Arrow, a
+            data set of Hugging Face, a list of dictionaries, or a mapping of splits to these.
+        **settings: Settings of the data module, which win over those of the file. Where a setting has settings of its
+            own, as ``hub`` has, it may be a mapping of them.
+
+    Returns:
+        The data module, which has read nothing yet.
+
+    Raises:
+        SettingError: The name stands for nothing, or a setting is unknown, missing or of another type.
+
+    Examples:
+        >>> data = load_data("planted", n_train=30, n_validation=10)
+        >>> data.setup("fit")
+        >>> len(data.pool), data.task.labels
+        (10, ('entailment', 'neutral', 'contradiction'))
+    """
+    config = resolve(True, Call(data=source, settings={"data": settings}))
+    return config.one("data")
+
+
+def load_model(source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any) -> Classifier:
+    """A model by a short name, by its id on the hub or its folder, or from a file of settings.
+
+    Args:
+        source: A short name such as "minilm"; an id of the hub, or the folder of a model, whose config.json says which
+            family opens it; a YAML file; or the name or the import path of a classifier.
+        **settings: Settings of the classifier, which win over those of the file.
+
+    Returns:
+        The classifier, which has loaded no weights yet.
+
+    Raises:
+        SettingError: The name stands for nothing, or a setting is unknown, missing or of another type.
+        ModelError: The folder is not the folder of a model.
+
+    Examples:
+        >>> model = load_model("minilm", learning_rate=2e-5)
+        >>> type(model).__name__, model.learning_rate
+        ('Encoder', 2e-05)
+    """
+    config = resolve(True, Call(model=source, settings={"model": settings}))
+    return config.one("model")
+
+
+def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The objects of a call by section, and its other settings with the arguments of these objects in their place."""
+    live: dict[str, Any] = {}
+    settings = dict(call.settings)
+    for kind, base in CLASSES.items():
+        if isinstance(getattr(call, kind), base):
+            live[kind] = getattr(call, kind)
+    if isinstance(settings.get("evaluations"), Sequence) and not isinstance(settings["evaluations"], str):
+        for one in settings["evaluations"]:
+            if isinstance(one, Evaluation):
+                _add_evaluation(live, one, settings.get(one.name))
+        settings["evaluations"] = [one.name if isinstance(one, Evaluation) else one for one in settings["evaluations"]]
+    trainer = dict(settings.get("trainer") or {})
+    if (callbacks := trainer.get("callbacks")) is not None:
+        listed = list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
+        for one in listed:
+            if isinstance(one, Evaluation):
+                _add_evaluation(live, one, settings.get(one.name))
+        settings["trainer"] = {**trainer, "callbacks": [one for one in listed if not isinstance(one, Evaluation)]}
+    groups = {kind.metric.name: kind for kind in shown_evaluations(evaluating)}
+    groups |= {"prompt": Prompting, "checkpoint": BestCheckpoint}
+    for name, kind in groups.items():
+        if isinstance(settings.get(name), kind):
+            live[name] = settings[name]
+    known = {name: made for name, made in live.items() if name in groups}
+    settings |= {name: _arguments_of(made) for name, made in known.items()}
+    return live, {name: value for name, value in settings.items() if value is not None}
+
+
+def _add_evaluation(live: dict[str, Any], one: Evaluation, settings: Any) -> None:
+    if one.name in live or settings is not None:
+        raise SettingError(f"There are two evaluations called {one.name} in this call. Leave one of them out.")
+    live[one.name] = one
+
+
+def _arguments_of(made: Any) -> Mapping[str, Any]:
+    """The arguments that an object was made of: of a data class, its fields."""
+    return made.arguments if isinstance(made, RecordsArguments) else plain(made)
+
+
+def _readable(layer: Layer) -> Layer:
+    """A layer without what stands for live objects, or for settings of one command alone."""
+    values = with_present_classes(dict(layer.values))
+    if layer.where and layer.is_trusted and (typed := [name for name in COMMAND_ONLY if values.get(name)]):
+        raise SettingError(f"{layer.where}: {typed[0]} may not stand in a file of settings. Give it in the call.")
+    kept = {name: _without_objects(value) for name, value in values.items() if name not in COMMAND_ONLY}
+    return layer._replace(values=kept)
+
+
+def _without_objects(values: Any) -> Any:
+    if not isinstance(values, Mapping):
+        return values
+    kept = {name: value for name, value in values.items() if IN_MEMORY not in str(value) or name in ("init_args", "path")}
+    return {name: _without_objects(value) for name, value in kept.items()}
+
+
+def _experiment(name: str) -> Layer:
+    """The settings of the data that an experiment such as "counterfactual" stands for."""
+    path = config_path("augment", name)
+    text = path if path.startswith("{") else read_text(path, f"augment {name}")
+    values = parse_yaml(text, f"augment {name}", SettingsLoader)
+    if not isinstance(values, Mapping) or values.keys() != {"data"}:
+        raise SettingError(f"augment {name} has more than settings of the data. Keep data: {{init_args: ...}} in it.")
+    return Layer(values, f"augment {name}: ")
+
+
+def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
+    """The class and the settings of the data or of the model, where they come from, and whether that is trusted."""
+    if isinstance(source, CLASSES[kind]):
+        arguments = dict(source.arguments)
+        if "path" in arguments and not isinstance(arguments["path"], str | None):
+            arguments["path"] = InMemory(arguments["path"])
+        return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
+    if kind == "data" and source is not None and not isinstance(source, str | PathLike) and not _is_section(source):
+        source = {"class_path": "PairedText", "init_args": {"path": InMemory(source)}}
+    if source is not None:
+        return section_of(kind, source), "", True
+    for layer in reversed(layers):
+        if isinstance(values := layer.values.get(kind), str) or _is_section(values):
+            return as_section(kind, values, f"{layer.where}{kind}"), layer.where, layer.is_trusted
+    return section_of(kind, DEFAULTS[kind]), "", True
+
+
+def _is_section(value: Any) -> bool:
+    return isinstance(value, Mapping) and "class_path" in value
+
+
+def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
+    """The classes of the data and of the model; a family may stand in for the named one on such data."""
+    data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
+    named = sections["model"][0]["class_path"]
+    if "model" in live and (live["model"].task is not None or stand_in(data, named) == named):
+        return {"data": data, "model": type(live["model"])}
+    live.pop("model", None)
+    return {"data": data, "model": class_of("model", stand_in(data, named))}
+
+
+def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a layer; what it says of data or a model that it names by class is read apart."""
+    kept = dict(values)
+    for kind in CLASSES:
+        section = kept.pop(kind, None)
+        if isinstance(section, Mapping) and not _is_section(section):
+            kept[kind] = section.get("init_args", section)
+    return kept
+
+
+def _require_trusted(layers: Sequence[Layer], words: Sequence[str]) -> None:
+    """Refuse to import a class that only the config.yaml of a run names, and that is not one of Heedful or Lightning.
+
+    Raises:
+        SettingError: There is one.
+    """
+    trusted = {path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)}
+    trusted |= {match[1] for word in words for match in re.finditer(r"\b([A-Za-z_]\w*)\.\w+", word.partition("=")[2] or word)}
+    for layer in layers:
+        for path in () if layer.is_trusted else _class_paths(layer.values):
+            if "." in path and path.partition(".")[0] not in {*OUR_PACKAGES, *trusted}:
+                raise SettingError(
+                    f"{layer.where}{path} is not a class of Heedful or Lightning. If you trust it, name it in this call."
+                )
+
+
+def _class_paths(values: Any) -> Iterator[str]:
+    if isinstance(values, Mapping):
+        if isinstance(values.get("class_path"), str):
+            yield values["class_path"]
+        values = list(values.values())
+    for inner in values if isinstance(values, list | tuple) else ():
+        yield from _class_paths(inner)
+
+
+def _parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
+    """A namespace with the settings of a layer on top."""
+    require_known(parser, values, where)
+    try:
+        return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_required=True)
+    except SettingError as error:
+        raise error.at(where) if where else error from None
+
+
+def _normalised(words: Sequence[str]) -> list[str]:
+    """Words of a command line for the parser: without "init_args.", and lists and mappings in JSON.
+
+    jsonargparse reads ``[yes]`` as YAML 1.1 does, and falls back on the whole text.
+    """
+    normalised = []
+    for word in words:
+        name, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+        name = re.sub(r"(?<=[.])init_args[.]", "", name)
+        name = f"--{SEED}" if name == "--seed" else name
+        if value[:1] in ("{", "["):
+            value = json.dumps(parse_yaml(value, name.removeprefix("--") or value[:LONGEST], SettingsLoader))
+        normalised.append(f"{name}{equals}{value}")
+    return normalised
+
+
+def _settle_seed(values: Namespace, parser: Parser) -> None:
+    """Give the data the seed of the run.
+
+    Raises:
+        SettingError: They have another one.
+    """
+    seed = settled_seed(values.get(SEED, RunSettings.seed))
+    of_data = values.get("data.seed", seed)
+    if of_data != seed:
+        raise SettingError(f"data.seed {of_data} is not the seed of the run, {seed}. Set seed {of_data}.")
+    values[SEED] = seed
+    if "data.seed" in parser.names:
+        values["data.seed"] = seed
+
+
+def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
+    """Whether an object that was given has the settings of the run."""
+    given = {name: value for name, value in vars(values).items() if name != "seed"}
+    same = all(name in arguments and _same(value, arguments[name]) for name, value in given.items())
+    return same and getattr(live, "seed", None) in (None, values.get("seed"))
+
+
+def _same(value: Any, argument: Any) -> bool:
+    return value is argument or plain(_unwrapped(value)) == plain(argument)
+
+
+def _names(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The dotted names of nested settings, of the first two levels."""
+    for name, inner in values.items():
+        yield f"{prefix}{name}"
+        if not prefix and isinstance(inner, Mapping):
+            yield from _names(inner, f"{name}.")
+
+
+def _unwrapped(value: Any) -> Any:
+    """A parsed value as classes take it: plain texts, mappings, and live objects."""
+    if isinstance(value, InMemory):
+        return value.value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Namespace):
+        value = vars(value)
+    if isinstance(value, dict):
+        return {str(name): _unwrapped(inner) for name, inner in value.items()}
+    return [_unwrapped(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _shown(value: Any) -> Any:
+    """A parsed value as config.yaml holds it."""
+    if isinstance(value, InMemory):
+        return IN_MEMORY
+    if isinstance(value, Namespace):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        return {str(name): _shown(inner) for name, inner in value.items()}
+    return [_shown(inner) for inner in value] if isinstance(value, list | tuple) else plain(value)

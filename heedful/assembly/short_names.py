@@ -1,0 +1,150 @@
+"""What names stand for: ``mnli`` is configs/data/mnli.yaml, a folder or a hub id is a model of some family."""
+
+import re
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from transformers import PretrainedConfig
+
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.families import family_of, import_path, stand_ins
+from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
+from heedful.records import ModelError, SettingError
+from heedful.records.arguments import class_path
+from heedful.records.errors import nearest
+from heedful.records.storage.folder_names import folder_name
+from heedful.records.storage.named_configs import backbones, config_path, names
+from heedful.records.storage.schema import whole
+from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml, read_text
+from heedful.reports.runs import short_name
+
+CLASSES: dict[str, type] = {"data": PairedData, "model": Classifier}
+OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # which any file may name
+
+Section = dict[str, Any]  # "class_path" and "init_args", as YAML files and config.yaml have them
+
+
+def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Section:
+    """The class and the settings that a name stands for.
+
+    Args:
+        kind: "data" or "model".
+        source: A short name, a YAML file, JSON, a class or its import path; of a model, a folder or a hub id, too.
+
+    Raises:
+        SettingError: The name stands for nothing, or its file is no section.
+    """
+    if isinstance(source, Mapping):
+        return as_section(kind, source, kind)
+    name = fspath(source)
+    if kind == "model" and (form := _backbone_form(name)):
+        base, settings = form
+        section = section_of(kind, base)
+        return {**section, "init_args": {**section["init_args"], **settings}}
+    value = config_path(kind, name)
+    if value.startswith("{"):
+        return as_section(kind, parse_yaml(value, kind, SettingsLoader), kind)
+    if Path(value).is_file():
+        section = parse_yaml(read_text(value, f"{kind} {name}"), f"{kind} {name}", SettingsLoader)
+        return as_section(kind, section, f"{kind} {name}")
+    return {"class_path": whole(kind, value), "init_args": {}}
+
+
+def as_section(kind: str, values: Any, display_name: str) -> Section:
+    """A section of a file in its full form; the file may name the class alone, in short.
+
+    Raises:
+        SettingError: It names no class.
+    """
+    if isinstance(values, str):
+        values = {"class_path": values}
+    if not isinstance(values, Mapping) or not isinstance(values.get("class_path"), str):
+        raise SettingError(f"{display_name} does not say what it is. Name its class as class_path.")
+    if unknown := [key for key in values if key not in ("class_path", "init_args", "dict_kwargs")]:
+        raise SettingError(f"{display_name} has {unknown[0]} beside class_path. Put settings under init_args.")
+    settings = {**(values.get("init_args") or {}), **(values.get("dict_kwargs") or {})}
+    return {"class_path": whole(kind, values["class_path"]), "init_args": settings}
+
+
+def class_of(kind: str, path: str) -> type:
+    """Import the class of data or of a model; the working folder is searched, too.
+
+    Args:
+        kind: "data" or "model".
+        path: The import path.
+
+    Raises:
+        SettingError: There is no such class, or it is of another kind.
+    """
+    module, _, name = path.rpartition(".")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        if isinstance(error, ImportError) and not str(error.name or "").startswith(module.partition(".")[0]):
+            raise  # of something that the module imports
+        known = [one.__name__ for one in _subclasses(CLASSES[kind])]
+        near = nearest(name, known)
+        raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.") from None
+    if not (isinstance(found, type) and issubclass(found, CLASSES[kind])):
+        raise SettingError(f"{kind}: {path} is not a subclass of {class_path(CLASSES[kind])}.")
+    return found
+
+
+def _subclasses(kind: type) -> list[type]:
+    return [one for direct in kind.__subclasses__() for one in (direct, *_subclasses(direct))]
+
+
+def stand_in(data: type, model: str) -> str:
+    """The import path of the family that is meant where a name stands for ``model`` and the data are of this class."""
+    return stand_ins().get((class_path(data), model), model)
+
+
+def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
+    """A short name or the import path of a family, and its settings, for a hub id or a folder; None for other names.
+
+    Raises:
+        ModelError: It is a folder of something else, or a path where there is none.
+    """
+    if name in names("model") or name.startswith("{"):
+        return None
+    path = Path(name)
+    if path.is_dir() and not (path / "config.json").is_file():
+        if (path / "config.yaml").is_file():
+            raise ModelError(f"model {name} is a run. Train from it with init_from, or measure it with checkpoint.")
+        raise ModelError(f"model {name} has no config.json: it is not the folder of a model.")
+    if not path.is_dir():
+        if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):
+            return None
+        if not is_hub_id(name):
+            raise ModelError(f"model {name} is not a folder that exists, and cannot be a model of the hub.")
+    for form_name, (backbone, _) in backbones().items():
+        if backbone == name:
+            return form_name, {}
+    return import_path(family_of(model_config(name))), {"backbone": name}
+
+
+def model_folder(backbone: str, class_path: str) -> str:
+    """The name of the folder of a model's results: its short name, the name of the run it comes from, or its id."""
+    if name := short_name(backbone, class_path):
+        return name
+    run = Path(backbone).resolve()
+    if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run
+        name_of_run = run.parents[1].name
+        return run.parents[3].name if re.fullmatch(r"version_\d+", name_of_run) else name_of_run
+    return (folder_name(backbone) or class_path.rpartition(".")[2]).lower()
+
+
+def model_config(name: str | Path) -> dict[str, Any]:
+    """The config.json of a model, by its short name, its folder or its id on the hub; empty where there is none."""
+    try:
+        with quiet():
+            return PretrainedConfig.get_config_dict(name)[0]
+    except Exception:  # loading the model reports it
+        return {}

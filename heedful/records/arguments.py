@@ -1,0 +1,76 @@
+"""Classes that record their constructor arguments, and such arguments as plain values for a YAML file."""
+
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import timedelta
+from enum import Enum
+from os import PathLike, fspath
+from typing import Any, Self
+
+import numpy as np
+
+IN_MEMORY = "(in memory)"  # stands in config.yaml for an object that no YAML can hold
+
+
+class RecordsArguments:
+    """Base of data modules, models and evaluations: the arguments that an object was constructed with.
+
+    Attributes:
+        arguments: Parameter name to argument, without defaults.
+
+    Example:
+        >>> class Pairs(RecordsArguments):
+        ...     def __init__(self, name: str, seed: int = 0, **kwargs: int) -> None: ...
+        >>> Pairs("mnli", seed=3, folds=5).arguments
+        {'name': 'mnli', 'seed': 3, 'folds': 5}
+    """
+
+    arguments: Mapping[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        instance = super().__new__(cls)
+        parameters = list(inspect.signature(cls.__init__).parameters)[1:]
+        instance.__dict__["arguments"] = dict(zip(parameters, args, strict=False)) | kwargs
+        return instance
+
+    def with_arguments(self, **changed: Any) -> Self:
+        """A new object of the same class, constructed with some arguments changed."""
+        return type(self)(**{**self.arguments, **changed})
+
+
+def class_path(kind: type) -> str:
+    """The import path of a class, the shortest under which its package shows it."""
+    parts = kind.__module__.split(".")
+    modules = [".".join(parts[:n]) for n in range(2 if parts[0] == "heedful" else 1, len(parts) + 1)]
+    public = (name for name in modules if getattr(sys.modules.get(name), kind.__name__, None) is kind)
+    return f"{next(public, kind.__module__)}.{kind.__qualname__}"
+
+
+def plain(value: Any) -> Any:
+    """A value as a YAML file holds it; :data:`IN_MEMORY` for an object that none can hold."""
+    if isinstance(value, RecordsArguments):
+        return {"class_path": class_path(type(value)), "init_args": plain(value.arguments)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.init}
+    if isinstance(value, Mapping):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(inner) for inner in value]
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, PathLike):
+        value = fspath(value)
+    if isinstance(value, str | timedelta):
+        return str(value)
+    for kind in (bool, int, float):  # a subclass of one of these is that in a file
+        if isinstance(value, kind):
+            return kind(value)
+    return None if value is None else IN_MEMORY
