@@ -37,7 +37,7 @@ from heedful.callbacks import Engine
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.linear import OneDNNLinear
-from heedful.records import Examples, HeedfulError, Task, write_json
+from heedful.records import Examples, ModelError, Task, write_json
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -324,8 +324,9 @@ def exported(checkpoint: str) -> str:
     path = Path(checkpoint)
     folder = path if path.is_dir() else path.parent / "backbone"
     if not (folder / "config.json").is_file():
-        wrong = f"--checkpoint {checkpoint}: {folder / 'config.json'} does not exist."
-        raise HeedfulError("missing-weights", wrong)
+        raise ModelError(
+            f"--checkpoint {checkpoint}: {folder / 'config.json'} does not exist. Name the folder of a whole model."
+        )
     return str(folder)
 
 

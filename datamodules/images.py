@@ -13,7 +13,7 @@ from heedful.datamodules.base.transforms import Split
 from heedful.datamodules.sources.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
 from heedful.datamodules.sources.values import UNPACKED_WHOLE, Rows, brief, is_empty, plain, reason
 from heedful.datamodules.text import PairedText
-from heedful.records import HeedfulError, open_file
+from heedful.records import DataError, SettingError, open_file
 from heedful.records.errors import guess
 
 PICTURES = ("image",)  # the parts that are pictures, by default
@@ -57,22 +57,17 @@ class PairedImages(PairedText):
         **kwargs: Any,
     ) -> None:
         if unknown := [part for part in pictures if part not in parts]:
-            raise HeedfulError(
-                "unknown-name", f"§data.pictures {unknown[0]} is not a part of {name}.", guess(unknown[0], parts)
-            )
+            raise SettingError(f"data.pictures {unknown[0]} is not a part of {name}. {guess(unknown[0], parts)}")
         if (ordered := [part for part in parts if part in pictures]) != list(pictures):
-            raise HeedfulError(
-                "bad-setting",
-                f"§data.pictures [{', '.join(pictures)}] is not in the order of §data.parts, or names a part twice.",
-                f"Write [{', '.join(ordered)}].",
+            raise SettingError(
+                f"data.pictures [{', '.join(pictures)}] is not in the order of data.parts, or names a part twice. "
+                f"Write [{', '.join(ordered)}]."
             )
         if not pictures:
-            raise HeedfulError("bad-setting", f"§data.pictures names no part of {name}.", "Name at least one.")
+            raise SettingError(f"data.pictures names no part of {name}. Name at least one.")
         if (labels is None) == (answers is None):
-            raise HeedfulError(
-                "missing-setting" if labels is None else "clashing-settings",
-                f"{name} takes its labels either from §data.labels or from the file §data.answers.",
-                "Give one of the two.",
+            raise SettingError(
+                f"{name} takes its labels either from data.labels or from the file data.answers. Give one of the two."
             )
         if labels is None:
             labels = {answer: [] for answer in with_default(listed(answers, path), default_label, name)}
@@ -129,19 +124,13 @@ def listed(answers: str, path: Any) -> list[str]:
     if isinstance(listing, dict):
         listing = _in_order(listing, file)
     if not isinstance(listing, list) or not listing:
-        raise HeedfulError(
-            "damaged-file", f"§data.answers {file} holds {brief(listing)}, not labels.", "Write a list of labels."
-        )
+        raise DataError(f"data.answers {file} holds {brief(listing)}, not labels. Write a list of labels.")
     for label in listing:
         if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
-            raise HeedfulError(
-                "wrong-value",
-                f"§data.answers {file} lists {brief(label)}, which is not a label.",
-                "Write a text there.",
-            )
+            raise DataError(f"data.answers {file} lists {brief(label)}, which is not a label. Write a text there.")
     labels = [label.strip() if isinstance(label, str) else plain(label) for label in listing]
     if twice := [label for label, n in Counter(labels).items() if n > 1]:
-        raise HeedfulError("repeated-name", f"§data.answers {file} lists {twice[0]!r} twice.")
+        raise SettingError(f"data.answers {file} lists {twice[0]!r} twice.")
     return labels
 
 
@@ -152,35 +141,36 @@ def _answers_file(answers: str, path: Any) -> Path:
     if in_files and (Path(path) / answers).is_file():
         file = Path(path) / answers
     if not file.is_file():
-        hint = "" if in_files else "Check the path; §data.path names the folder of the data."
-        raise HeedfulError("missing-file", f"The file §data.answers {answers} does not exist.", hint)
+        hint = "" if in_files else "Check the path; data.path names the folder of the data."
+        raise DataError(f"The file data.answers {answers} does not exist. {hint}")
     return file
 
 
 def _listing(file: Path) -> Any:
     """The content of a json file, the lines of another that are not blank."""
-    with open_file(file, f"§data.answers {file}") as opened:
+    with open_file(file, f"data.answers {file}") as opened:
         content = opened.read(UNPACKED_WHOLE + 1)
     if len(content) > UNPACKED_WHOLE:
-        raise HeedfulError("too-large", f"§data.answers {file} has more than {UNPACKED_WHOLE >> 20} MiB.")
+        raise DataError(
+            f"data.answers {file} has more than {UNPACKED_WHOLE >> 20} MiB. Check that it is the file that you mean."
+        )
     try:
         text = content.decode("utf-8-sig")
         if file.suffix == ".json":
             return json.loads(text)
         return [line for line in text.splitlines() if line.strip()]
     except UnicodeDecodeError:
-        raise HeedfulError("bad-text", f"§data.answers {file} is not UTF-8.") from None
+        raise DataError(f"data.answers {file} is not UTF-8. Save it as UTF-8, or correct it there.") from None
     except (ValueError, RecursionError) as error:
-        raise HeedfulError("damaged-file", f"§data.answers {file} is not JSON: {reason(error)}.") from None
+        raise DataError(f"data.answers {file} is not JSON: {reason(error)}. Take a whole copy of it.") from None
 
 
 def _in_order(by_number: dict[str, Any], file: Path) -> list[Any]:
     """The labels in the order of their numbers, which are 0, 1 and so on."""
     numbers = [str(i) for i in range(len(by_number))]
     if wrong := [key for key in by_number if key not in numbers]:
-        raise HeedfulError(
-            "wrong-value",
-            f"§data.answers {file} has a label of the number {brief(wrong[0])}.",
-            f"Number the labels from 0 to {len(by_number) - 1}.",
+        raise DataError(
+            f"data.answers {file} has a label of the number {brief(wrong[0])}. Number the labels from 0 to "
+            f"{len(by_number) - 1}."
         )
     return [by_number[number] for number in numbers]

@@ -17,7 +17,7 @@ from heedful.datamodules.base.splits import by_hash
 from heedful.datamodules.sources.hub_and_local import Columns
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of
 from heedful.datamodules.sources.values import require_path
-from heedful.records import Examples, HeedfulError
+from heedful.records import DataError, Examples, SettingError
 from heedful.records.errors import guess
 
 
@@ -46,7 +46,7 @@ class Mixture:
     where: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        require_path(self.path, "§data.mixture.path")
+        require_path(self.path, "data.mixture.path")
 
     @property
     def called(self) -> str:
@@ -76,33 +76,26 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
     """
     for each in mixture:
         if not 0 < each.share < 1:
-            raise HeedfulError(
-                "bad-setting",
-                f"§data.mixture has the share {each.share} of {each.called}.",
-                "Give a share between 0 and 1, such as 0.02.",
+            raise SettingError(
+                f"data.mixture has the share {each.share} of {each.called}. Give a share between 0 and 1, such as 0.02."
             )
         if each.parts is not None and sorted(each.parts) != sorted(parts):
-            raise HeedfulError(
-                "bad-mixture",
-                f"§data.mixture: {each.called} has the parts [{', '.join(each.parts)}].",
-                f"Name a column for each part of the data: {', '.join(parts)}.",
+            raise DataError(
+                f"data.mixture: {each.called} has the parts [{', '.join(each.parts)}]. Name a column for each part of "
+                f"the data: {', '.join(parts)}."
             )
         if unknown := [label for label in each.labels or () if label not in labels]:
-            raise HeedfulError(
-                "bad-mixture",
-                f"§data.mixture: {each.called} has the label {unknown[0]!r}, which the data do not have.",
-                guess(unknown[0], labels),
+            raise DataError(
+                f"data.mixture: {each.called} has the label {unknown[0]!r}, which the data do not have. "
+                f"{guess(unknown[0], labels)}"
             )
         if not each.called or "/" in each.called:
-            raise HeedfulError(
-                "bad-name", f"§data.mixture: {each.called!r} cannot stand in uids.", "Give it a name without a slash."
-            )
+            raise SettingError(f"data.mixture: {each.called!r} cannot stand in uids. Give it a name without a slash.")
         conditions_of(each.where, ANY_SPLIT)
     if (total := sum(each.share for each in mixture)) >= 1:
-        raise HeedfulError(
-            "bad-setting",
-            f"§data.mixture has shares that add up to {total:g}, which leaves nothing of the training set.",
-            "Give smaller shares.",
+        raise SettingError(
+            f"data.mixture has shares that add up to {total:g}, which leaves nothing of the training set. Give "
+            "smaller shares."
         )
 
 
@@ -135,11 +128,9 @@ def mixed(
         contents = pool.content_keys(pool.parts)
         free = np.flatnonzero(~np.isin(contents, np.concatenate([contents[:0], *used[where]])))
         if not 1 <= n <= len(free):
-            raise HeedfulError(
-                "bad-mixture",
-                f"§data.mixture: the share {each.share:g} of {len(examples):,} training examples is {n:,} of "
-                f"{each.called}, and there are {len(free):,} to take.",
-                "Give another share.",
+            raise DataError(
+                f"data.mixture: the share {each.share:g} of {len(examples):,} training examples is {n:,} of "
+                f"{each.called}, and there are {len(free):,} to take. Give another share."
             )
         pool = pool.take(free)
         taken.append(pool.take(np.sort(by_hash(pool, seed, "mixture")[:n])))

@@ -12,7 +12,7 @@ from heedful.datamodules.sources.hub_and_local import Hub, Local
 from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.values import Rows, plain
 from heedful.datamodules.text import PairedText
-from heedful.records import Examples, HeedfulError
+from heedful.records import DataError, Examples, SettingError
 from heedful.records.errors import guess
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
@@ -67,10 +67,9 @@ def with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: st
     needed = ("sentence", "paradigmID", "condition", LINGUISTIC)
     for row, columns in rows:
         if missing := [name for name in needed if name not in columns]:
-            raise HeedfulError(
-                "missing-column",
-                f"{where}, row {row}: there is no column {missing[0]!r}, but {', '.join(columns)}.",
-                "Name the folder of all tasks of MSGS with §data.path.",
+            raise DataError(
+                f"{where}, row {row}: there is no column {missing[0]!r}, but {', '.join(columns)}. Name the folder of "
+                "all tasks of MSGS with data.path."
             )
     sentences = [
         (
@@ -104,19 +103,17 @@ class Msgs(PairedText):
     """
 
     needs_gold = True
-    only_local = "Name the folder of all tasks with §data.path."
+    only_local = "Name the folder of all tasks with data.path."
 
     def __init__(
         self, task: str, control: str | None = None, name: str = "msgs", label: str = LINGUISTIC, **kwargs: Any
     ) -> None:
         if control is not None:
             if kwargs.get("mixture"):
-                raise HeedfulError("clashing-settings", "§data.control and §data.mixture both say what is mixed in.")
+                raise SettingError("data.control and data.mixture both say what is mixed in. Leave one of the two out.")
             kwargs["mixture"] = regime_of(control)
         if not re.fullmatch(r"\w+", task):
-            raise HeedfulError(
-                "unknown-name", f"§data.task {task!r} is not a task of MSGS.", "Name one, such as main_verb_control."
-            )
+            raise SettingError(f"data.task {task!r} is not a task of MSGS. Name one, such as main_verb_control.")
         label = SURFACE if label == LINGUISTIC and task in SURFACE_ALONE else label
         super().__init__(f"{name}-{task}", label=label, **kwargs)
         self.msgs_task = task
@@ -131,10 +128,9 @@ class Msgs(PairedText):
         tasks = source.path
         if not (tasks / self.msgs_task).is_dir():
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
-            raise HeedfulError(
-                "missing-file",
-                f"§data.path {path} has no folder of the task {self.msgs_task!r}.",
-                guess(self.msgs_task, there) if there else "Name the folder of all tasks, which has one for each.",
+            raise DataError(
+                f"data.path {path} has no folder of the task {self.msgs_task!r}. "
+                f"{guess(self.msgs_task, there) if there else 'Name the folder of all tasks, which has one for each.'}"
             )
         return Paradigms(tasks / self.msgs_task, self.quoting, self.header, self.msgs_task)
 
@@ -157,10 +153,9 @@ def regime_of(control: str) -> tuple[Mixture, ...]:
     """
     number = r"(\d+(?:\.\d+)?)"
     if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):
-        raise HeedfulError(
-            "bad-setting",
-            f"§data.control {control!r} does not say how many percent of control rows have which label.",
-            "Write it as 2L, 2S or 1L2S.",
+        raise SettingError(
+            f"data.control {control!r} does not say how many percent of control rows have which label. Write it as "
+            "2L, 2S or 1L2S."
         )
     percents = zip(FOLLOWING.values(), read.groups(), strict=True)
     return tuple(Mixture(float(n) / 100, CONTROL, label=label) for label, n in percents if n is not None)

@@ -13,7 +13,7 @@ from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.text import PairedText
 from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, sentences, word_pairs
-from heedful.records import Examples, HeedfulError
+from heedful.records import DataError, Examples, SettingError
 
 META = ("context", "insertion", "pair", "monotonicity", "relation", "operator")
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
@@ -28,7 +28,7 @@ class Composed(Local):
         flags: What names the folder and the split on the command line, for messages.
     """
 
-    flags: tuple[str, str] = ("§data.path", "§data.splits")
+    flags: tuple[str, str] = ("data.path", "data.splits")
 
     def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
         """(Folder, rows as :func:`compose` makes them) of a split; what fits nothing, or has both labels, is said.
@@ -41,10 +41,9 @@ class Composed(Local):
         pairs = list(read(folder / PAIRS, quoting=False))
         composed = list(compose(contexts, pairs, f"{folder}/"))
         if not composed:
-            raise HeedfulError(
-                "nothing-left",
-                f"{folder}: none of the {len(pairs)} pairs of words fits any of the {len(contexts)} contexts.",
-                f"Take {CONTEXTS} and {PAIRS} of one data set.",
+            raise DataError(
+                f"{folder}: none of the {len(pairs)} pairs of words fits any of the {len(contexts)} contexts. Take "
+                f"{CONTEXTS} and {PAIRS} of one data set."
             )
         left_out = sorted({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
         if left_out:
@@ -65,11 +64,7 @@ class Composed(Local):
 
     def _folder(self, split: str, aliases: Sequence[str]) -> Path:
         if not self.path.is_dir():
-            raise HeedfulError(
-                "missing-file",
-                f"{self.flags[0]} {self.path} is not a folder.",
-                f"Name one with {CONTEXTS} and {PAIRS}.",
-            )
+            raise DataError(f"{self.flags[0]} {self.path} is not a folder. Name one with {CONTEXTS} and {PAIRS}.")
         if not self.has_splits:
             return self.path
         names = [split, *aliases]
@@ -78,10 +73,9 @@ class Composed(Local):
                 return self.path / name
         inside = ", ".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in self.path.iterdir())) or "nothing"
         form = f" {split_form(names)}" if self.flags == Composed.flags else ""
-        raise HeedfulError(
-            "missing-split",
-            f"{self.path} has no folder {' or '.join(names)} with {CONTEXTS} and {PAIRS}, but {inside}.",
-            f"Name another with {self.flags[1]}{form}.",
+        raise DataError(
+            f"{self.path} has no folder {' or '.join(names)} with {CONTEXTS} and {PAIRS}, but {inside}. Name another "
+            f"with {self.flags[1]}{form}."
         )
 
 
@@ -95,12 +89,12 @@ class NaturalLogic(PairedText):
     needs_gold = True
     local = Composed
     in_memory = None
-    only_local = "Name its folder with §data.path: data/nli_xy_small of github.com/juliarozanova/nli_xy."
+    only_local = "Name its folder with data.path: data/nli_xy_small of github.com/juliarozanova/nli_xy."
 
     def _source(self, path: Any) -> Local | Hub | InMemory:
         if not self.quoting or self.header:
             flag = "columns" if self.header else "quoting"
-            raise HeedfulError("idle-setting", f"§data.{flag} changes nothing: the files of {self.name} have one form.")
+            raise SettingError(f"data.{flag} changes nothing: the files of {self.name} have one form. Leave it out.")
         return super()._source(path)
 
 

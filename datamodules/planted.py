@@ -12,7 +12,7 @@ import numpy as np
 
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.datamodules.base.transforms import Split
-from heedful.records import Examples, ExamplesBuilder, HeedfulError, generator
+from heedful.records import Examples, ExamplesBuilder, SettingError, generator
 from heedful.records.word_lists import word_lists
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -170,10 +170,10 @@ class Planted(PairedData):
         super().__init__(name, ("premise", "hypothesis"), LABELS, default_label, **kwargs)
         for flag, share in (("shortcut", shortcut), ("unrelated", unrelated)):
             if not 0 <= share <= 1:
-                raise HeedfulError("bad-setting", f"§data.{flag} {share} is not a share.", "Give a number from 0 to 1.")
+                raise SettingError(f"data.{flag} {share} is not a share. Give a number from 0 to 1.")
         for flag, n in (("n_train", n_train), ("n_validation", n_validation)):
             if n < 1:
-                raise HeedfulError("bad-setting", f"§data.{flag} {n} is less than 1.")
+                raise SettingError(f"data.{flag} {n} is less than 1.")
         self.shortcut = shortcut
         self.unrelated = unrelated
         self.grammar_seed = grammar_seed

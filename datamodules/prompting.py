@@ -6,7 +6,7 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
-from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, listing
+from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, listing
 from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -43,12 +43,11 @@ class Prompting:
         object.__setattr__(self, "wordings", tuple(dict.fromkeys(names)))  # equal settings are equal, however given
         for flag, n, least in (("tuples", self.tuples, 0), ("seeds", self.seeds, 1)):
             if n < least:
-                raise HeedfulError("bad-setting", f"§prompt.{flag} {n} is less than {least}.")
+                raise SettingError(f"prompt.{flag} {n} is less than {least}.")
         if not self.tuples and self.demonstrations != "plain":
-            raise HeedfulError(
-                "idle-setting",
-                f"§prompt.demonstrations {self.demonstrations} changes nothing where there are no demonstrations.",
-                "Add §prompt.tuples 1 or more.",
+            raise SettingError(
+                f"prompt.demonstrations {self.demonstrations} changes nothing where there are no demonstrations. Add "
+                "prompt.tuples 1 or more."
             )
 
     def prompts(self, data: PairedData, own: Wording | None = None, given: Wording | None = None) -> list[Prompt]:
@@ -65,9 +64,8 @@ class Prompting:
                 examples.
         """
         if data.task.kind not in (CLASSIFICATION, SPAN):
-            raise HeedfulError(
-                "unfit-data",
-                f"{data.name} is of the kind {data.task.kind}, and a model in context answers with one label or text.",
+            raise DataError(
+                f"{data.name} is of the kind {data.task.kind}, and a model in context answers with one label or text."
             )
         if self.seeds > 1 and not self.tuples:
             rank_zero_info("Without demonstrations seeds do not differ: one prompt is measured.")
@@ -90,20 +88,17 @@ class Prompting:
         wordings = of_data | of_model | of_user
         names = self.wordings or [next(iter(of_user | of_model | of_data))]
         if of_user and GIVEN not in names:
-            raise HeedfulError(
-                "idle-setting",
-                f"§model.prompt changes nothing: §prompt.wordings names {listing([*names])} alone.",
-                f"Add {GIVEN} to them, or leave one of the two out.",
+            raise SettingError(
+                f"model.prompt changes nothing: prompt.wordings names {listing([*names])} alone. Add {GIVEN} to "
+                "them, or leave one of the two out."
             )
         if unknown := [name for name in names if name not in wordings]:
-            raise HeedfulError(
-                "unknown-name",
-                f"§prompt.wordings {unknown[0]} is not a wording of {data.name}.",
-                guess(unknown[0], wordings),
+            raise SettingError(
+                f"prompt.wordings {unknown[0]} is not a wording of {data.name}. {guess(unknown[0], wordings)}"
             )
         for name in names:
             if name not in of_model:
-                wordings[name].require(name, full.parts, full.labels, "§model.prompt" if name in of_user else "")
+                wordings[name].require(name, full.parts, full.labels, "model.prompt" if name in of_user else "")
                 wordings[name] = wordings[name].keep_parts(data.task.parts)
         return {name: wordings[name] for name in names}
 
@@ -112,10 +107,9 @@ class Prompting:
         examples = data.training_pool()
         again = data.counts.evaluated
         if again and not len(examples):
-            raise HeedfulError(
-                "nothing-left",
-                f"All {again:,} training examples of {data.name} are evaluated, and may not show their answers.",
-                "Name others with §data.splits or §data.path, or add §data.hold_out N or §data.max_validation N.",
+            raise DataError(
+                f"All {again:,} training examples of {data.name} are evaluated, and may not show their answers. Name "
+                "others with data.splits or data.path, or add data.hold_out N or data.max_validation N."
             )
         if again:
             rank_zero_info(f"{data.name}: {again:,} training examples are evaluated as well, and are not shown.")

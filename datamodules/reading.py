@@ -14,7 +14,15 @@ from heedful.datamodules.sources.question_files import STARTS, Oddities, to_ques
 from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import Swap
-from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError, Task, generator
+from heedful.records import (
+    SPAN,
+    DataError,
+    Examples,
+    ExamplesBuilder,
+    SettingError,
+    Task,
+    generator,
+)
 from heedful.records.rows import SPLIT
 
 ABSENT = "not_in_text"  # no answer stands in the text
@@ -57,25 +65,23 @@ class Reading(PairedText):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("several") is not None:
-            raise HeedfulError(
-                "idle-setting",
-                f"§data.several is about labels, and the column {answers!r} lists all right answers already.",
+            raise SettingError(
+                f"data.several is about labels, and the column {answers!r} lists all right answers already. Leave it "
+                "out."
             )
         super().__init__(name, parts, labels={}, label=answers, default_label="", **kwargs)
         if STARTS in self.columns.meta:
             setting = "slices" if STARTS in self.columns.slices else "meta"
-            raise HeedfulError(
-                "bad-name",
-                f"§data.{setting} names {STARTS!r}, the column that says where answers begin.",
-                "Leave it out, or rename the column in the file.",
+            raise SettingError(
+                f"data.{setting} names {STARTS!r}, the column that says where answers begin. Leave it out, or rename "
+                "the column in the file."
             )
         if len(parts) < 2:
-            raise HeedfulError("bad-setting", f"§data.parts names {', '.join(parts)}.", "Name a text and a question.")
+            raise SettingError(f"data.parts names {', '.join(parts)}. Name a text and a question.")
         if self.partial and len(parts) > 2:
-            raise HeedfulError(
-                "unfit-data",
-                f"§partial {self.partial} is for a text and a question, and {name} has {', '.join(parts)}.",
-                "Name two parts with §data.parts.",
+            raise DataError(
+                f"partial {self.partial} is for a text and a question, and {name} has {', '.join(parts)}. Name two "
+                "parts with data.parts."
             )
         self._keep_distractors(distractors, self.full_task.parts[2:])
         self.no_answer = no_answer
@@ -111,10 +117,9 @@ class Reading(PairedText):
     def _trainable(self, examples: Examples) -> Examples:
         trainable = np.flatnonzero(known(examples))
         if not len(trainable):
-            raise HeedfulError(
-                "nothing-left",
-                f"{self.name}: there is no training question whose answer stands in its text.",
-                "Take answers that stand in their texts.",
+            raise DataError(
+                f"{self.name}: there is no training question whose answer stands in its text. Take answers that stand "
+                "in their texts."
             )
         if missing := len(examples) - len(trainable):
             rank_zero_info(f"{self.name}: {missing:,} training questions are left out: no answer stands in their text.")
@@ -150,10 +155,8 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
     partners = Swap(other, None, name="partial", within=within).partners(examples, np.arange(len(examples)), 0, seed)
     for example, j in zip(examples, partners.tolist(), strict=True):
         if j < 0:
-            raise HeedfulError(
-                "no-partner",
-                f"§partial {part} needs a {other} of another group, and {example.uid} finds none.",
-                "Take more data.",
+            raise DataError(
+                f"partial {part} needs a {other} of another group, and {example.uid} finds none. Take more data."
             )
         parts = {**example.parts, other: examples.value(f"parts.{other}", j)}
         meta = dict(example.meta)

@@ -18,7 +18,15 @@ from heedful.datamodules.sources.tabprobe import LABELS, challenge_file, load_co
 from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser
-from heedful.records import Example, Examples, HeedfulError, Table, TableForm, generator
+from heedful.records import (
+    DataError,
+    Example,
+    Examples,
+    SettingError,
+    Table,
+    TableForm,
+    generator,
+)
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
 PREMISE = "premise"  # the column that the tables are put into
@@ -51,10 +59,9 @@ class TablePairs(Local):
         """
         for folder in (PAIRS, TABLES):
             if not (self.path / folder).is_dir():
-                raise HeedfulError(
-                    "missing-file",
-                    f"§data.path {self.path} has no folder {folder}.",
-                    f"Name a folder with {PAIRS}/ and {TABLES}/, as data/ of github.com/infotabs/infotabs.",
+                raise DataError(
+                    f"data.path {self.path} has no folder {folder}. Name a folder with {PAIRS}/ and {TABLES}/, as "
+                    "data/ of github.com/infotabs/infotabs."
                 )
         files = [prefix + name for name in (split, *aliases) for prefix in PREFIXES]
         where, rows = Local(self.path / PAIRS, self.quoting, self.columns).rows(files[0], files[1:])
@@ -71,10 +78,8 @@ class TablePairs(Local):
         unknown = set()
         for row, columns in rows:
             if "table_id" not in columns:
-                raise HeedfulError(
-                    "missing-column",
-                    f"{where}, row {row}: there is no column 'table_id'.",
-                    f"The columns are {', '.join(columns)}.",
+                raise DataError(
+                    f"{where}, row {row}: there is no column 'table_id'. The columns are {', '.join(columns)}."
                 )
             name = str(columns["table_id"]).strip()
             if categories is not None and name not in categories:
@@ -94,18 +99,15 @@ class TablePairs(Local):
         category_of: dict[str, str] = {}
         for row, columns in read(file):
             if missing := [name for name in ("table_id", "category") if name not in columns]:
-                raise HeedfulError(
-                    "missing-column",
-                    f"{file}, row {row}: there is no column {missing[0]!r}.",
-                    f"The columns are {', '.join(columns)}.",
+                raise DataError(
+                    f"{file}, row {row}: there is no column {missing[0]!r}. The columns are {', '.join(columns)}."
                 )
             name = columns["table_id"].strip()
             category = columns["category"].strip()
             if category_of.setdefault(name, category) != category:
-                raise HeedfulError(
-                    "wrong-value",
-                    f"{file}, row {row}: the table {name!r} has the category {category!r},"
-                    f" and {category_of[name]!r} before.",
+                raise DataError(
+                    f"{file}, row {row}: the table {name!r} has the category {category!r}, and {category_of[name]!r} "
+                    "before."
                 )
         return category_of
 
@@ -128,7 +130,7 @@ class PairedTables(PairedText):
 
     local = TablePairs
     in_memory = None
-    only_local = "Name its folder with §data.path: data/ of github.com/infotabs/infotabs."
+    only_local = "Name its folder with data.path: data/ of github.com/infotabs/infotabs."
 
     def __init__(
         self,
@@ -138,7 +140,7 @@ class PairedTables(PairedText):
         **kwargs: Any,
     ) -> None:
         if keep_rows is not None and keep_rows < 1:
-            raise HeedfulError("bad-setting", f"§data.keep_rows {keep_rows} is less than 1.")
+            raise SettingError(f"data.keep_rows {keep_rows} is less than 1.")
         self.form = TableForm(table_style, keep_rows)
         super().__init__(**kwargs)
         self.without_tables = without_tables
@@ -158,7 +160,7 @@ class PairedTables(PairedText):
 
     def _challenge(self, path: str) -> Examples:
         prefix = f"{self.name}/challenge"
-        if file := challenge_file(path, "§data.inoculation.path"):
+        if file := challenge_file(path, "data.inoculation.path"):
             return load_counterfactuals(file, prefix, self.columns.labels, parts=self.columns.parts)[1]
         rows = self._source(self.path).with_tables(read(Path(path), self.quoting), path)
         examples, self.counts.no_gold["train"] = to_examples(rows, path, prefix, self.columns)
@@ -175,10 +177,9 @@ class PairedTables(PairedText):
         """
         table, hypothesis = self._table_and_text()
         if missing := [label for label in ("entailment", "contradiction") if label not in self.columns.labels]:
-            raise HeedfulError(
-                "unfit-data",
-                f"§data.inoculation.perturbed needs the label {missing[0]!r}, and {self.name} has "
-                f"{', '.join(self.columns.labels)}.",
+            raise DataError(
+                f"data.inoculation.perturbed needs the label {missing[0]!r}, and {self.name} has "
+                f"{', '.join(self.columns.labels)}."
             )
         examples = self.load("train")
         source = Source(examples, best_analyser(), hypothesis, table)
@@ -198,9 +199,8 @@ class PairedTables(PairedText):
                     f"label, in {', '.join(kinds)} ({source.analyser.name})."
                 )
                 return Examples.of(perturbed)
-        raise HeedfulError(
-            "nothing-left",
-            f"Only {len(perturbed)} hypotheses of the training set can be perturbed, and §data.inoculation.n is {n}.",
+        raise DataError(
+            f"Only {len(perturbed)} hypotheses of the training set can be perturbed, and data.inoculation.n is {n}."
         )
 
     def _table_and_text(self) -> tuple[str, str]:
@@ -209,11 +209,10 @@ class PairedTables(PairedText):
         tables = list(self.columns.kinds)
         texts = [part for part in parts if part not in tables]
         if (len(tables), len(texts)) != (1, 1):
-            raise HeedfulError(
-                "unfit-data",
-                "§data.inoculation.perturbed needs one part that is a table and one that is a text, and §data.parts "
-                f"has {', '.join(f'{part} ({self.columns.parts[part]})' for part in parts)}.",
-                f"Take the table from the column {PREMISE}.",
+            raise DataError(
+                "data.inoculation.perturbed needs one part that is a table and one that is a text, and data.parts "
+                f"has {', '.join(f'{part} ({self.columns.parts[part]})' for part in parts)}. Take the table from the "
+                f"column {PREMISE}."
             )
         return tables[0], texts[0]
 
@@ -231,24 +230,20 @@ class PairedTables(PairedText):
         for row, columns in read(file):
             ids = [str(columns[name]).strip() for name in NAMES_OF_IDS if name in columns]
             if not ids:
-                raise HeedfulError(
-                    "missing-column",
-                    f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}.",
-                    f"The columns are {', '.join(columns)}.",
+                raise DataError(
+                    f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}. The columns are "
+                    f"{', '.join(columns)}."
                 )
             names.add(ids[0])
         stays = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
         absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
         if len(absent) == len(names):
-            raise HeedfulError(
-                "unknown-name",
-                f"§data.without_tables {file} names no table of the training set, but {absent[0]!r} and the like.",
-                f"Name tables as it does: {examples.value(f'meta.{TABLE}', 0)!r}.",
+            raise SettingError(
+                f"data.without_tables {file} names no table of the training set, but {absent[0]!r} and the like. Name "
+                f"tables as it does: {examples.value(f'meta.{TABLE}', 0)!r}."
             )
         if not stays.any():
-            raise HeedfulError(
-                "nothing-left", f"§data.without_tables {file} names every table of the training set.", "Name fewer."
-            )
+            raise DataError(f"data.without_tables {file} names every table of the training set. Name fewer.")
         others = f"; of those, not in the training set: {len(absent):,} of {len(names):,}" if absent else ""
         rank_zero_info(
             f"{self.name}: {len(stays) - stays.sum():,} training examples are left out, on tables that {file} names"

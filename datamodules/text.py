@@ -17,7 +17,7 @@ from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_ex
 from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
 from heedful.datamodules.sources.values import Rows
-from heedful.records import SOFT, SPAN, Examples, HeedfulError
+from heedful.records import SOFT, SPAN, DataError, Examples, SettingError
 from heedful.records.errors import guess
 from heedful.records.made import IN_PYTHON
 from heedful.records.rows import SPLIT
@@ -106,17 +106,14 @@ class PairedText(PairedData):
         super().__init__(name, tuple(parts), tuple(labels), **kwargs)
         self._keep_distractors(distractors, self.full_task.parts)
         if several == "":
-            raise HeedfulError(
-                "bad-setting", "§data.several is empty.", "Write list, or what stands between two labels, such as ', '."
-            )
+            raise SettingError("data.several is empty. Write list, or what stands between two labels, such as ', '.")
         if hold_out is not None and self.folds is not None:
-            raise HeedfulError(
-                "clashing-settings",
-                "§data.hold_out and §data.folds both say what to validate on.",
-                "Leave one of the two out; §data.hold_out null switches it off.",
+            raise SettingError(
+                "data.hold_out and data.folds both say what to validate on. Leave one of the two out; data.hold_out "
+                "null switches it off."
             )
         if label is None and self.needs_gold:
-            raise HeedfulError("bad-setting", f"§data.label null: {name} is not evaluated without gold labels.")
+            raise SettingError(f"data.label null: {name} is not evaluated without gold labels.")
         _require_columns(parts, label, columns)
         added = (SPLIT,) if len(_listed((splits or {}).get("validation", ""))) > 1 else ()  # to each of several splits
         further = tuple(column for column in self.slices if column not in (*meta, *added))
@@ -156,18 +153,17 @@ class PairedText(PairedData):
         """Keep the parts that must not matter, which are some ``of`` these."""
         for part in distractors:
             if part not in of:
-                raise HeedfulError(
-                    "unknown-name",
-                    f"§data.distractors {part}: {self.name} has no such part that may be one.",
-                    guess(part, of) if of else "Leave it out, for there are none.",
+                raise SettingError(
+                    f"data.distractors {part}: {self.name} has no such part that may be one. "
+                    f"{guess(part, of) if of else 'Leave it out, for there are none.'}"
                 )
             if any(part in joined.split("+") for joined in self.swap):
-                raise HeedfulError(
-                    "clashing-settings",
-                    f"§data.swap {part} must change the answer, and {part} is among §data.distractors.",
+                raise SettingError(
+                    f"data.swap {part} must change the answer, and {part} is among data.distractors. Leave one of "
+                    "the two out."
                 )
         if len(distractors) == len(self.full_task.parts):
-            raise HeedfulError("bad-setting", "§data.distractors names every part.", "Leave one out that matters.")
+            raise SettingError("data.distractors names every part. Leave one out that matters.")
         self.distractors = () if self.partial else tuple(dict.fromkeys(distractors))
 
     @property
@@ -187,10 +183,10 @@ class PairedText(PairedData):
         if not self.mixture:
             return
         if self.kind is SPAN or self.pictures:
-            raise HeedfulError("unfit-data", f"§data.mixture is for texts with labels, which {self.name} is not.")
+            raise DataError(f"data.mixture is for texts with labels, which {self.name} is not.")
         if self.augment is not None:
-            raise HeedfulError(
-                "clashing-settings", f"§data.mixture and §augment {self.augment} both change the training set."
+            raise SettingError(
+                f"data.mixture and augment {self.augment} both change the training set. Leave one of the two out."
             )
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
         self.transforms.append(Change(self._mixed, "train"))
@@ -202,21 +198,17 @@ class PairedText(PairedData):
 
     def _check_several(self, split: str, names: list[str]) -> None:
         if split != "validation" or not names:
-            raise HeedfulError(
-                "bad-setting",
-                f"§data.splits: {split} is {'a list' if names else 'an empty list'}.",
-                "Name one split; for validation, one or several.",
+            raise SettingError(
+                f"data.splits: {split} is {'a list' if names else 'an empty list'}. Name one split; for validation, "
+                "one or several."
             )
         called = [self._called("validation", name).casefold() for name in names]
         if twice := [name for name, short in zip(names, called, strict=True) if called.count(short) > 1]:
-            raise HeedfulError(
-                "repeated-name", f"§data.splits: validation names one split twice, as {' and '.join(twice)}."
-            )
+            raise SettingError(f"data.splits: validation names one split twice, as {' and '.join(twice)}.")
         if len(names) > 1 and SPLIT in self.columns.meta:
-            raise HeedfulError(
-                "bad-name",
-                f"§data.meta names {SPLIT!r}, the column that tells several splits apart.",
-                "Leave it out, or rename the column in the files.",
+            raise SettingError(
+                f"data.meta names {SPLIT!r}, the column that tells several splits apart. Leave it out, or rename the "
+                "column in the files."
             )
 
     def _require_no_other_validation(self) -> None:
@@ -227,16 +219,14 @@ class PairedText(PairedData):
         usual = {"validation": self.aliases["validation"]}
         reasons = []
         if len(names) > 1 or names[0] != self.splits["train"] and not aliases_of(names[0], usual):
-            reasons.append(f"§data.splits names {', '.join(names)}")
+            reasons.append(f"data.splits names {', '.join(names)}")
         if isinstance(self.where.get("validation"), Mapping):
-            reasons.append("§data.where chooses rows of the validation split")
+            reasons.append("data.where chooses rows of the validation split")
         if reasons:
-            off = " ".join(f"§data.{flag} null" for flag in flags)
-            raise HeedfulError(
-                "clashing-settings",
-                f"§data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) validates on "
-                f"training examples, and {' and '.join(reasons)}.",
-                f"Leave one of the two out; {off} switches it off.",
+            off = " ".join(f"data.{flag} null" for flag in flags)
+            raise SettingError(
+                f"data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) validates on "
+                f"training examples, and {' and '.join(reasons)}. Leave one of the two out; {off} switches it off."
             )
 
     def load(self, split: Split) -> Examples:
@@ -273,13 +263,9 @@ class PairedText(PairedData):
             HeedfulError: Both come from one file or split, or from files with the same content.
         """
         source = self._source(self.path)
-        remedies = "or add §data.hold_out N or §data.validate_on_train true"
+        remedies = "or add data.hold_out N or data.validate_on_train true"
         if not source.has_splits:
-            raise HeedfulError(
-                "trained-on",
-                f"{source.named} has no splits to train and to validate on.",
-                f"{source.remedy}, {remedies}.",
-            )
+            raise DataError(f"{source.named} has no splits to train and to validate on. {source.remedy}, {remedies}.")
         train, *validation = (
             self._place(source, split, name)
             for split in ("train", "validation")
@@ -289,10 +275,9 @@ class PairedText(PairedData):
             if self._same(train, place):
                 both = f"the splits {self.splits['train']!r} and {name!r} are {train}"
                 same = both if train == place else f"{place} is a copy of {train}"
-                raise HeedfulError(
-                    "trained-on",
-                    f"{self.name} validates on what it trains on: {same}.",
-                    f"Name another with §data.splits '{{validation: NAME}}', {remedies}.",
+                raise DataError(
+                    f"{self.name} validates on what it trains on: {same}. Name another with data.splits "
+                    f"'{{validation: NAME}}', {remedies}."
                 )
 
     def _same(self, first: str, second: str) -> bool:
@@ -317,21 +302,23 @@ class PairedText(PairedData):
     def _source(self, path: Any) -> Local | Hub | InMemory:
         """Where rows come from: a path or rows in memory, or else the hub."""
         if isinstance(path, str) and path == IN_PYTHON:
-            wrong = f"The rows of {self.name} were in the memory of a Python program, and no file holds them."
-            raise HeedfulError("missing-file", wrong, "Name a file of them with §data.path, or give data= in Python.")
+            raise DataError(
+                f"The rows of {self.name} were in the memory of a Python program, and no file holds them. Name a file "
+                "of them with data.path, or give data= in Python."
+            )
         if isinstance(path, str | Path):
             return self.local(Path(path), self.quoting, self.header)
         if path is not None:
             if self.in_memory is None:
-                wrong = f"§data.path is of the type {type(path).__name__}, and {self.name} is read from several files."
-                raise HeedfulError("bad-setting", wrong, self.only_local)
+                raise SettingError(
+                    f"data.path is of the type {type(path).__name__}, and {self.name} is read from several files. "
+                    f"{self.only_local}"
+                )
             return self.in_memory(path)
         if self.only_local:
-            raise HeedfulError("missing-setting", f"{self.name} is not read from the hub.", self.only_local)
+            raise SettingError(f"{self.name} is not read from the hub. {self.only_local}")
         if self.hub is None:
-            raise HeedfulError(
-                "missing-setting", f"{self.name} has neither a path nor a hub id.", "Name its files with §data.path."
-            )
+            raise SettingError(f"{self.name} has neither a path nor a hub id. Name its files with data.path.")
         return self.hub
 
     def _called(self, split: Split, name: str) -> str:
@@ -345,11 +332,7 @@ class PairedText(PairedData):
         if isinstance(names, str):
             return self._read_one(source, split, names, self._aliases(split))
         if not source.has_splits:
-            raise HeedfulError(
-                "missing-split",
-                f"{source.named} has no splits, and §data.splits names {', '.join(names)}.",
-                f"{source.remedy}.",
-            )
+            raise DataError(f"{source.named} has no splits, and data.splits names {', '.join(names)}. {source.remedy}.")
         several = [
             self._read_one(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
         ]
@@ -360,10 +343,9 @@ class PairedText(PairedData):
         """Refuse splits of which some have gold labels and some have none: accuracy would be that of a part."""
         bare = [name for name, examples in zip(names, several, strict=True) if examples.is_unlabelled]
         if 0 < len(bare) < len(names):
-            raise HeedfulError(
-                "no-gold",
-                f"§data.splits: {', '.join(bare)} has no gold labels, and other splits of {self.name} have.",
-                "Evaluate it alone, or all of them without, with §data.label null.",
+            raise DataError(
+                f"data.splits: {', '.join(bare)} has no gold labels, and other splits of {self.name} have. Evaluate "
+                "it alone, or all of them without, with data.label null."
             )
 
     def _read_one(self, source: Local | Hub | InMemory, split: Split, name: str, aliases: Sequence[str]) -> Examples:
@@ -376,10 +358,9 @@ class PairedText(PairedData):
         for transform in self.row_transforms:
             rows = transform(rows, where, split)
         if split == "train" and self.columns.label is None:
-            raise HeedfulError(
-                "no-gold",
-                f"§data.label null says that {where} has no gold labels, and it is read as the training split.",
-                "Name its column to train; leave §data.hold_out and §data.folds out to evaluate all of it.",
+            raise DataError(
+                f"data.label null says that {where} has no gold labels, and it is read as the training split. Name "
+                "its column to train; leave data.hold_out and data.folds out to evaluate all of it."
             )
         examples, no_gold = self.made(rows, where, prefix, split)
         self.counts.add_no_gold(split, no_gold)
@@ -400,7 +381,7 @@ class PairedText(PairedData):
         return split == "validation" and "label" not in self.given and not self.needs_gold
 
     def _asked(self, rows: Rows, where: str, split: Split) -> Rows:
-        """The rows that §data.where asks for; the others are counted."""
+        """The rows that data.where asks for; the others are counted."""
         asked = RowFilter(conditions_of(self.where, split))
         yield from asked.rows(rows, where)
         self.counts.add_filtered(split, asked.left_out, asked.seen)
@@ -416,10 +397,9 @@ class PairedText(PairedData):
             mixture.split, aliases_of(mixture.split, self.aliases)
         )
         if places.setdefault(mixture.called, where) != where:
-            raise HeedfulError(
-                "bad-mixture",
-                f"§data.mixture: {where} and {places[mixture.called]} are both called {mixture.called}.",
-                "Give one of them another name.",
+            raise DataError(
+                f"data.mixture: {where} and {places[mixture.called]} are both called {mixture.called}. Give one of "
+                "them another name."
             )
         rows = RowFilter(conditions_of(mixture.where, ANY_SPLIT)).rows(rows, where)
         prefix = f"{self.name}/train+{mixture.called}"
@@ -437,22 +417,18 @@ def _require_columns(parts: Mapping[str, str], label: str | None, columns: Seque
         columns: Names of all columns, where the data have no header.
     """
     if len(set(columns)) < len(columns) or not all(columns):
-        raise HeedfulError(
-            "bad-header",
-            f"§data.columns [{', '.join(columns)}] has an empty name, or one name twice.",
-            "Give each column a name of its own.",
+        raise DataError(
+            f"data.columns [{', '.join(columns)}] has an empty name, or one name twice. Give each column a name of "
+            "its own."
         )
     for part, column in parts.items():
         if column == label:
-            raise HeedfulError(
-                "repeated-name",
-                f"§data.parts: {part} is the column {column!r}, which is the label as well.",
-                "Name the column of the part, and with §data.label that of the label.",
+            raise SettingError(
+                f"data.parts: {part} is the column {column!r}, which is the label as well. Name the column of the "
+                "part, and with data.label that of the label."
             )
         if twin := next((p for p, c in parts.items() if c == column and p != part), None):
-            raise HeedfulError(
-                "repeated-name", f"§data.parts: {part} and {twin} are one column, {column!r}.", "Name one for each."
-            )
+            raise SettingError(f"data.parts: {part} and {twin} are one column, {column!r}. Name one for each.")
 
 
 def _listed(names: str | list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.datamodules.sources.readers import brief
 from heedful.datamodules.sources.values import Rows, is_empty, text_of
 from heedful.datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
-from heedful.records import SOFT, Examples, HeedfulError
+from heedful.records import SOFT, DataError, Examples, HeedfulError, SettingError
 
 GOLD = "gold"  # the column that is made of what people answered
 UNKNOWN = "not_in_labels"  # none of the answers is a label
@@ -57,9 +57,9 @@ class VisualQuestions(PairedImages):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("several") is not None:
-            raise HeedfulError(
-                "idle-setting",
-                f"§data.several is about labels, and the column {given!r} lists what each person answered already.",
+            raise SettingError(
+                f"data.several is about labels, and the column {given!r} lists what each person answered already. "
+                "Leave it out."
             )
         from_file = isinstance(answers, str)
         super().__init__(
@@ -75,7 +75,7 @@ class VisualQuestions(PairedImages):
             **kwargs,
         )
         if not from_file and answers < 1:
-            raise HeedfulError("bad-setting", f"§data.answers {answers} is less than 1.", "Give more, or a file.")
+            raise SettingError(f"data.answers {answers} is less than 1. Give more, or a file.")
         self.answers = answers
         self.answered = given
         self.frequent = label
@@ -88,9 +88,7 @@ class VisualQuestions(PairedImages):
         self.row_transforms.append(self._with_gold)
         self.transforms.append(Change(self._answerable, "train"))
         if not from_file and self.augment == "inoculation":
-            raise HeedfulError(
-                "missing-setting", "§augment inoculation reads no training split to count answers in.", FROM_A_RUN
-            )
+            raise SettingError(f"augment inoculation reads no training split to count answers in. {FROM_A_RUN}")
 
     def setup(self, stage: str) -> None:
         if not self.full_task.labels and self.pool is None and stage != "fit":
@@ -108,17 +106,13 @@ class VisualQuestions(PairedImages):
         """
         split = self.splits["train"]
         source = self._source(self.path)
-        missing = HeedfulError(
-            "missing-split",
-            f"§data.answers {self.answers} counts the answers of the training split, which is not at hand.",
-            FROM_A_RUN,
-        )
+        counting = f"data.answers {self.answers} counts the answers of the training split"
         if isinstance(source, Hub) or not source.has_splits:
-            raise missing
+            raise DataError(f"{counting}, which is not at hand. {FROM_A_RUN}")
         try:
             where, rows = source.rows(split, self._aliases("train"))
         except HeedfulError as error:
-            raise missing if error.code == "missing-split" else error from None
+            raise DataError(f"{error.at(counting)} {FROM_A_RUN}") from None
         for row, values in self._asked(rows, where, "train"):
             self.counted[self._frequent(values, where, row)] += 1
         self._label()
@@ -138,10 +132,9 @@ class VisualQuestions(PairedImages):
         self.left_out = int((~has_label).sum())
         self.counts.say("train", "{:,} questions none of whose answers is a label were left out.", self.left_out)
         if not has_label.any():
-            raise HeedfulError(
-                "nothing-left",
-                f"{self.name}: none of the answers to training questions is a label.",
-                "Give labels that are answers with §data.answers.",
+            raise DataError(
+                f"{self.name}: none of the answers to training questions is a label. Give labels that are answers with "
+                "data.answers."
             )
         return examples.take(np.flatnonzero(has_label)) if self.left_out else examples
 
@@ -154,10 +147,8 @@ class VisualQuestions(PairedImages):
     def _frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
         """The most frequent answer to a question, normalised; "" for none."""
         if self.frequent not in values:
-            raise HeedfulError(
-                "missing-column",
-                f"{where}, row {row}: there is no column {self.frequent!r}.",
-                f"The columns are {', '.join(values)}.",
+            raise DataError(
+                f"{where}, row {row}: there is no column {self.frequent!r}. The columns are {', '.join(values)}."
             )
         answer = values[self.frequent]
         return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
@@ -181,16 +172,15 @@ class VisualQuestions(PairedImages):
         if not isinstance(given, list) or any(
             isinstance(answer, Mapping) and "answer" not in answer for answer in given
         ):
-            raise HeedfulError(
-                "wrong-value",
-                f"{where}, row {row}: the column {self.answered!r} is {brief(values[self.answered])}.",
-                "It should be a list of texts, or of objects with an answer.",
+            raise DataError(
+                f"{where}, row {row}: the column {self.answered!r} is {brief(values[self.answered])}. It should be a "
+                "list of texts, or of objects with an answer."
             )
         answers = [answer["answer"] if isinstance(answer, Mapping) else answer for answer in given]
         return ["" if is_empty(answer) else text_of(answer, where, row, self.answered) for answer in answers]
 
 
-FROM_A_RUN = "Give the answers of the model, as in §data.answers RUN/checkpoints/backbone/config.json."
+FROM_A_RUN = "Give the answers of the model, as in data.answers RUN/checkpoints/backbone/config.json."
 
 
 def answerable(examples: Examples, labels: tuple[str, ...]) -> np.ndarray:

@@ -24,7 +24,8 @@ Results             what these return: result["attentiveness", "premise"]
                     .to_frame(), .rows, .save(folder), result - other,
                     result.require("attentiveness premise >= 0.7")
 Run                 the results of a training run, with its checkpoint
-HeedfulError        what is raised for a mistake; .code names it
+HeedfulError        what is raised for a mistake: SettingError, DataError,
+                    ModelError or RunError
 read_rows, METRICS, Context, MetricName
                     rows that were saved, and how numbers are made of them
 Task, Example       what is asked, and one of the inputs
@@ -50,18 +51,32 @@ if TYPE_CHECKING:
     from heedful.assembly.transformers_callback import TransformersCallback
     from heedful.assembly.watch import Watch
     from heedful.metrics import METRICS
-    from heedful.records import Context, Example, HeedfulError, MetricName, Task
+    from heedful.records import (
+        Context,
+        DataError,
+        Example,
+        HeedfulError,
+        MetricName,
+        ModelError,
+        RunError,
+        SettingError,
+        Task,
+    )
     from heedful.records.rows import read_rows
 
 __all__ = [
     "METRICS",
     "Context",
+    "DataError",
     "Endpoint",
     "Example",
     "HeedfulError",
     "MetricName",
+    "ModelError",
     "Results",
     "Run",
+    "RunError",
+    "SettingError",
     "Task",
     "TransformersCallback",
     "Watch",
@@ -79,12 +94,16 @@ __all__ = [
 HOMES = {  # public name to the module that has it
     "METRICS": "heedful.metrics",
     "Context": "heedful.records",
+    "DataError": "heedful.records",
     "Endpoint": "heedful.assembly.endpoint",
     "Example": "heedful.records",
     "HeedfulError": "heedful.records",
     "MetricName": "heedful.records",
+    "ModelError": "heedful.records",
     "Results": "heedful.assembly.results",
     "Run": "heedful.assembly.results",
+    "RunError": "heedful.records",
+    "SettingError": "heedful.records",
     "Task": "heedful.records",
     "TransformersCallback": "heedful.assembly.transformers_callback",
     "Watch": "heedful.assembly.watch",

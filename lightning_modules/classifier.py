@@ -24,7 +24,9 @@ from heedful.records import (
     KINDS,
     NO_LABEL,
     Example,
-    HeedfulError,
+    ModelError,
+    RunError,
+    SettingError,
     TableForm,
     Task,
     generator,
@@ -112,17 +114,13 @@ class Classifier(Made, pl.LightningModule):
         super().__init__()
         self.save_hyperparameters(logger=False)
         if not 0 < learning_rate < math.inf:
-            raise HeedfulError(
-                "bad-setting",
-                f"§model.learning_rate {learning_rate} is not a positive number.",
-                "Take one such as 5e-5.",
-            )
+            raise SettingError(f"model.learning_rate {learning_rate} is not a positive number. Take one such as 5e-5.")
         if not 0 <= weight_decay < math.inf:
-            raise HeedfulError("bad-setting", f"§model.weight_decay {weight_decay} is not a number from 0 upwards.")
+            raise SettingError(f"model.weight_decay {weight_decay} is not a number from 0 upwards.")
         if not 0 <= warmup <= 1:
-            raise HeedfulError("bad-setting", f"§model.warmup {warmup} is not a share of all steps, from 0 to 1.")
+            raise SettingError(f"model.warmup {warmup} is not a share of all steps, from 0 to 1.")
         if not 0 <= max_unknown <= 1:
-            raise HeedfulError("bad-setting", f"§model.max_unknown {max_unknown} is not a share, from 0 to 1.")
+            raise SettingError(f"model.max_unknown {max_unknown} is not a share, from 0 to 1.")
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.warmup = warmup
@@ -189,10 +187,9 @@ class Classifier(Made, pl.LightningModule):
             HeedfulError: There is a picture among them, and this model reads none.
         """
         if task.pictures:
-            raise HeedfulError(
-                "unfit-model",
-                f"§model {type(self).__name__} reads texts alone, and {task.pictures[0]} is a picture.",
-                "Take §model timm, vilt or blip.",
+            raise ModelError(
+                f"model {type(self).__name__} reads texts alone, and {task.pictures[0]} is a picture. Take model "
+                "timm, vilt or blip."
             )
 
     def require_head(self) -> None:
@@ -217,13 +214,11 @@ class Classifier(Made, pl.LightningModule):
             remedy = f"Take data with {len(learned)} of them."
             if of_same_data:
                 is_whole = set(learned) == set(of_data)
-                remedy = "Give it all of them (§partial null)." if is_whole else f"Add §partial {'+'.join(learned)}."
+                remedy = "Give it all of them (partial null)." if is_whole else f"Add partial {'+'.join(learned)}."
             elif len(learned) == 1:
-                remedy = "Name the one to read with §partial PART."
-            raise HeedfulError(
-                "other-parts",
-                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}.",
-                remedy,
+                remedy = "Name the one to read with partial PART."
+            raise ModelError(
+                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}. {remedy}"
             )
 
     def in_learned_order(self, task: Task) -> Task:
@@ -257,18 +252,16 @@ class Classifier(Made, pl.LightningModule):
         """
         tokenizer = getattr(self.processor, "tokenizer", None)
         if self.processor.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
-            raise HeedfulError(
-                "too-long",
+            raise ModelError(
                 f"{self.processor.truncated:,} of {examples} are too long, and the tokenizer of {self.description} "
-                "cuts off their beginning, not their end.",
-                "Raise §model.max_length, or set truncation_side to right in its tokenizer_config.json.",
+                "cuts off their beginning, not their end. Raise model.max_length, or set truncation_side to right in "
+                "its tokenizer_config.json."
             )
         if self.processor.unknown > self.max_unknown:
-            raise HeedfulError(
-                "unknown-words",
+            raise ModelError(
                 f"{percent(self.processor.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
-                f"{self.description}, and §model.max_unknown allows {percent(self.max_unknown)}.",
-                "Take a model for such texts, or see whether its tokenizer is its own.",
+                f"{self.description}, and model.max_unknown allows {percent(self.max_unknown)}. Take a model for such "
+                "texts, or see whether its tokenizer is its own."
             )
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -304,13 +297,11 @@ class Classifier(Made, pl.LightningModule):
     def _require_same_outputs(self, saved: Any) -> None:
         """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
         if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
-            raise HeedfulError("not-a-checkpoint", "The checkpoint does not say what its outputs mean.")
+            raise RunError("The checkpoint does not say what its outputs mean. Name a checkpoint that train.py wrote.")
         if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
-            raise HeedfulError(
-                "other-labels",
+            raise ModelError(
                 f"The outputs of the checkpoint are {listing(saved)}, and those of {self.description} here "
-                f"{listing(self.output_names)}.",
-                "Take the model and the labels that it was trained with.",
+                f"{listing(self.output_names)}. Take the model and the labels that it was trained with."
             )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -346,10 +337,9 @@ class Classifier(Made, pl.LightningModule):
         """
         own = self.state_dict()
         if strict and (told := _misfits(own, state_dict)):
-            raise HeedfulError(
-                "unfit-weights",
-                f"The weights of the checkpoint do not fit {self.description}: they {told}.",
-                "Name the model that it was trained with.",
+            raise ModelError(
+                f"The weights of the checkpoint do not fit {self.description}: they {told}. Name the model that it was "
+                "trained with."
             )
         require_finite_weights(state_dict, "the checkpoint")
         loaded = super().load_state_dict(state_dict, strict, assign)
@@ -361,10 +351,9 @@ class Classifier(Made, pl.LightningModule):
             self.require_weights()
         for name, began in self._schedule.items():
             if (now := getattr(self, name)) != began:
-                raise HeedfulError(
-                    "unfit-trainer",
-                    f"A callback made §model.{name} {now}, and the settings say {began}.",
-                    f"Leave the callback out, and set §model.{name} {now}.",
+                raise SettingError(
+                    f"A callback made model.{name} {now}, and the settings say {began}. Leave the callback out, and "
+                    f"set model.{name} {now}."
                 )
         self.learned_parts = self.task.parts
 
@@ -426,11 +415,7 @@ class Classifier(Made, pl.LightningModule):
         allow_clipping(optimizer)
         expected = self.trainer.estimated_stepping_batches
         if not math.isfinite(expected):
-            raise HeedfulError(
-                "unfit-trainer",
-                "The learning rate falls over all steps, and they have no end.",
-                "Set §trainer.max_epochs.",
-            )
+            raise SettingError("The learning rate falls over all steps, and they have no end. Set trainer.max_epochs.")
         steps = max(1, int(expected))
         if steps < self.trainer.max_steps:
             rank_zero_info(
@@ -451,15 +436,16 @@ def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
     saved = checkpoint.get("task")
     weights = checkpoint.get("state_dict")
     if not isinstance(weights, Mapping):
-        raise HeedfulError("not-a-checkpoint", "The checkpoint holds no weights.")
+        raise RunError("The checkpoint holds no weights. Name a checkpoint that train.py wrote.")
     try:
         names = {key: tuple(saved[key]) for key in ("parts", "labels", "pictures") if key in saved}
         task = Task(**saved | names | {"kind": KINDS[saved["kind"]], "form": TableForm(**saved.get("form", {}))})
         if not all(isinstance(name, str) for name in (*task.parts, *task.labels, *task.pictures)) or not task.parts:
             raise TypeError
     except (KeyError, TypeError, AttributeError):
-        raise HeedfulError(
-            "not-a-checkpoint", "The checkpoint does not say which parts and labels it was trained on."
+        raise RunError(
+            "The checkpoint does not say which parts and labels it was trained on. Name a checkpoint that train.py "
+            "wrote."
         ) from None
     return task
 

@@ -15,8 +15,11 @@ from heedful.records import (
     NO_LABEL,
     SPAN,
     Composed,
+    DataError,
     Example,
     HeedfulError,
+    ModelError,
+    SettingError,
     Table,
     Task,
     column,
@@ -236,8 +239,10 @@ class Function(Classifier):
     ) -> None:
         super().__init__()
         if not callable(predict):
-            wrong = f"§model.predict {predict!r} is not a function: it was in the memory of a Python program."
-            raise HeedfulError("bad-setting", wrong, "Measure it with heedful.measure.")
+            raise SettingError(
+                f"model.predict {predict!r} is not a function: it was in the memory of a Python program. Measure it "
+                "with heedful.measure."
+            )
         self.predict_rows: Predict = predict
         self.same: Same | None = same
         self.is_ordered = is_ordered
@@ -253,8 +258,7 @@ class Function(Classifier):
         if task.kind is SPAN and self.same is None:
             self.same = Same("exact")
         if not task.labels and self.same is None:
-            wrong = "§predict answers with labels, and the data have none."
-            raise HeedfulError("unfit-model", wrong, "Name them, as labels=[...].")
+            raise ModelError("predict answers with labels, and the data have none. Name them, as labels=[...].")
         self.task = task
         self.has_learned = True
         self.processor = FunctionProcessor(task.parts)
@@ -358,8 +362,10 @@ class Function(Classifier):
         except Exception as error:
             row, error = self._first_failing(inputs, error)
             reason = cut(str(error).strip().partition("\n")[0], LONGEST)
-            wrong = f"{self.description} raised {type(error).__name__} ({reason}) for {quoted(row)}."
-            raise HeedfulError("failed-function", wrong) from error
+            raise ModelError(
+                f"{self.description} raised {type(error).__name__} ({reason}) for {quoted(row)}. Correct it, or have "
+                "it return None for no answer."
+            ) from error
         answers, probs = self._read(said, inputs)
         return self.answered.numbered(answers), probs
 
@@ -377,11 +383,15 @@ class Function(Classifier):
         said = _as_numpy(said)
         if isinstance(said, str | bytes | Mapping) or not hasattr(said, "__len__") or not _is_list(said):
             kind = "nothing" if said is None else f"a {type(said).__name__}"
-            wrong = f"{self.description} returned {kind} for {len(inputs)} inputs from {quoted(inputs.at(0))} on."
-            raise HeedfulError("broken-model", wrong, "Return a list of answers.")
+            raise ModelError(
+                f"{self.description} returned {kind} for {len(inputs)} inputs from {quoted(inputs.at(0))} on. Return a "
+                "list of answers."
+            )
         if len(said) != len(inputs):
             wrong = f"{self.description} returned {len(said)} answers to {len(inputs)} inputs from"
-            raise HeedfulError("broken-model", f"{wrong} {quoted(inputs.at(0))} on.")
+            raise ModelError(
+                f"{wrong} {quoted(inputs.at(0))} on. Return one prediction for each input, in their order."
+            )
         values = said.tolist() if hasattr(said, "tolist") and said.ndim == 1 else list(said)
         types = set(map(type, values))
         if types <= PLAIN:
@@ -396,7 +406,7 @@ class Function(Classifier):
             self._has_probabilities = has_probabilities
         elif self._has_probabilities != has_probabilities:
             wrong = f"{self.description} returned probabilities for some inputs and not for others, as for"
-            raise HeedfulError("broken-model", f"{wrong} {quoted(inputs.at(0))}.", "Return one or the other for all.")
+            raise ModelError(f"{wrong} {quoted(inputs.at(0))}. Return one or the other for all.")
         if has_probabilities:
             probs = self._probabilities(values, inputs)
             labels = self.task.labels
@@ -418,8 +428,10 @@ class Function(Classifier):
         value = value.item() if isinstance(value, np.generic | np.ndarray) and np.size(value) == 1 else value
         value = value.value if isinstance(value, Enum) else value
         if not isinstance(value, str | int | float) or value != value:
-            wrong = f"{self.description} answered {cut(repr(value))} to {quoted(row)}, which is not a label or a text."
-            raise HeedfulError("broken-model", wrong, "Return None where there is no answer.")
+            raise ModelError(
+                f"{self.description} answered {cut(repr(value))} to {quoted(row)}, which is not a label or a text. "
+                "Return None where there is no answer."
+            )
         text = str(value).strip() if not isinstance(value, float) or value % 1 else str(int(value))
         if self.same is not None:
             return self.same(text)
@@ -430,16 +442,17 @@ class Function(Classifier):
 
     def _unknown(self, text: str, row: Mapping[str, Any]) -> HeedfulError:
         wrong = f"{self.description} answered {cut(repr(text))} to {quoted(row)}; the labels are"
-        do = "Name all: labels=[...]; of texts, same=."
-        return HeedfulError("unknown-label", f"{wrong} {listing(self.task.labels)}.", do)
+        return ModelError(f"{wrong} {listing(self.task.labels)}. Name all: labels=[...]; of texts, same=.")
 
     def _probabilities(self, values: list[Any], inputs: Inputs) -> np.ndarray:
         """Probabilities as an array, float32 [inputs, labels]."""
         labels = self.task.labels
         is_named = all(value is None or isinstance(value, Mapping) for value in values)
         if not labels or not (self.is_ordered or is_named):
-            wrong = f"{self.description} returned probabilities, and nobody says in which order."
-            raise HeedfulError("missing-setting", wrong, "Name them in their order, as labels=[...].")
+            raise SettingError(
+                f"{self.description} returned probabilities, and nobody says in which order. Name them in their order, "
+                "as labels=[...]."
+            )
         if any(isinstance(value, Mapping) for value in values):
             values = [
                 self._in_order(value, inputs.at(place)) if isinstance(value, Mapping) else value
@@ -451,15 +464,15 @@ class Function(Classifier):
             probs = np.zeros((0, 0), dtype=np.float32)
         if probs.shape != (len(inputs), len(labels)):
             wrong = f"{self.description} did not return {len(labels)} probabilities for inputs from"
-            wrong = f"{wrong} {quoted(inputs.at(0))} on."
-            raise HeedfulError("broken-model", wrong, f"Return those of {listing(labels)}.")
+            raise ModelError(f"{wrong} {quoted(inputs.at(0))} on. Return those of {listing(labels)}.")
         sums = probs.sum(axis=1, dtype=np.float64)
         sound = np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED)
         if not sound.all():
             at = int((~sound).argmax())
-            wrong = f"{self.description} returned {cut(str(values[at]))} for {quoted(inputs.at(at))}."
-            do = "Return probabilities from 0 to 1 with the sum 1, as softmax makes them."
-            raise HeedfulError("broken-model", wrong, do)
+            raise ModelError(
+                f"{self.description} returned {cut(str(values[at]))} for {quoted(inputs.at(at))}. Return probabilities "
+                "from 0 to 1 with the sum 1, as softmax makes them."
+            )
         sums[np.abs(sums - 1) <= EXACT] = 1  # so that each bit stays
         return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
 
@@ -469,8 +482,10 @@ class Function(Classifier):
         for text, probability in value.items():
             label = self._label(text, row)
             if label in by_label:
-                wrong = f"{self.description} returned two probabilities of {cut(label)!r} for {quoted(row)}."
-                raise HeedfulError("broken-model", wrong, "Return one for each label.")
+                raise ModelError(
+                    f"{self.description} returned two probabilities of {cut(label)!r} for {quoted(row)}. Return one "
+                    "for each label."
+                )
             by_label[label] = probability
         return [by_label.get(label, 0.0) for label in self.task.labels]
 
@@ -486,8 +501,11 @@ class Function(Classifier):
             has_both = before[1] is not None and now[1] is not None
             if not (has_both and np.abs(before[1][i] - now[1][i]).max() <= STEADY):
                 text, again = (cut(repr(self.answered.texts[one[0][i]])) for one in (before, now))
-                wrong = f"{self.description} answered {text} to {quoted(inputs.at(i))}, and {again} when asked again."
-                raise HeedfulError("unsteady-function", wrong)
+                self.answered = None  # a next call does not begin with them
+                raise ModelError(
+                    f"{self.description} answered {text} to {quoted(inputs.at(i))}, and {again} when asked again. Take "
+                    "chance out of it, as by a fixed seed."
+                )
 
     def _require_default(self, default_label: str) -> None:
         """Refuse a default label that is never an answer: it is misspelt."""
@@ -496,12 +514,13 @@ class Function(Classifier):
         if default_label in counts:
             return
         commonest = ", ".join(f"{cut(text)!r}" for text in sorted(counts, key=lambda text: (-counts[text], text))[:3])
-        wrong = f"§default_label {default_label!r} is never an answer, and the commonest are {commonest}."
-        do = "Write it as the model does, or leave it out: then all examples count."
-        raise HeedfulError("unknown-label", wrong, do)
+        raise DataError(
+            f"default_label {default_label!r} is never an answer, and the commonest are {commonest}. Write it as the "
+            "model does, or leave it out: then all examples count."
+        )
 
     def configure_optimizers(self) -> dict[str, Any]:
-        raise HeedfulError("never-trained", "§model is a function, which is asked and never trained.")
+        raise ModelError("model is a function, which is asked and never trained. Measure it with evaluate.py.")
 
     def export(self, folder: str, weights: bool) -> None:
         """There is nothing to export."""

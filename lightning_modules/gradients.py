@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.lightning_modules.pretrained.misfits import reason
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.pictures import sent
-from heedful.records import HeedfulError
+from heedful.records import ModelError
 
 Scale = Literal["probability", "logit"]
 
@@ -90,10 +90,9 @@ def _scores(module: PretrainedClassifier, inputs: dict[str, Tensor]) -> Tensor:
     try:
         return module.logits(inputs)
     except (NotImplementedError, TypeError, ValueError) as error:
-        raise HeedfulError(
-            "unfit-model",
-            f"§attributions.methods gradients: {module.description} takes no embeddings ({reason(error)}).",
-            "Leave gradients out.",
+        raise ModelError(
+            f"attributions.methods gradients: {module.description} takes no embeddings ({reason(error)}). Leave "
+            "gradients out."
         ) from error
 
 

@@ -24,7 +24,17 @@ from heedful.lightning_modules.pretrained.labels import is_named, meanings, requ
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
-from heedful.records import CLASSIFICATION, SOFT, SPAN, HeedfulError, Task, TaskKind, is_non_entailment, listing
+from heedful.records import (
+    CLASSIFICATION,
+    SOFT,
+    SPAN,
+    ModelError,
+    SettingError,
+    Task,
+    TaskKind,
+    is_non_entailment,
+    listing,
+)
 
 PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
 
@@ -104,10 +114,9 @@ class PretrainedClassifier(Classifier, ABC):
         """
         if task.kind not in self.kinds:
             kinds = " or ".join(map(str, self.kinds))
-            raise HeedfulError(
-                "unfit-model",
-                f"§model {type(self).__name__} is for data of the kind {kinds}, and these are of the kind {task.kind}.",
-                f"Take §model {'Reader or Writer' if task.kind == SPAN else 'Encoder'}.",
+            raise ModelError(
+                f"model {type(self).__name__} is for data of the kind {kinds}, and these are of the kind {task.kind}. "
+                f"Take model {'Reader or Writer' if task.kind == SPAN else 'Encoder'}."
             )
         self.folder = resolve(self.backbone, self.sha256)
         self.config = open_config(self.folder)
@@ -129,10 +138,9 @@ class PretrainedClassifier(Classifier, ABC):
         outputs = self.outputs
         count = len(self.config.id2label)
         if self.trained and len(outputs) != count:
-            raise HeedfulError(
-                "bad-setting",
-                f"§model.labels has {len(outputs)} names, and {self.backbone} {count} outputs.",
-                "Name each output, in their order.",
+            raise SettingError(
+                f"model.labels has {len(outputs)} names, and {self.backbone} {count} outputs. Name each output, in "
+                "their order."
             )
         self.answers = outputs if self.trained and is_named(outputs) else None
         meant = meanings(outputs, task.labels, self.merging) if self.answers else None
@@ -201,19 +209,19 @@ class PretrainedClassifier(Classifier, ABC):
         """
         problem = getattr(self.config, "problem_type", None)
         if problem not in (None, "single_label_classification") and self.task.kind.exclusive:
-            wrong = f"The head of {self.backbone} is for the problem {problem}, and here one label of several is right."
-            raise HeedfulError("unfit-model", wrong, "Take a model that was trained to choose one label.")
+            raise ModelError(
+                f"The head of {self.backbone} is for the problem {problem}, and here one label of several is right. "
+                "Take a model that was trained to choose one label."
+            )
         if self.config.is_encoder_decoder and not self.trained:
-            raise HeedfulError(
-                "untrained-head",
-                f"The model {self.backbone} has no trained classification head.",
-                "If it is to write the label, as a T5 does, add §model Seq2Seq.",
+            raise ModelError(
+                f"The model {self.backbone} has no trained classification head. If it is to write the label, as a T5 "
+                "does, add model Seq2Seq."
             )
         if not self.trained:
-            raise HeedfulError(
-                "untrained-head",
-                f"The model {self.backbone} has no trained classification head.",
-                "Name a run with §checkpoint RUN, or a trained model with §model FOLDER.",
+            raise ModelError(
+                f"The model {self.backbone} has no trained classification head. Name a run with checkpoint RUN, or a "
+                "trained model with model FOLDER."
             )
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
@@ -231,8 +239,9 @@ class PretrainedClassifier(Classifier, ABC):
             HeedfulError: The backbone is a folder without weights.
         """
         if not has_weights(self.folder):
-            raise HeedfulError(
-                "missing-weights", f"§model.backbone {self.backbone} has no weights beside its config.json."
+            raise ModelError(
+                f"model.backbone {self.backbone} has no weights beside its config.json. Name the folder of a whole "
+                "model."
             )
 
     def configure_model(self) -> None:
@@ -250,7 +259,7 @@ class PretrainedClassifier(Classifier, ABC):
             merged = [name for name, n in zip(self.output_names, self.meanings, strict=True) if n == number]
             if len(merged) > 1:
                 rule = "whichever is the most probable" if self.collapse == "argmax" else "their probabilities added up"
-                rank_zero_info(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (§model.collapse).")
+                rank_zero_info(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")
             elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # of a model without neutral
                 rank_zero_info(f"{self.backbone}: {merged[0]} is {label} here.")
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from heedful.lightning_modules.function import Function, Inputs, quoted
 from heedful.lightning_modules.outputs import Outputs
-from heedful.records import NO_LABEL, HeedfulError
+from heedful.records import NO_LABEL, ModelError
 
 
 class Recorded(Function):
@@ -54,10 +54,10 @@ class Recorded(Function):
         are_probs = [isinstance(answer, list | dict) for answer in answers]
         if any(one != are_probs[0] for one in are_probs):
             other = {"row": rows[are_probs.index(not are_probs[0])]}
-            wrong = (
-                f"{self.description} holds probabilities for some inputs and not for others, as for {quoted(other)}."
+            raise ModelError(
+                f"{self.description} holds probabilities for some inputs and not for others, as for {quoted(other)}. "
+                "Give one or the other for all."
             )
-            raise HeedfulError("broken-model", wrong, "Give one or the other for all.")
         texts, probs = self._read(answers, Inputs({"row": [*rows]}, keys, np.zeros(len(keys), dtype=bool)))
         self.answered.add(keys, self.answered.numbered(texts), probs)
         return {}

@@ -141,7 +141,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_low_rooms_know_no_flags():
-    """A message names a setting as ``§data.hold_out``: see ``HeedfulError``."""
+    """A message names a setting as ``data.hold_out``: see ``HeedfulError``."""
     low = ("records", "interventions", "metrics", "datamodules", "lightning_modules", "callbacks", "assembly")
     flag = re.compile(r"(?<!python train\.py )(?<!heedful train )--[a-z]")  # a whole command may be shown
     found = {(path, *text) for path in FILES if package(module_of(path)) in low for text in texts(path)}

@@ -18,7 +18,7 @@ from heedful.records.rows import read_rows, select
 from heedful.reports.rescore import rescored
 
 from commands import results_of
-from refusals import told
+from refusals import refused_output
 from run_lab import BATCH
 
 ROOT = Path(__file__).parents[1]
@@ -171,6 +171,6 @@ def test_a_run_that_the_user_stops_can_be_evaluated(lab, tmp_path):
 def test_an_unreachable_hub_is_a_refusal_and_no_folder(lab, tmp_path, argv, facts):
     statuses, out = lab.run(*argv, "--output", str(tmp_path / "run"))
     assert statuses == [2]
-    told(out, "no-hub", *facts)
+    refused_output(out, *facts)
     assert "Traceback" not in out
     assert not (tmp_path / "run").exists()

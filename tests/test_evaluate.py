@@ -10,6 +10,7 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
+from heedful.records import DataError, HeedfulError, ModelError, RunError, SettingError
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -55,7 +56,7 @@ def test_only_what_was_asked_for_is_predicted(capsys, checkpoint, nlixy):
 
 def test_an_export_says_which_parts_it_was_trained_on(checkpoint, tmp_path):
     argv = ["--model", checkpoint.parent / "backbone", *SMALL, "--output", tmp_path / "out"]
-    with refused("other-parts", "premise and hypothesis", "give hypothesis", "--partial null"):
+    with refused(ModelError, "premise and hypothesis", "give hypothesis", "partial null"):
         run(evaluate.main, *argv, "--partial", "hypothesis")
     assert not (tmp_path / "out").exists()
 
@@ -117,7 +118,7 @@ def checkpoint_of_effects(tiny_bert, tmp_path, nlixy):
 def test_a_metric_that_nobody_measures_chooses_no_checkpoint(tiny_bert, tmp_path):
     argv = ["--model.backbone", tiny_bert, *SMALL]
     argv += ["--checkpoint.monitor", "natural_logic/nlixy/context/tce", "--output", tmp_path / "out"]
-    with refused("bad-monitor", "checkpoint.monitor natural_logic/nlixy/context/tce ", "accuracy/planted"):
+    with refused(SettingError, "checkpoint.monitor natural_logic/nlixy/context/tce ", "accuracy/planted"):
         run(train.main, *argv)
     assert not (tmp_path / "out").exists()
 
@@ -139,55 +140,57 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "facts"),
+    ("argv", "error", "facts"),
     [
-        (["--evaluations", "[effects]"], "unknown-name", ["--evaluations effects ", "--help"]),
-        (["--evaluations", "[natural_logic]"], "idle-setting", ["natural_logic", "--natural_logic.path DIR"]),
-        (["--evaluations", "[]"], "bad-setting", ["--evaluations"]),
-        (["--attributions.samples", "8"], "idle-setting", ["--attributions.samples", "--evaluations"]),
+        (["--evaluations", "[effects]"], SettingError, ["evaluations effects ", "--help"]),
+        (["--evaluations", "[natural_logic]"], SettingError, ["natural_logic", "natural_logic.path DIR"]),
+        (["--evaluations", "[]"], SettingError, ["evaluations"]),
+        (["--attributions.samples", "8"], SettingError, ["attributions.samples", "evaluations"]),
         (
             ["--evaluations", "accuracy", "--attributions.methods=[lime]"],
-            "idle-setting",
-            ["--attributions.methods", "--evaluations"],
+            SettingError,
+            ["attributions.methods", "evaluations"],
         ),
         (
             ["--evaluations", "accuracy", "--attentiveness.draws", "3"],
-            "idle-setting",
-            ["--attentiveness.draws", "--evaluations"],
+            SettingError,
+            ["attentiveness.draws", "evaluations"],
         ),
         (
             ["--evaluations", "accuracy", "--evidence.path=no.csv"],
-            "idle-setting",
-            ["--evidence.path", "--evaluations"],
+            SettingError,
+            ["evidence.path", "evaluations"],
         ),
         (
             ["--table_rows.max_examples", "8"],
-            "idle-setting",
-            ["--table_rows.max_examples", "--table_rows.operations"],
+            SettingError,
+            ["table_rows.max_examples", "table_rows.operations"],
         ),
-        (["--natural_logic.seeds", "9"], "idle-setting", ["--natural_logic.seeds", "--natural_logic.path DIR"]),
-        (["--evaluations", "natural_logic, two_class"], "idle-setting", ["natural_logic", "--natural_logic.path DIR"]),
-        (["--evaluations", "[two_class]"], "idle-setting", ["two_class", "--two_class.benchmarks"]),
-        (["--natural_logic.path", "nowhere"], "missing-file", ["--natural_logic.path nowhere "]),
+        (["--natural_logic.seeds", "9"], SettingError, ["natural_logic.seeds", "natural_logic.path DIR"]),
+        (["--evaluations", "natural_logic, two_class"], SettingError, ["natural_logic", "natural_logic.path DIR"]),
+        (["--evaluations", "[two_class]"], SettingError, ["two_class", "two_class.benchmarks"]),
+        (["--natural_logic.path", "nowhere"], DataError, ["natural_logic.path nowhere "]),
         (
             ["--natural_logic.path", "FOLDER", "--natural_logic.seeds", "0"],
-            "bad-setting",
-            ["--natural_logic.seeds 0 ", "at least 1"],
+            SettingError,
+            ["natural_logic.seeds 0 ", "at least 1"],
         ),
-        (["--two_class.benchmarks", "{nothing: null}"], "unknown-name", ["--two_class.benchmarks", "--data nothing "]),
-        (["--two_class.benchmarks", "{rte: nowhere}"], "missing-file", ["--two_class.benchmarks rte", "path nowhere "]),
+        (["--two_class.benchmarks", "{nothing: null}"], SettingError, ["two_class.benchmarks", "data nothing "]),
+        (["--two_class.benchmarks", "{rte: nowhere}"], DataError, ["two_class.benchmarks rte", "path nowhere "]),
         (
             ["--two_class.benchmarks", "{qqp: FILE}"],
-            "no-labels-for-it",
-            ["--two_class.benchmarks qqp", "entailment ", "not_duplicate, duplicate"],
+            DataError,
+            ["two_class.benchmarks qqp", "entailment ", "not_duplicate, duplicate"],
         ),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_no_folder(checkpoint, nlixy, tmp_path, argv, code, facts):
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(
+    checkpoint, nlixy, tmp_path, argv, error: type[HeedfulError], facts
+):
     qqp = tmp_path / "qqp.tsv"
     qqp.write_text("question1\tquestion2\tlabel\nWhy?\tWhat?\t0\n")
     argv = [str(a).replace("FOLDER", str(nlixy)).replace("FILE", str(qqp)) for a in argv]
-    with refused(code, *facts):
+    with refused(error, *facts):
         run(evaluate.main, "--checkpoint", checkpoint, "--output", tmp_path / "out", *argv)
     assert not (tmp_path / "out").exists()
 
@@ -252,9 +255,9 @@ def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(ch
         (train.main, ["--resume", tmp_path]),
     ]
     for main, argv in commands:
-        with refused("not-a-checkpoint", "last.ckpt", "lacks"):
+        with refused(RunError, "last.ckpt", "lacks"):
             run(main, *argv)
-    with refused("not-a-checkpoint", broken, "lacks"):
+    with refused(RunError, broken, "lacks"):
         AtomicCheckpointIO().load_checkpoint(broken)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -262,5 +265,5 @@ def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(ch
 def test_training_does_not_go_on_from_weights_alone(checkpoint, tiny_bert, tmp_path):
     content = torch.load(checkpoint, weights_only=True)
     torch.save({name: value for name, value in content.items() if name != "optimizer_states"}, tmp_path / "x.ckpt")
-    with refused("other-checkpoint", "x.ckpt", "resume", "init_from"):
+    with refused(RunError, "x.ckpt", "resume", "init_from"):
         run(train.main, "--model.backbone", tiny_bert, *SMALL, "--ckpt_path", tmp_path / "x.ckpt")

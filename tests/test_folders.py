@@ -16,7 +16,7 @@ from heedful.assembly.names import model_folder
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.datamodules import Planted
-from heedful.records import read_json, write_json
+from heedful.records import DataError, RunError, SettingError, read_json, write_json
 from heedful.records.storage.claim import LOCK, claim, release
 from heedful.records.storage.results import read_results
 
@@ -170,7 +170,7 @@ def test_a_folder_of_an_older_version_is_left_alone(checkpoint):
     assert (plain, len(other)) == (old.name, len(old.name) + 9)
     assert files(old) == before
     (old.parent / other / "run.json").unlink()
-    with refused("folder-taken", old.parent / other, "--output"):
+    with refused(RunError, old.parent / other, "output"):
         run(evaluate.main, "--checkpoint", checkpoint)
 
 
@@ -187,7 +187,7 @@ def test_an_evaluation_that_was_killed_before_it_had_results_can_be_repeated(che
 
 def test_two_at_once_cannot_have_one_folder(checkpoint, of_another):
     of_another(checkpoint.parents[1] / "evaluations" / "planted-validation")
-    with refused("folder-taken", "planted-validation", "process "):
+    with refused(RunError, "planted-validation", "process "):
         run(evaluate.main, "--checkpoint", checkpoint)
 
 
@@ -211,7 +211,7 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
         (train.main, ["--resume", tmp_path / "run"]),
         (train.main, ["--ckpt_path", "last", "--output", f"{tmp_path}/run/"]),
     ):
-        with refused("folder-taken", tmp_path, "process "):
+        with refused(RunError, tmp_path, "process "):
             run(main, *flags)
     assert files(tmp_path) == before
 
@@ -228,12 +228,12 @@ def test_a_folder_of_others_is_never_written_into(main, checkpoint, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "results.json").write_text("{}")
     before = [(p, p.stat().st_mtime_ns) for p in (tmp_path / "mine", tmp_path / "mine" / "results.json")]
-    with refused("folder-taken", f"--output {tmp_path / 'mine'} ", "results.json"):
+    with refused(RunError, f"output {tmp_path / 'mine'} ", "results.json"):
         run(main, *flags, "--output", tmp_path / "mine")
-    with refused("folder-taken", f"--output {tmp_path / 'run'} ", *(["--resume"] if main is train.main else [])):
+    with refused(RunError, f"output {tmp_path / 'run'} ", *(["--resume"] if main is train.main else [])):
         run(main, *flags, "--output", tmp_path / "run")
     for path in (tmp_path / "mine" / "results.json", tmp_path / "mine" / "results.json" / "below"):
-        with refused("unwritable-file", f"--output {path}", "results.json is"):
+        with refused(RunError, f"output {path}", "results.json is"):
             run(main, *flags, "--output", path)
     assert [(p, p.stat().st_mtime_ns) for p, _ in before] == before
 
@@ -243,13 +243,13 @@ def test_an_evaluation_that_was_stopped_is_taken_up_by_its_own_command_alone(che
     argv = ["--checkpoint", checkpoint, "--evaluations", "accuracy", "--output", out]
     run(evaluate.main, *argv)
     results = (out / "results.json").read_bytes()
-    with refused("folder-taken", f"--output {out} "):
+    with refused(RunError, f"output {out} "):
         run(evaluate.main, *argv)
     (out / "results.json").unlink()
-    with refused("folder-taken", "--data.eval_batch_size 7", f"--output {out} "):
+    with refused(RunError, "data.eval_batch_size 7", f"output {out} "):
         run(evaluate.main, *argv, "--data.eval_batch_size", "7")
     other = shutil.copy(checkpoint, checkpoint.with_name("other.ckpt"))
-    with refused("folder-taken", f"--checkpoint {other}", f"--output {out} "):
+    with refused(RunError, f"checkpoint {other}", f"output {out} "):
         run(evaluate.main, *argv[2:], "--checkpoint", other)
     run(evaluate.main, *argv)
     assert (out / "results.json").read_bytes() == results
@@ -258,7 +258,7 @@ def test_an_evaluation_that_was_stopped_is_taken_up_by_its_own_command_alone(che
 def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
     board = tmp_path / "events.out.tfevents.1234567890.host.1.0"
     board.write_bytes(bytes(500))  # curves of something else
-    with refused("folder-taken", f"--output {tmp_path} ", board.name):
+    with refused(RunError, f"output {tmp_path} ", board.name):
         run(train.main, "--model.backbone", tiny_bert, *SMALL, "--output", tmp_path)
     board.write_bytes(bytes(88))
     (tmp_path / LOCK).write_text("process 1 on somewhere")
@@ -272,7 +272,7 @@ def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
 def test_a_mistake_after_the_claim_leaves_no_folder_and_frees_it(tmp_path, there):
     if there:
         (tmp_path / "a" / "out").mkdir(parents=True)
-    with refused("missing-file", f"--data.path {tmp_path / 'none'}"):
+    with refused(DataError, f"data.path {tmp_path / 'none'}"):
         run(train.main, "--data", "mnli", "--data.path", tmp_path / "none", "--output", tmp_path / "a" / "out")
     assert [p.name for p in tmp_path.rglob("*")] == (["a", "out"] if there else [])
 
@@ -292,7 +292,7 @@ def _claims_end_with_the_test():
 
 
 def test_paths_are_shown_in_one_line(tmp_path):
-    with refused("missing-file", r"a\nb\x1b[31m/best.ckpt") as caught:
+    with refused(DataError, r"a\nb\x1b[31m/best.ckpt") as caught:
         run(evaluate.main, "--checkpoint", tmp_path / "a\nb\x1b[31m" / "best.ckpt")
     assert str(caught.value).isprintable()
 
@@ -317,7 +317,7 @@ def test_a_file_of_settings_names_no_place_to_write_to(main, checkpoint, tmp_pat
     (tmp_path / "own.yaml").write_text(ELSEWHERE[what].replace("%s", str(away)))
     begin = ["--checkpoint", checkpoint] if main is evaluate.main else ["--output", tmp_path / "out"]
     before = files(tmp_path)
-    with refused("command-line-only", "--trainer."):
+    with refused(SettingError, "trainer."):
         run(main, *begin, "--config", tmp_path / "own.yaml")
     assert files(tmp_path) == before
     assert not away.exists()
@@ -338,7 +338,7 @@ def test_what_is_typed_may_lie_elsewhere_and_what_names_no_place_lies_in_the_fol
 def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.yaml").write_text(f"data: {{init_args: {{name: '{name}'}}}}")
-    with refused("bad-name", f"--data.name {name!r}"):
+    with refused(SettingError, f"data.name {name!r}"):
         run(train.main, *SMALL, "--data", "planted", "--config", "own.yaml")
     assert [path.name for path in tmp_path.iterdir()] == ["own.yaml"]
 

@@ -15,12 +15,12 @@ from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
-from heedful.records import atomic_path, write_json, writing
+from heedful.records import RunError, atomic_path, write_json, writing
 from heedful.records.rows import save_rows, schema
 from heedful.records.storage.claim import LOCK
 from heedful.reports.figures.files import write
 
-from refusals import refused, told
+from refusals import refused, refused_output
 
 LIMIT = 4096  # bytes that a file may have: a write beyond fails as on a full disk, whoever the user is
 
@@ -37,7 +37,7 @@ def limited(act, limit=LIMIT) -> str:
             act()
         except Exception as error:
             mistake = refusal_behind(error)
-            said = f"train.py: {mistake.line}" if mistake else f"{type(error).__name__}: {error}"
+            said = f"train.py: {mistake}" if mistake else f"{type(error).__name__}: {error}"
         finally:
             os.write(write_end, said.encode())
             os._exit(0)
@@ -80,7 +80,7 @@ def test_a_writer_says_so_and_leaves_what_was_there(tmp_path, name, there):
         path.write_text("old")
     before = files(tmp_path)
     said = limited(lambda: WRITERS[name](path), 0 if "figure" in name else LIMIT)
-    told(said, "unwritable-file", f"{path} ")
+    refused_output(said, f"{path} ")
     assert files(tmp_path) == before
 
 
@@ -91,14 +91,14 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch, numb
 
     monkeypatch.setattr("tempfile.mkstemp", refuse)
     for name, writer in WRITERS.items():
-        with refused("unwritable-file", tmp_path / name, os.strerror(number)):
+        with refused(RunError, tmp_path / name, os.strerror(number)):
             writer(tmp_path / name)
 
 
 def test_a_folder_below_a_file_is_named(tmp_path):
     (tmp_path / "file").touch()
     for name, writer in WRITERS.items():
-        with refused("unwritable-file", tmp_path / "file" / name):
+        with refused(RunError, tmp_path / "file" / name):
             writer(tmp_path / "file" / name)
 
 
@@ -129,7 +129,7 @@ def test_an_exported_model_is_replaced_whole_or_not_at_all(tmp_path, module, lim
     with torch.no_grad():
         module.network.classifier.weight.add_(1)
     said = limited(lambda: export(module, tmp_path, weights=True), limit)
-    told(said, "unwritable-file", f"{tmp_path}/checkpoints/backbone ")
+    refused_output(said, f"{tmp_path}/checkpoints/backbone ")
     assert files(tmp_path) == before
     export(module, tmp_path, weights=True)
     assert files(tmp_path).keys() == before.keys()
@@ -144,7 +144,7 @@ def test_the_board_says_so(tmp_path, capfd):
         logger.save()
 
     assert limited(log, 10_000_000) == "no error"
-    told(limited(log, 200), "unwritable-file", f"{tmp_path} ")
+    refused_output(limited(log, 200), f"{tmp_path} ")
     assert "Traceback" not in capfd.readouterr().err
 
 
@@ -157,7 +157,7 @@ def test_the_board_is_guarded_when_it_is_opened_once_more(tmp_path):
         logger.log_hyperparams({"seed": 0}, {f"final/{i}": 1.0 for i in range(100)})
         logger.experiment.flush()
 
-    told(limited(log, 200), "unwritable-file", f"{tmp_path} ")
+    refused_output(limited(log, 200), f"{tmp_path} ")
 
 
 def test_a_run_on_a_full_disk_is_one_sentence_and_what_it_had_is_whole(forks, tiny_bert, tmp_path):
@@ -167,7 +167,7 @@ def test_a_run_on_a_full_disk_is_one_sentence_and_what_it_had_is_whole(forks, ti
     statuses, out = forks.run(*argv, "--trainer.enable_progress_bar", "false", limit=40_000)
     assert statuses == [2], out
     best = tmp_path / "run" / "checkpoints" / "best.ckpt"
-    told(out, "unwritable-file", f"{best} ")
+    refused_output(out, f"{best} ")
     assert "Traceback" not in out
     left = {path.name for path in (tmp_path / "run").iterdir()}
     assert "config.yaml" in left

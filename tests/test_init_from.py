@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from heedful.cli import training as train
-from heedful.cli.app import naming_flags
 from heedful.cli.model_forms import initialised
+from heedful.records import RunError, SettingError
 
 from commands import QUIET, job_of, run
 from refusals import refused
@@ -28,9 +28,8 @@ TWO_CLASSES += ["--data.default_label", "non-entailment"]
 
 def made(monkeypatch, *argv):
     """The run of a command line, ready to train, and no trainer."""
-    with naming_flags():
-        job = job_of(monkeypatch, argv)
-        job.prepare()
+    job = job_of(monkeypatch, argv)
+    job.prepare()
     job.model.configure_model()
     return job
 
@@ -125,30 +124,30 @@ def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nl
     ],
 )
 def test_another_source_of_the_model_is_refused(trained, flag, named):
-    with refused("clashing-settings", "--init_from", f"{named} "):
+    with refused(SettingError, "init_from", f"{named} "):
         initialised(["--init_from", str(trained), *flag])
 
 
 def test_a_run_that_is_none_or_not_done_is_refused(tmp_path, trained):
-    with refused("not-a-run", f"--init_from {tmp_path / 'nowhere'} "), naming_flags():
+    with refused(RunError, f"init_from {tmp_path / 'nowhere'} "):
         initialised(["--init_from", str(tmp_path / "nowhere")])
-    with refused("not-a-run", f"--init_from {trained / 'checkpoints' / 'best.ckpt'} "), naming_flags():
+    with refused(RunError, f"init_from {trained / 'checkpoints' / 'best.ckpt'} "):
         initialised(["--init_from", str(trained / "checkpoints" / "best.ckpt")])
-    with refused("not-a-run", f"--init_from {tmp_path} ", "config.yaml"), naming_flags():
+    with refused(RunError, f"init_from {tmp_path} ", "config.yaml"):
         initialised(["--init_from", str(tmp_path)])
     (tmp_path / "config.yaml").write_text((trained / "config.yaml").read_text())
     for exists in (False, True):  # killed before the backbone's config was written, and after
         if exists:
             (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
-        with refused("missing-run-file", f"--init_from {tmp_path}", "backbone", f"--resume {tmp_path}"), naming_flags():
+        with refused(RunError, f"init_from {tmp_path}", "backbone", f"resume {tmp_path}"):
             initialised(["--init_from", str(tmp_path)])
-    with refused("missing-setting", "--init_from"):
+    with refused(SettingError, "init_from"):
         initialised(["--init_from"])
 
 
 def test_a_file_of_settings_cannot_name_the_run(monkeypatch, tmp_path, trained):
     (tmp_path / "settings.yaml").write_text(f"init_from: {trained}\n")
-    with refused("command-line-only", "--init_from RUN"):
+    with refused(SettingError, "init_from RUN"):
         made(monkeypatch, "--config", str(tmp_path / "settings.yaml"))
 
 

@@ -7,9 +7,9 @@ import pytest
 from transformers import PretrainedConfig
 
 from heedful import rooms
-from heedful.cli.app import naming_flags
 from heedful.cli.model_forms import with_run
 from heedful.cli.short_forms import expand
+from heedful.records import DataError, ModelError, RunError, SettingError
 
 from refusals import refused
 
@@ -95,30 +95,29 @@ def test_what_is_no_model_is_called_that(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "x").mkdir(parents=True)
     for name, code, *facts in (
-        ("./nowhere", "missing-file"),
-        ("runs/y", "missing-file"),
-        ("a/b/c", "missing-file"),
-        ("runs/x", "missing-weights"),
-        ("berti", "unknown-name", "bert?", "OWNER/NAME"),
+        ("./nowhere", DataError),
+        ("runs/y", DataError),
+        ("a/b/c", DataError),
+        ("runs/x", ModelError),
+        ("berti", SettingError, "bert?", "OWNER/NAME"),
     ):
-        with refused(code, f"--model {name} ", *facts):
+        with refused(code, f"model {name} ", *facts):
             expand(["--model", name])
     (tmp_path / "runs" / "x" / "config.yaml").touch()
-    with refused("missing-weights", "--model runs/x ", "--init_from", "--checkpoint"):
+    with refused(ModelError, "model runs/x ", "init_from", "checkpoint"):
         expand(["--model", "runs/x"])
 
 
 def test_a_run_stands_for_its_best_checkpoint(tmp_path: Path) -> None:
-    with refused("not-a-run", f"--checkpoint {tmp_path} ", "config.yaml"), naming_flags():
+    with refused(RunError, f"checkpoint {tmp_path} ", "config.yaml"):
         with_run(["--checkpoint", str(tmp_path)])
     (tmp_path / "config.yaml").touch()
-    with refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", f"resume {tmp_path}"), naming_flags():
+    with refused(DataError, f"checkpoint {tmp_path}", "best.ckpt", f"resume {tmp_path}"):
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "best-3.ckpt").touch()
     (tmp_path / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
     with (
-        refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", tmp_path / "checkpoints" / "best-3.ckpt"),
-        naming_flags(),
+        refused(DataError, f"checkpoint {tmp_path}", "best.ckpt", tmp_path / "checkpoints" / "best-3.ckpt"),
     ):
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])

@@ -11,6 +11,7 @@ from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.prompted.shared_prefix import Queries
+from heedful.records import DataError, HeedfulError, ModelError, SettingError
 from heedful.records.rows import BASE, read_rows, select
 
 from causal import save
@@ -110,20 +111,20 @@ def test_two_processes_give_the_same_bytes(forks, llama, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("main", "argv", "code", "facts"),
+    ("main", "argv", "error", "facts"),
     [
-        (train.main, [], "never-trained", ["tiny-llama", "evaluate.py"]),
-        (evaluate.main, ["--prompt.wordings", "[other]"], "unknown-name", ["--prompt.wordings other ", "plain"]),
-        (evaluate.main, ["--prompt.tuples", "99"], "nothing-left", ["--prompt.tuples", "99 ", "'entailment'"]),
+        (train.main, [], ModelError, ["tiny-llama", "evaluate.py"]),
+        (evaluate.main, ["--prompt.wordings", "[other]"], SettingError, ["prompt.wordings other ", "plain"]),
+        (evaluate.main, ["--prompt.tuples", "99"], DataError, ["prompt.tuples", "99 ", "'entailment'"]),
         (
             evaluate.main,
             ["--prompt.tuples", "5", "--model.max_length", "300"],
-            "too-long",
-            [" 300", "--prompt.tuples", "--model.max_length"],
+            ModelError,
+            [" 300", "prompt.tuples", "model.max_length"],
         ),
     ],
 )
-def test_mistakes_are_refused(llama, tmp_path, main, argv, code, facts):
-    with refused(code, *facts):
+def test_mistakes_are_refused(llama, tmp_path, main, argv, error: type[HeedfulError], facts):
+    with refused(error, *facts):
         run(main, "--model", llama, *PLANTED, *argv, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -8,6 +8,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, T5Config
 
 from heedful.cli import evaluation as evaluate
+from heedful.records import ModelError
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -97,7 +98,7 @@ def test_wordings_and_seeds_have_a_folder_each(rte, tiny_t5, tmp_path):
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(rte, tiny_t5, tmp_path):
-    with refused("too-long", "--model.max_length 40 ", "200 ", "--prompt.tuples"):
+    with refused(ModelError, "model.max_length 40 ", "200 ", "prompt.tuples"):
         command(rte, tiny_t5, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

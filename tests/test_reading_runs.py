@@ -11,14 +11,13 @@ import pytest
 from heedful.assembly.job import Job
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
-from heedful.cli.app import naming_flags
 from heedful.cli.messages import guarded
 from heedful.records.answers import exact_match, normalised
 from heedful.records.rows import read_rows, select
 from heedful.reports.rescore import rescored
 
 from commands import job_of, results_of, run
-from refusals import told
+from refusals import refused_output
 
 SHORT = ["--model.max_length", "24", "--model.overlap", "6", "--model.longest_answer", "4", "--data.batch_size", "10"]
 
@@ -114,7 +113,7 @@ def test_baselines_and_augmentation(data: list[str], tiny_bert: Path, tmp_path: 
 
 def made(*argv: str | Path) -> Job:
     """The run of a command line, checked, and no trainer."""
-    with pytest.MonkeyPatch.context() as patch, naming_flags():
+    with pytest.MonkeyPatch.context() as patch:
         job = job_of(patch, [*map(str, argv)])
         job.prepare()
     return job
@@ -142,16 +141,16 @@ def test_what_is_watched_is_f1(data: list[str], tiny_bert: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "facts"),
+    ("argv", "facts"),
     [
-        (["--evaluations", "accuracy"], "idle-setting", ["--evaluations accuracy "]),
-        (["--data", "planted"], "unfit-model", ["--model Reader ", "span", "classification"]),
+        (["--evaluations", "accuracy"], ["evaluations accuracy "]),
+        (["--data", "planted"], ["model Reader ", "span", "classification"]),
     ],
 )
-def test_what_does_not_fit_is_refused(trained: Path, capsys: Any, argv: list[str], code: str, facts: list[str]) -> None:
+def test_what_does_not_fit_is_refused(trained: Path, capsys: Any, argv: list[str], facts: list[str]) -> None:
     with pytest.raises(SystemExit):
         guarded(lambda: run(evaluate.main, "--checkpoint", trained / "checkpoints" / "best.ckpt", *argv))
-    told(capsys.readouterr().err, code, *facts)
+    refused_output(capsys.readouterr().err, *facts)
 
 
 def test_results_are_made_of_rows_alone(trained: Path, answering: Path) -> None:

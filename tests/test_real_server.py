@@ -18,6 +18,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from heedful.cli import evaluation as evaluate
+from heedful.records import ModelError
 from heedful.records.rows import read_rows, select
 
 from causal import save
@@ -117,7 +118,7 @@ def test_typed_decisions_have_probabilities(here, model):
 
 
 def test_a_server_that_ignores_log_probabilities_is_refused(here, model):
-    with refused("server-answers", "read first_token"):
+    with refused(ModelError, "read first_token"):
         run(evaluate.main, *SMALL, "--endpoint", str(model), "--endpoint.read", "first_token")
 
 

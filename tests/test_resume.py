@@ -16,11 +16,10 @@ import torch
 
 from heedful.assembly.saved_runs import tidy
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
-from heedful.cli.app import naming_flags
 from heedful.cli.runs import continued
-from heedful.records import atomic_path
+from heedful.records import DataError, ModelError, RunError, SettingError, atomic_path
 
-from refusals import refused, told
+from refusals import refused, refused_output
 from run_lab import BATCH, KINDS, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
@@ -164,7 +163,7 @@ def test_a_finished_run_takes_no_other_settings(lab, flags, given, had):
     before = stamps(folder)
     statuses, out = lab.run("--resume", str(folder), *flags)
     assert statuses == [2]
-    told(out, "finished-run", given, folder, f" {had}", f"--init_from {folder}")
+    refused_output(out, given, folder, f" {had}", f"init_from {folder}")
     assert stamps(folder) == before
 
 
@@ -262,18 +261,18 @@ def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, t
 def test_mistakes_are_one_sentence(lab, tmp_path):
     whole = lab.whole("plain")
     for argv, code, *facts in [
-        (["--resume", str(tmp_path / "no")], "missing-file", f"--resume {tmp_path / 'no'} "),
-        (["--resume", str(tmp_path)], "not-a-run", f"--resume {tmp_path} ", "config.yaml"),
-        (["--resume"], "missing-setting", "--resume"),
-        (["--resume", str(whole), "--output", "x"], "clashing-settings", "--output"),
-        (["--ckpt_path", "last"], "missing-setting", "--ckpt_path last", "--output RUN"),
+        (["--resume", str(tmp_path / "no")], DataError, f"resume {tmp_path / 'no'} "),
+        (["--resume", str(tmp_path)], RunError, f"resume {tmp_path} ", "config.yaml"),
+        (["--resume"], SettingError, "resume"),
+        (["--resume", str(whole), "--output", "x"], SettingError, "output"),
+        (["--ckpt_path", "last"], SettingError, "ckpt_path last", "output RUN"),
     ]:
-        with refused(code, *facts), naming_flags():
+        with refused(code, *facts):
             continued(argv)
     assert continued(["--ckpt_path=last", "--output", str(tmp_path), "--a"]) == ["--a", "--output", str(tmp_path)]
     assert continued(["--ckpt_path", "x.ckpt"]) == ["--ckpt_path", "x.ckpt"]
     best = whole / "checkpoints" / "best.ckpt"
-    with refused("other-checkpoint", best, f"resume {whole}", "init_from"):
+    with refused(RunError, best, f"resume {whole}", "init_from"):
         continued([f"--resume={best}", "--a=1"])
     last = tmp_path / "checkpoints" / "last.ckpt"
     last.parent.mkdir()
@@ -299,10 +298,10 @@ def test_the_newest_whole_checkpoint(tmp_path):
     assert newest(tmp_path) == (previous, True)
     shutil.copy(previous, best)
     previous.write_bytes(b"")
-    with refused("damaged-file", last, f"Whole are {best}."):
+    with refused(DataError, last, f"Whole are {best}."):
         newest(tmp_path)
     best.unlink()
-    with refused("damaged-file", "--checkpoint last.ckpt", "no other in its folder is whole"):
+    with refused(DataError, "checkpoint last.ckpt", "no other in its folder is whole"):
         require_whole(last, "--checkpoint last.ckpt")
 
 
@@ -347,7 +346,7 @@ def test_a_whole_checkpoint_with_other_objects_is_not_called_damaged(tmp_path):
         (str(last), lambda: tidy(tmp_path)),
         (str(last), lambda: AtomicCheckpointIO().load_checkpoint(last)),
     ]:
-        with refused("untrusted-weights", f"{named}: ", "(numpy."):
+        with refused(ModelError, f"{named}: ", "(numpy."):
             ask()
     assert not is_whole(last)
     assert last.read_bytes() == content
@@ -359,7 +358,7 @@ def test_a_whole_checkpoint_with_other_objects_is_not_called_damaged(tmp_path):
         flipped[place] ^= 1 << place % 8
         last.write_bytes(flipped)
         os.utime(last, (place, place))
-        with refused("damaged-file", "--checkpoint x: ", f"Whole are {previous}."):
+        with refused(DataError, "checkpoint x: ", f"Whole are {previous}."):
             require_whole(last, "--checkpoint x")
     assert newest(last.parent) == (previous, True)
 
@@ -376,10 +375,10 @@ def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path, monkey
 
     with monkeypatch.context() as patched:
         patched.setattr(zipfile.ZipFile, "testzip", testzip)
-        with refused("unreadable-file", "--checkpoint x: ", os.strerror(error)):
+        with refused(DataError, "checkpoint x: ", os.strerror(error)):
             require_whole(last, "--checkpoint x")
         for ask in (lambda: newest(last.parent), lambda: tidy(tmp_path)):
-            with refused("unreadable-file", last, os.strerror(error)):
+            with refused(DataError, last, os.strerror(error)):
                 ask()
         assert is_whole(previous)
         assert not is_whole(last)

@@ -11,15 +11,15 @@ import yaml
 
 from heedful.assembly.starts import settled_seed
 from heedful.cli import training as train
-from heedful.cli.app import naming_flags
 from heedful.cli.messages import guarded
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
+from heedful.records import DataError, SettingError
 from heedful.records.storage.claim import LOCK
 
 from commands import results_of
 from commands import run as run_command
-from refusals import refused, told
+from refusals import refused, refused_output
 
 
 def run(*argv: str | Path) -> None:
@@ -88,31 +88,31 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 FURTHER = [
-    (["--model.weight_decay", 0], "resumed-setting", "--model.weight_decay", " 0.01"),
-    (["--model.warmup", 0.5], "resumed-setting", "--model.warmup"),
-    (["--model.max_length", 32], "resumed-setting", "--model.max_length", " 64"),
-    (["--model.backbone", "elsewhere"], "resumed-setting", "--model.backbone", " elsewhere"),
-    (["--checkpoint.monitor", "loss/train"], "resumed-setting", "--checkpoint.monitor"),
-    (["--trainer.limit_train_batches", 2], "resumed-setting", "--trainer.limit_train_batches"),
-    (["--data.max_train", 90], "changed-data", "mnli", "train"),
-    (["--data.max_validation", 20], "changed-data", "mnli", "validation"),
+    (["--model.weight_decay", 0], SettingError, "model.weight_decay", " 0.01"),
+    (["--model.warmup", 0.5], SettingError, "model.warmup"),
+    (["--model.max_length", 32], SettingError, "model.max_length", " 64"),
+    (["--model.backbone", "elsewhere"], SettingError, "model.backbone", " elsewhere"),
+    (["--checkpoint.monitor", "loss/train"], SettingError, "checkpoint.monitor"),
+    (["--trainer.limit_train_batches", 2], SettingError, "trainer.limit_train_batches"),
+    (["--data.max_train", 90], DataError, "mnli", "train"),
+    (["--data.max_validation", 20], DataError, "mnli", "validation"),
 ]
 
 
 @pytest.mark.parametrize(
     "case",
     [
-        (["--model.learning_rate", 0.01], "resumed-setting", "--model.learning_rate", " 0.0001", " 0.01"),
-        (["--model", "heedful.lightning_modules.Reader"], "resumed-setting", "--model"),
-        (["--seed_everything", 7], "resumed-setting", "--seed_everything", " 0", " 7"),
+        (["--model.learning_rate", 0.01], SettingError, "model.learning_rate", " 0.0001", " 0.01"),
+        (["--model", "heedful.lightning_modules.Reader"], SettingError, "model"),
+        (["--seed_everything", 7], SettingError, "seed_everything", " 0", " 7"),
         (
             ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "loss/train"],
-            "resumed-setting",
-            "--trainer.callbacks",
+            SettingError,
+            "trainer.callbacks",
         ),
-        (["--augment", "counterfactual"], "changed-data", "mnli", "train"),
-        (["--partial", "hypothesis"], "idle-setting", "attentiveness.draws"),
-        (["--data.template", "{premise} so {hypothesis}"], "idle-setting", "template"),
+        (["--augment", "counterfactual"], DataError, "mnli", "train"),
+        (["--partial", "hypothesis"], SettingError, "attentiveness.draws"),
+        (["--data.template", "{premise} so {hypothesis}"], SettingError, "template"),
         *(pytest.param(case, marks=pytest.mark.slow) for case in FURTHER),
     ],
 )
@@ -153,7 +153,7 @@ def change_a_word(split, rows):
 )
 def test_other_examples_are_refused_unless_they_are_allowed(stopped, tmp_path, change, splits):
     before, other = content(stopped), write_pairs(tmp_path / "other", change)
-    with refused("changed-data", "mnli", f"{splits} ", "allow_changed_data true"):
+    with refused(DataError, "mnli", f"{splits} ", "allow_changed_data true"):
         run("--resume", stopped, "--data.path", other)
     assert content(stopped) == before
     run("--resume", stopped, "--data.path", other, "--allow_changed_data", "true")
@@ -216,7 +216,7 @@ def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):
     monkeypatch.setenv("PL_GLOBAL_SEED", "77")
     assert settled_seed(True) == 77
     monkeypatch.delenv("PL_GLOBAL_SEED")
-    with refused("bad-setting", "--seed_everything"), naming_flags():
+    with refused(SettingError, "seed_everything"):
         settled_seed(True)
 
 
@@ -229,20 +229,20 @@ def test_the_command_says_it_in_one_sentence(stopped, capsys):
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "facts"),
     [
-        (["--trainer.val_check_interval", 1000], "unfit-trainer", ["--trainer", "val_check_interval", "1000"]),
-        (["--trainer.limit_train_batches", 0.001], "unfit-trainer", ["--trainer", "0.001"]),
-        (["--trainer.accumulate_grad_batches", 0], "bad-setting", ["--trainer.accumulate_grad_batches 0 "]),
-        (["--trainer.gradient_clip_val", -1], "bad-setting", ["--trainer.gradient_clip_val -1 "]),
+        (["--trainer.val_check_interval", 1000], ["trainer", "val_check_interval", "1000"]),
+        (["--trainer.limit_train_batches", 0.001], ["trainer", "0.001"]),
+        (["--trainer.accumulate_grad_batches", 0], ["trainer.accumulate_grad_batches 0 "]),
+        (["--trainer.gradient_clip_val", -1], ["trainer.gradient_clip_val -1 "]),
     ],
 )
-def test_what_lightning_refuses_is_a_refusal(argv, tmp_path, capsys, settings, code, facts):
+def test_what_lightning_refuses_is_a_refusal(argv, tmp_path, capsys, settings, facts):
     with pytest.raises(SystemExit) as stop:
         guarded(lambda: run(*argv, *settings, "--output", tmp_path / "run"))
     assert stop.value.code == 2
     printed = capsys.readouterr().err
-    told(printed, code, *facts)
+    refused_output(printed, *facts)
     assert "Traceback" not in printed
 
 

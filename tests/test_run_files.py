@@ -17,7 +17,7 @@ from heedful.cli import training as train
 from heedful.cli.model_forms import initialised
 from heedful.cli.runs import continued
 from heedful.lightning_modules.pretrained.weights import weights_hash
-from heedful.records import read_json, write_json
+from heedful.records import RunError, SettingError, read_json, write_json
 from heedful.records.storage.claim import LOCK
 
 from commands import results_of, run
@@ -79,25 +79,25 @@ def rewrite_weights(folder: Path) -> None:
 
 BACKBONE = "checkpoints/backbone"
 TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
-    "tokenizer": (permute_words, "changed-run-file", "tokenizer.json"),
+    "tokenizer": (permute_words, RunError, "tokenizer.json"),
     "config": (
         edit(f"{BACKBONE}/config.json", '"layer_norm_eps": 1e-12', '"layer_norm_eps": 0.1'),
-        "changed-run-file",
+        RunError,
         "config.json",
     ),
-    "weights": (rewrite_weights, "changed-run-file", "model.safetensors"),
+    "weights": (rewrite_weights, RunError, "model.safetensors"),
     "half copied": (
         lambda f: (f / BACKBONE / "tokenizer_config.json").unlink(),
-        "missing-run-file",
+        RunError,
         "tokenizer_config.json",
     ),
-    "no weights": (lambda f: (f / BACKBONE / "model.safetensors").unlink(), "missing-run-file", "model.safetensors"),
-    "added": (lambda f: (f / BACKBONE / "added_tokens.json").write_text("{}"), "changed-run-file", "added_tokens.json"),
-    "no description": (lambda f: (f / "run.json").unlink(), "missing-run-file", "run.json"),
+    "no weights": (lambda f: (f / BACKBONE / "model.safetensors").unlink(), RunError, "model.safetensors"),
+    "added": (lambda f: (f / BACKBONE / "added_tokens.json").write_text("{}"), RunError, "added_tokens.json"),
+    "no description": (lambda f: (f / "run.json").unlink(), RunError, "run.json"),
 }
 OF_RUN: dict[str, tuple[Callable[[Path], object], str, str]] = {
-    "settings": (edit("config.yaml", "max_length: 64", "max_length: 32"), "changed-run-file", "config.yaml"),
-    "checkpoint": (rewrite_best, "changed-run-file", "best.ckpt"),
+    "settings": (edit("config.yaml", "max_length: 64", "max_length: 32"), RunError, "config.yaml"),
+    "checkpoint": (rewrite_best, RunError, "best.ckpt"),
 }
 
 
@@ -136,9 +136,9 @@ def test_nothing_begins_with_another_export_than_that_of_the_run(copied: Path, t
 def test_settings_that_were_edited_are_read_by_nobody(copied: Path) -> None:
     edit("config.yaml", "learning_rate: 0.003", "learning_rate: 0.03")(copied)
     for take in (continued, initialised):
-        with refused("changed-run-file", copied / "config.yaml"):
+        with refused(RunError, copied / "config.yaml"):
             take(["--resume" if take is continued else "--init_from", str(copied)])
-    with refused("changed-run-file", copied / "config.yaml"):
+    with refused(RunError, copied / "config.yaml"):
         command.main(["matrix", str(copied)])
 
 
@@ -210,7 +210,7 @@ def test_the_plain_folder_is_left_to_the_end_of_the_run(stopped: Path) -> None:
 
 def test_another_tokenizer_of_a_run_that_had_not_ended_is_not_measured(stopped: Path) -> None:
     permute_words(stopped)
-    with refused("changed-run-file", stopped / BACKBONE / "tokenizer.json"):
+    with refused(RunError, stopped / BACKBONE / "tokenizer.json"):
         run(evaluate.main, "--checkpoint", stopped)
 
 
@@ -219,7 +219,7 @@ def test_a_checkpoint_of_another_run_is_neither_measured_nor_gone_on_with(stoppe
         path = stopped / "checkpoints" / name
         torch.save(torch.load(path, weights_only=True) | {"run": "of another"}, path)
     for main, flag in ((evaluate.main, "--checkpoint"), (train.main, "--resume")):
-        with refused("other-checkpoint", "best.ckpt" if flag == "--checkpoint" else "last.ckpt", stopped):
+        with refused(RunError, "best.ckpt" if flag == "--checkpoint" else "last.ckpt", stopped):
             run(main, flag, stopped)
     assert not (stopped / "evaluations").exists()
 
@@ -227,7 +227,7 @@ def test_a_checkpoint_of_another_run_is_neither_measured_nor_gone_on_with(stoppe
 def test_a_learning_rate_that_was_edited_is_not_gone_on_with(stopped: Path) -> None:
     edit("config.yaml", "learning_rate: 0.003", "learning_rate: 0.03")(stopped)
     for flags in (["--resume", stopped], ["--ckpt_path", stopped / "checkpoints" / "last.ckpt"]):
-        with refused("changed-run-file", stopped / "config.yaml"):
+        with refused(RunError, stopped / "config.yaml"):
             run(train.main, *flags)
 
 
@@ -248,14 +248,14 @@ def test_a_callback_by_which_a_run_is_not_what_its_folder_says_is_refused(
     argv: list[str | Path], tmp_path: Path, name: str
 ) -> None:
     more = ["--trainer.callbacks.swa_lrs", 0.01] if name == "StochasticWeightAveraging" else []
-    with refused("unfit-trainer", f"--trainer.callbacks {name} "):
+    with refused(SettingError, f"trainer.callbacks {name} "):
         run(train.main, *argv, "--trainer.callbacks", name, *more, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("setting", some(["max_epochs", "max_steps", "limit_train_batches"], "max_epochs"))
 def test_training_of_nothing_is_refused(argv: list[str | Path], tmp_path: Path, setting: str) -> None:
-    with refused("bad-setting", f"--trainer.{setting} 0 ", "evaluate.py"):
+    with refused(SettingError, f"trainer.{setting} 0 ", "evaluate.py"):
         run(train.main, *argv, f"--trainer.{setting}", 0, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -269,7 +269,7 @@ def test_numbers_that_were_edited_or_are_of_another_run_are_refused(
     accuracy["value"] = accuracy["ci95"][1]  # still within its interval
     write_json(path, found)
     for name in ("compare", "rescore"):
-        with refused("changed-run-file", path):
+        with refused(RunError, path):
             command.main([name, str(copied)])
     command.main(["rescore", "--accept_rows", str(copied)])
     assert (
@@ -281,5 +281,5 @@ def test_numbers_that_were_edited_or_are_of_another_run_are_refused(
     run(evaluate.main, "--checkpoint", finished, "--evaluations", "accuracy", "--output", tmp_path / "other")
     for name in ("results.json", "rows/accuracy.parquet"):
         shutil.copy(finished / name, tmp_path / "other" / name)
-    with refused("changed-run-file", tmp_path / "other" / "results.json"):
+    with refused(RunError, tmp_path / "other" / "results.json"):
         command.main(["compare", str(tmp_path / "other")])

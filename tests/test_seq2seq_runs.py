@@ -10,6 +10,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
+from heedful.records import HeedfulError, ModelError, SettingError
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -123,17 +124,17 @@ def test_a_model_that_was_never_trained_here(tiny_t5, nlixy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "facts"),
+    ("argv", "error", "facts"),
     [
-        (["--trainer.precision", "16-mixed"], "unfit-trainer", ["--trainer.precision 16-mixed", "bf16-mixed"]),
-        (["--trainer.precision", "16-true"], "unfit-trainer", ["--trainer.precision 16-true", "32-true"]),
-        (["--model.max_length", "6"], "too-long", ["--model.max_length 6 "]),
-        (["--data.template", "{premise}"], "bad-prompt", ["--data.template '{premise}'", "premise, hypothesis"]),
-        (["--model.decoding", "beam"], "bad-setting", ["--model.decoding beam ", "likelihood, greedy"]),
+        (["--trainer.precision", "16-mixed"], SettingError, ["trainer.precision 16-mixed", "bf16-mixed"]),
+        (["--trainer.precision", "16-true"], SettingError, ["trainer.precision 16-true", "32-true"]),
+        (["--model.max_length", "6"], ModelError, ["model.max_length 6 "]),
+        (["--data.template", "{premise}"], SettingError, ["data.template '{premise}'", "premise, hypothesis"]),
+        (["--model.decoding", "beam"], SettingError, ["model.decoding beam ", "likelihood, greedy"]),
     ],
 )
-def test_a_mistake_is_refused_and_leaves_no_folder(tiny_t5, tmp_path, argv, code, facts):
+def test_a_mistake_is_refused_and_leaves_no_folder(tiny_t5, tmp_path, argv, error: type[HeedfulError], facts):
     argv = ["--model", "t5", "--model.backbone", tiny_t5, "--data.n_train", "16", *argv]
-    with refused(code, *facts):
+    with refused(error, *facts):
         run(train.main, *argv, "--output", tmp_path / "out")
     assert not Path(tmp_path / "out").exists()

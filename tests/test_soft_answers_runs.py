@@ -17,7 +17,7 @@ from heedful.reports.compare import paired_differences
 
 from commands import results_of, run
 from drawn_pictures import write_nlvr2, write_vqa
-from refusals import told
+from refusals import refused_output
 
 TINY = ["--model.vision", "test_efficientnet", "--model.image_size", "[32, 32]", "--model.hidden", "16"]
 
@@ -97,7 +97,7 @@ def test_named_data_ask_for_the_labels(
     argv += [trained / "checkpoints" / "best.ckpt", "--output", tmp_path / "out"]
     with pytest.raises(SystemExit):
         run(lambda: guarded(evaluate.main), *argv)
-    told(capsys.readouterr().err, "missing-split", "--data.answers RUN/checkpoints/backbone/config.json")
+    refused_output(capsys.readouterr().err, "data.answers RUN/checkpoints/backbone/config.json")
     argv += ["--data.answers", trained / "checkpoints" / "backbone" / "config.json"]
     run(evaluate.main, *argv, "--evaluations", "accuracy")
     found = results_of(tmp_path / "out")
@@ -124,7 +124,7 @@ def test_counterfactuals_are_refused_without_a_class(
     argv = ["--data", "vqa2", "--data.path", folder, "--data.answers", "6", "--model", "timm", *model]
     with pytest.raises(SystemExit):
         run(lambda: guarded(train.main), *argv, "--augment", "counterfactual", "--output", tmp_path / "run")
-    told(capsys.readouterr().err, "missing-setting", "--data.default_label '(unrelated)'")
+    refused_output(capsys.readouterr().err, "data.default_label '(unrelated)'")
     assert not (tmp_path / "run").exists()
 
 

@@ -17,7 +17,7 @@ import heedful
 from heedful.assembly.results import Results
 from heedful.cli import command
 from heedful.cli import evaluation as evaluate
-from heedful.records import MetricName
+from heedful.records import DataError, MetricName, RunError, SettingError
 from heedful.records.rows import BASE, read_rows, select, where
 from heedful.records.storage.sound_rows import require_sound
 from heedful.reports.rankings.suite import read_suite
@@ -167,7 +167,7 @@ def test_rows_that_contradict_themselves_are_refused(both: tuple[Results, Result
         base = int(where(rows, intervention=BASE).argmax())
         golds[base] = "neutral"
         rows = rows.set_column(rows.column_names.index("gold"), rows.schema.field("gold"), [golds])
-    with refused("damaged-rows", "f"):
+    with refused(RunError, "f"):
         require_sound(rows, about, "f")
 
 
@@ -204,20 +204,20 @@ def test_the_command_measures_logs(
     assert found["counts"]["unlabelled"] == 42
     run(evaluate.main, *argv, "--data.label", "null", "--output", tmp_path / "said")
     assert results_of(tmp_path / "said")["metrics"] == found["metrics"]
-    with refused("missing-column", "'label'", "logs.csv"):
+    with refused(DataError, "'label'", "logs.csv"):
         run(evaluate.main, *argv, "--data.label", "label", "--output", tmp_path / "typed")
     write(logs, [{**row, "gold_label": "neutral"} for row in without_label(labelled)])
-    with refused("missing-column", "'label'", "Do you mean gold_label?"):
+    with refused(DataError, "'label'", "Do you mean gold_label?"):
         run(evaluate.main, *argv, "--output", tmp_path / "near")
 
 
 def test_python_refuses_what_the_command_refuses(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
     bare = without_label(labelled)
-    with refused("missing-column", "'label'"):
+    with refused(DataError, "'label'"):
         measured(model, bare, tmp_path / "typed", label="label")
-    with refused("missing-column", "Do you mean labels?"):
+    with refused(DataError, "Do you mean labels?"):
         measured(model, [{**row, "labels": "x"} for row in bare], tmp_path / "near")
-    with refused("idle-setting", "attributions", "needs gold labels"):
+    with refused(SettingError, "attributions", "needs gold labels"):
         data = heedful.load_data(bare, **OWN, **IDS)
         heedful.evaluate(
             heedful.load_model(model, max_length=64),
@@ -249,7 +249,7 @@ def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
 
     for monitor in (None, "accuracy/own", "loss/own", "accuracy/own/macro_f1"):
         more = {} if monitor is None else {"checkpoint": {"monitor": monitor}}
-        with refused("bad-monitor", monitor or "accuracy/own", "needs gold labels", "attentiveness/own/premise"):
+        with refused(SettingError, monitor or "accuracy/own", "needs gold labels", "attentiveness/own/premise"):
             run_of(**more)
     done = run_of(checkpoint={"monitor": "attentiveness/own/premise"})
     assert "unlabelled" in done.content["counts"]
@@ -259,9 +259,9 @@ def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
 def test_training_needs_gold(tiny_bert: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
     bare = without_label(labelled)
     cases = [
-        ("missing-column", {}, bare),
-        ("no-gold", {"label": None}, bare),
-        ("no-gold", {"label": None}, labelled),
+        (DataError, {}, bare),
+        (DataError, {"label": None}, bare),
+        (DataError, {"label": None}, labelled),
     ]
     for code, settings, rows in cases:
         splits = {"train": rows[:30], "validation": rows[30:]}
@@ -296,13 +296,13 @@ def test_reports_read_such_runs_or_say_why_not(
         assert unknown not in printed(command.main, ["matrix", gold, *form], capsys)
     assert printed(command.main, ["compare", bare], capsys).count(unknown) == 1
     assert printed(command.main, ["compare", "--agreed", bare, again], capsys).count(unknown) == 2
-    with refused("other-examples"):
+    with refused(RunError):
         command.main(["compare", "--agreed", again, gold])
-    with refused("nothing-to-show", unknown):
+    with refused(RunError, unknown):
         command.main(["figure", "partial", bare, "--output", str(tmp_path / "x.png")])
-    with refused("not-measured", "without gold labels"):
+    with refused(RunError, "without gold labels"):
         command.main(["compare", "--inoculation", bare, again])
-    with refused("not-measured", "without gold labels"):
+    with refused(RunError, "without gold labels"):
         read_suite("own", [bare, again], {}, [])
 
 
@@ -335,7 +335,7 @@ def test_prompts_are_measured_on_logs_and_demonstrations_need_gold(
     asked = ["--data", "mnli", "--endpoint", "org/tiny", "--attentiveness.draws", "1", "--prompt.tuples", "1"]
     with FakeServer(answer) as fake:
         monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
-        with refused("missing-column", "'label'", "train.csv"):
+        with refused(DataError, "'label'", "train.csv"):
             run(evaluate.main, *asked, "--data.path", "bare", "--output", "first")
         run(evaluate.main, *asked, "--data.path", "both", "--prompt.seeds", "2", "--output", "second")
     told = " ".join(capsys.readouterr().out.split())
@@ -343,5 +343,5 @@ def test_prompts_are_measured_on_logs_and_demonstrations_need_gold(
     (first, *_) = folders = sorted(path.parent for path in Path("second").rglob("results.json"))
     assert len(folders) == 2
     assert not any(name.startswith("accuracy") for name in results_of(first)["metrics"])
-    with refused("not-measured", "without gold labels"):
+    with refused(RunError, "without gold labels"):
         command.main(["matrix", "--prompts", *(str(folder) for folder in folders)])

@@ -16,7 +16,7 @@ from heedful.records.rows import read_rows, select
 
 from commands import results_of
 from commands import run as run_command
-from refusals import told
+from refusals import refused_output
 
 COLORS = ("red", "green", "blue")
 LEARNING = ["--model.learning_rate", "0.006", "--data.batch_size", "16", "--trainer.max_epochs", "6"]
@@ -158,5 +158,5 @@ def test_a_model_of_one_picture_does_not_answer_for_two(
     argv = [*sides, "--model", "vilt", "--model.backbone", str(backbone), "--output", str(tmp_path / "run")]
     with pytest.raises(SystemExit):
         run(lambda: guarded(evaluate.main), *argv)
-    told(capsys.readouterr().err, "other-parts", "image and question", "left and right and sentence")
+    refused_output(capsys.readouterr().err, "image and question", "left and right and sentence")
     assert not (tmp_path / "run").exists()

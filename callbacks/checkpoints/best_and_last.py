@@ -27,7 +27,7 @@ from heedful.lightning_modules.lightning_internals import (
     rewind_validation,
     trains_next,
 )
-from heedful.records import HeedfulError, MetricName
+from heedful.records import MetricName, SettingError
 from heedful.records.command_lines import start_of
 from heedful.records.errors import guess
 from heedful.records.made import Made
@@ -60,15 +60,16 @@ class BestCheckpoint(Made, ModelCheckpoint):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
-            wrong = f"§checkpoint.save_top_k {kwargs['save_top_k']} keeps several files, all called {filename}.ckpt."
-            raise HeedfulError("repeated-name", wrong, "Add a field to §checkpoint.filename, such as 'best-{epoch}'.")
+            raise SettingError(
+                f"checkpoint.save_top_k {kwargs['save_top_k']} keeps several files, all called {filename}.ckpt. Add a "
+                "field to checkpoint.filename, such as 'best-{epoch}'."
+            )
         self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
         self._require_measured(kwargs)
         if mode not in ("max", "min"):
-            raise HeedfulError("bad-setting", f"§checkpoint.mode {mode} should be max or min.")
+            raise SettingError(f"checkpoint.mode {mode} should be max or min.")
         if last_every_n_steps is not None and last_every_n_steps < 1:
-            wrong = f"§checkpoint.last_every_n_steps {last_every_n_steps} should be at least 1, or null."
-            raise HeedfulError("bad-setting", wrong)
+            raise SettingError(f"checkpoint.last_every_n_steps {last_every_n_steps} should be at least 1, or null.")
         self.last_every_n_steps = last_every_n_steps
         self._last_step = 0  # of last.ckpt
         self._stopping = self._rewound = self._at_last_step = False
@@ -91,16 +92,14 @@ class BestCheckpoint(Made, ModelCheckpoint):
         """
         for name in ("every_n_train_steps", "train_time_interval", "save_on_train_epoch_end"):
             if settings.get(name):
-                raise HeedfulError(
-                    "unfit-checkpoints",
-                    f"With §checkpoint.{name} the best checkpoint is not what was measured.",
-                    "Take §trainer.val_check_interval, or for last.ckpt §checkpoint.last_every_n_steps.",
+                raise SettingError(
+                    f"With checkpoint.{name} the best checkpoint is not what was measured. Take "
+                    "trainer.val_check_interval, or for last.ckpt checkpoint.last_every_n_steps."
                 )
         if settings.get("save_weights_only"):
-            raise HeedfulError(
-                "unfit-checkpoints",
-                "With §checkpoint.save_weights_only a stopped run cannot go on from last.ckpt.",
-                "Leave it out: best.ckpt holds weights alone as it is, and last.ckpt is removed at the end.",
+            raise SettingError(
+                "With checkpoint.save_weights_only a stopped run cannot go on from last.ckpt. Leave it out: best.ckpt "
+                "holds weights alone as it is, and last.ckpt is removed at the end."
             )
 
     @staticmethod
@@ -113,14 +112,19 @@ class BestCheckpoint(Made, ModelCheckpoint):
         fields = re.findall(r"{[^}]*}", filename)
         plain = re.sub(r"{[^}]*}", "", filename)
         if f"{filename}.ckpt" in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
-            wrong = f"§checkpoint.filename {filename} is the name of another checkpoint."
-            raise HeedfulError("bad-name", wrong, "Choose another name.")
+            raise SettingError(
+                f"checkpoint.filename {filename} is the name of another checkpoint. Choose another name."
+            )
         if not filename or filename.startswith(".") or "/" in plain or "\\" in plain:
-            wrong = f"§checkpoint.filename {filename!r} is not the name of a file in the folder of the run."
-            raise HeedfulError("bad-name", wrong, "Choose a name without / and without a dot in front.")
+            raise SettingError(
+                f"checkpoint.filename {filename!r} is not the name of a file in the folder of the run. Choose a name "
+                "without / and without a dot in front."
+            )
         if with_names and any("/" in field for field in fields):
-            wrong = f"§checkpoint.filename {filename} is filled in with names of metrics, which have a /."
-            raise HeedfulError("bad-name", wrong, "Add §checkpoint.auto_insert_metric_name false.")
+            raise SettingError(
+                f"checkpoint.filename {filename} is filled in with names of metrics, which have a /. Add "
+                "checkpoint.auto_insert_metric_name false."
+            )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.require_known(next((c for c in trainer.callbacks if isinstance(c, Engine)), Engine()), trainer.datamodule)
@@ -139,10 +143,11 @@ class BestCheckpoint(Made, ModelCheckpoint):
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
-        engine.require_monitored(self.monitor, "§checkpoint.monitor")
+        engine.require_monitored(self.monitor, "checkpoint.monitor")
         if self.monitor in (LOSS, str(MetricName("loss", data.name))) and self.mode == "max":
-            wrong = f"§checkpoint.monitor {self.monitor}: the best loss is the lowest."
-            raise HeedfulError("bad-monitor", wrong, "Add §checkpoint.mode min.")
+            raise SettingError(
+                f"checkpoint.monitor {self.monitor}: the best loss is the lowest. Add checkpoint.mode min."
+            )
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         names = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
@@ -151,8 +156,7 @@ class BestCheckpoint(Made, ModelCheckpoint):
         elif self.save_top_k and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept
             measured = sorted(name for name in monitor_candidates if "/" in name)
-            wrong = f"§checkpoint.monitor {self.monitor} was not measured."
-            raise HeedfulError("bad-monitor", wrong, guess(self.monitor, measured))
+            raise SettingError(f"checkpoint.monitor {self.monitor} was not measured. {guess(self.monitor, measured)}")
         else:
             super()._save_topk_checkpoint(trainer, monitor_candidates)
         self._last_global_step_saved = trainer.global_step  # last.ckpt is the last epoch, not the last best one
@@ -264,7 +268,7 @@ class BestCheckpoint(Made, ModelCheckpoint):
         run = Path(self.dirpath).parent
         try:
             step = progress(last)[1] if last.is_file() else None
-        except Exception:  # it is damaged, which §resume says; the run ends by the signal all the same
+        except Exception:  # it is damaged, which resume says; the run ends by the signal all the same
             step = None
         saved = "; nothing was saved yet" if step is None else f"; what is saved is step {step:,}"
         saved = ", which is saved" if step == trainer.global_step else saved

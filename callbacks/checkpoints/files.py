@@ -12,14 +12,14 @@ import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from torch.serialization import get_unsafe_globals_in_checkpoint
 
-from heedful.records import HeedfulError, atomic_path
+from heedful.records import HeedfulError, ModelError, RunError, atomic_path
 from heedful.records.storage.files import flush_file
 from heedful.records.storage.results import read_run
 from heedful.records.storage.run_files import RUN_ID
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
 INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
-DAMAGED = HeedfulError("damaged-file", "It is damaged (cut short, or its checksums do not fit).")
+DAMAGED = RunError("It is damaged (cut short, or its checksums do not fit).")
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
@@ -90,7 +90,7 @@ def fault(path: Path) -> HeedfulError | None:
         status = path.stat()
         return _fault(path.absolute(), status.st_mtime_ns, status.st_size)
     except OSError as error:
-        return HeedfulError("unreadable-file", f"It cannot be read: {error.strerror or error}.")
+        return RunError(f"It cannot be read: {error.strerror or error}. Check its permissions and its disk.")
 
 
 @cache  # a run that goes on asks several times for all checksums of the same file
@@ -104,8 +104,10 @@ def _fault(path: Path, modified: int, size: int) -> HeedfulError | None:
             outline(path)
         except UnpicklingError:
             if unsafe := get_unsafe_globals_in_checkpoint(path):
-                wrong = f"It holds something else than numbers and plain values ({min(unsafe)}), which is not loaded."
-                return HeedfulError("untrusted-weights", wrong, "Name another one, or save it again without that.")
+                return ModelError(
+                    f"It holds something else than numbers and plain values ({min(unsafe)}), which is not loaded. Name "
+                    "another one, or save it again without that."
+                )
             raise
     except Exception as error:  # a flipped bit leads to exceptions of many kinds
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a place before the start
@@ -131,14 +133,14 @@ def require_whole(path: Path, display_name: str) -> None:
             message names the whole ones beside it.
     """
     if not path.is_file():
-        raise HeedfulError("missing-file", f"{display_name} does not exist.")
+        raise RunError(f"{display_name} does not exist.")
     refusal = fault(path)
     if refusal is None:
         return
     if refusal is DAMAGED:
         others = [str(other) for other in sorted(path.parent.glob("*.ckpt")) if other != path and is_whole(other)]
-        whole = f"Whole are {', '.join(others)}." if others else f"{DAMAGED.do[:-1]}; no other in its folder is whole."
-        refusal = HeedfulError("damaged-file", DAMAGED.wrong, whole)
+        whole = f"Whole are {', '.join(others)}." if others else "No other in its folder is whole: copy it again."
+        refusal = RunError(f"{DAMAGED} {whole}")
     raise refusal.at(display_name)
 
 
@@ -152,8 +154,10 @@ def require_of_run(content: Any, display_name: str) -> None:
     names = {"state_dict": "weights", "pytorch-lightning_version": "version of Lightning", "global_step": "step"}
     for key, kind in kinds.items():
         if not isinstance(content, dict) or not isinstance(content.get(key), kind):
-            wrong = f"{display_name} is not a checkpoint that train.py wrote: it lacks its {names.get(key, key)}."
-            raise HeedfulError("not-a-checkpoint", wrong)
+            raise RunError(
+                f"{display_name} is not a checkpoint that train.py wrote: it lacks its {names.get(key, key)}. Name a "
+                "checkpoint that train.py wrote."
+            )
 
 
 def require_own(path: Path, display_name: str) -> None:
@@ -169,8 +173,9 @@ def require_own(path: Path, display_name: str) -> None:
     run = path.absolute().parent.parent
     own = read_run(run).get(RUN_ID)
     if own is not None and outline(path).get("run") != own:
-        wrong = f"{display_name} is a checkpoint of another run than {run}."
-        raise HeedfulError("other-checkpoint", wrong, "Bring back the one that this run wrote.")
+        raise RunError(
+            f"{display_name} is a checkpoint of another run than {run}. Bring back the one that this run wrote."
+        )
 
 
 def best_of(run: Path, display_name: str, finished: bool) -> Path:
@@ -193,9 +198,9 @@ def best_of(run: Path, display_name: str, finished: bool) -> Path:
     others = ", ".join(sorted(map(str, best.parent.glob("*.ckpt"))))
     wrong = f"{display_name}: {best} does not exist{'' if others else ', and the run saved no other'}."
     ways = [f"name one of {others}"] if others else []
-    ways += [] if finished else [f"finish the run with §resume {run}"]
+    ways += [] if finished else [f"finish the run with resume {run}"]
     remedy = ", or ".join(ways or ["train the model again"])
-    raise HeedfulError("missing-file", wrong, f"{remedy[0].upper()}{remedy[1:]}.")
+    raise RunError(f"{wrong} {remedy[0].upper()}{remedy[1:]}.")
 
 
 def newest(folder: Path) -> tuple[Path | None, bool]:
@@ -227,9 +232,8 @@ def progress(path: Path) -> tuple[int, int]:
     require_of_run(saved, str(path))
     if "optimizer_states" not in saved:
         run = path.absolute().parent.parent
-        raise HeedfulError(
-            "other-checkpoint",
-            f"{path} holds weights alone, from which training cannot go on.",
-            f"Go on with §resume {run}; if that is finished, begin a new run with §init_from.",
+        raise RunError(
+            f"{path} holds weights alone, from which training cannot go on. Go on with resume {run}; if that is "
+            "finished, begin a new run with init_from."
         )
     return saved["epoch"] + 1, saved["global_step"]

@@ -28,7 +28,19 @@ from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.metric import Numbers
-from heedful.records import NO_LABEL, Chart, Context, Examples, HeedfulError, Measurement, listing, repeats, stopping
+from heedful.records import (
+    NO_LABEL,
+    Chart,
+    Context,
+    Examples,
+    HeedfulError,
+    Measurement,
+    RunError,
+    SettingError,
+    listing,
+    repeats,
+    stopping,
+)
 from heedful.records import rows as r
 from heedful.records.errors import guess
 from heedful.records.storage.sound_rows import SURE
@@ -135,10 +147,13 @@ class Engine(Runner):
             return
         labelled = ((own, replace(p.context, unlabelled=False)) for p in self.planned.values() for own in p.metrics)
         if any(own.may_have(metric, context) for own, context in labelled):
-            wrong = f"{setting} {metric} needs gold labels, and the examples that are evaluated have none."
-            raise HeedfulError("bad-monitor", wrong, f"Name another one, such as {listing(self.headlines) or LOSS}.")
-        wrong = f"{setting} {metric} is not measured by any evaluation."
-        raise HeedfulError("bad-monitor", wrong, guess(metric, [*self.headlines, LOSS]))
+            raise SettingError(
+                f"{setting} {metric} needs gold labels, and the examples that are evaluated have none. Name another "
+                f"one, such as {listing(self.headlines) or LOSS}."
+            )
+        raise SettingError(
+            f"{setting} {metric} is not measured by any evaluation. {guess(metric, [*self.headlines, LOSS])}"
+        )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         super().setup(trainer, pl_module, stage)
@@ -337,15 +352,13 @@ class Engine(Runner):
         self._predicted = None
         base = gather_predictions(mine)
         if missing := len(np.setxor1d(base.positions, data.predicted)):
-            wrong = f"{missing} validation examples were not predicted, or should not have been."
-            raise HeedfulError("missing-predictions", wrong)
+            raise RunError(f"{missing} validation examples were not predicted, or should not have been.")
         return base
 
 
 def _changed(so: str) -> HeedfulError:
     """The refusal of numbers about other weights than those of the model."""
-    wrong = f"A callback changed the weights: {so}."
-    return HeedfulError("other-weights", wrong, "Leave it out of §trainer.callbacks.")
+    return RunError(f"A callback changed the weights: {so}. Leave it out of trainer.callbacks.")
 
 
 def _met_before(

@@ -12,7 +12,15 @@ from heedful.callbacks.engine.inquiry import Inquiry
 from heedful.datamodules import PairedData
 from heedful.interventions import Intervention
 from heedful.metrics import Metric
-from heedful.records import Context, Examples, HeedfulError, is_entailment, same_parts
+from heedful.records import (
+    Context,
+    DataError,
+    Examples,
+    ModelError,
+    SettingError,
+    is_entailment,
+    same_parts,
+)
 from heedful.records.made import Made
 
 NEEDS_GOLD = "needs gold labels, which these examples do not have"
@@ -20,11 +28,7 @@ PROBABILITIES = "needs probabilities of the labels, which written answers do not
 
 
 def _no_other_data(name: str, path: str | None) -> PairedData:
-    raise HeedfulError(
-        "command-line-only",
-        f"The data set {name} is read by its name on the command line alone.",
-        "Measure with evaluate.py.",
-    )
+    raise SettingError(f"The data set {name} is read by its name on the command line alone. Measure with evaluate.py.")
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Setting:
             HeedfulError: It does; the message begins with ``display_name``.
         """
         if not self.has_probabilities:
-            raise HeedfulError("no-labels-for-it", f"{display_name} {PROBABILITIES}.", "Take §model.read first_token.")
+            raise DataError(f"{display_name} {PROBABILITIES}. Take model.read first_token.")
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,7 @@ class Evaluation(Made, Callback):
         """
         if not any(isinstance(callback, Runner) for callback in trainer.callbacks):
             name = type(self).__name__
-            remedy = f"Write Trainer(callbacks=[{name}(), Engine()])."
-            raise HeedfulError("missing-engine", f"{name} needs an Engine that runs it.", remedy)
+            raise SettingError(f"{name} needs an Engine that runs it. Write Trainer(callbacks=[{name}(), Engine()]).")
         require_data(trainer, type(self).__name__)
 
     @property
@@ -168,10 +171,9 @@ def require_data(trainer: Trainer, display_name: str) -> None:
     """
     if not isinstance(data := getattr(trainer, "datamodule", None), PairedData):
         given = "none" if data is None else f"a {type(data).__name__}"
-        raise HeedfulError(
-            "missing-engine",
-            f"{display_name} needs a datamodule that is a PairedData, such as PairedText; the Trainer has {given}.",
-            "Write trainer.fit(model, datamodule=...).",
+        raise SettingError(
+            f"{display_name} needs a datamodule that is a PairedData, such as PairedText; the Trainer has {given}. "
+            "Write trainer.fit(model, datamodule=...)."
         )
 
 
@@ -190,10 +192,9 @@ def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
     parts = data.full_task.parts
     tables = () if data.whole is None else data.whole.tables
     if len(pool.parts) != len(parts):
-        raise HeedfulError(
-            "other-parts",
-            f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.",
-            "Name data with as many parts as the model reads.",
+        raise ModelError(
+            f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}. Name data with as many "
+            "parts as the model reads."
         )
     if (len(pool.tables), len(tables)) != (1, 1):
         return same_parts(pool.parts, parts)
@@ -222,8 +223,9 @@ def require_entailment(labels: Sequence[str], display_name: str) -> None:
         HeedfulError: No label is called entailment; the message begins with ``display_name``.
     """
     if not any(map(is_entailment, labels)):
-        raise HeedfulError(
-            "no-labels-for-it", f"{display_name}: entailment is not among the labels {', '.join(labels)}."
+        raise DataError(
+            f"{display_name}: entailment is not among the labels {', '.join(labels)}. Leave that evaluation out, or "
+            "take data with these labels."
         )
 
 
@@ -236,4 +238,4 @@ def require_number(setting: str, number: int | None, least: int = 1, most: int |
     if number is None or (number >= least and (most is None or number <= most)):
         return
     allowed = f"at least {least}" if most is None else f"from {least} to {most:,}"
-    raise HeedfulError("bad-setting", f"{setting} {number} should be {allowed}.")
+    raise SettingError(f"{setting} {number} should be {allowed}.")

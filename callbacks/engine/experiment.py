@@ -22,7 +22,15 @@ from heedful.datamodules.base.processes import by_first, is_first, meet, tell, t
 from heedful.datamodules.base.sampler import evaluation_batches, share, snug_batches
 from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.outputs import Outputs
-from heedful.records import Composed, Examples, HeedfulError, Spool, stopping
+from heedful.records import (
+    Composed,
+    Examples,
+    HeedfulError,
+    ModelError,
+    RunError,
+    Spool,
+    stopping,
+)
 from heedful.records import rows as r
 from heedful.reports.html.table import has_bars
 
@@ -45,7 +53,7 @@ def gather_predictions(predicted: Predictions, what: str = "the examples themsel
     base = joined(meet(predicted))
     repeated = int((np.diff(base.positions) == 0).sum())
     if repeated:
-        raise HeedfulError("missing-predictions", f"{repeated} examples were predicted twice ({what}).")
+        raise RunError(f"{repeated} examples were predicted twice ({what}).")
     require_finite(int(base.broken.sum()), len(base), what)
     return base
 
@@ -57,8 +65,10 @@ def require_finite(broken: int, n: int, what: str) -> None:
         HeedfulError: There are some.
     """
     if broken:
-        wrong = f"The outputs of the model are not finite for {broken:,} of {n:,} predictions ({what})."
-        raise HeedfulError("not-finite", wrong)
+        raise ModelError(
+            f"The outputs of the model are not finite for {broken:,} of {n:,} predictions ({what}). Try "
+            "trainer.precision 32-true, or train with a lower model.learning_rate."
+        )
 
 
 def cut_short(truncated: int, tokens_kept: Mapping[str, Sequence[int]]) -> dict[str, Any]:

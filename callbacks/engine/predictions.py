@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from heedful.lightning_modules.outputs import NOT_FINITE, Outputs
-from heedful.records import NO_LABEL, HeedfulError, Task
+from heedful.records import NO_LABEL, ModelError, Task
 
 MOST = 16_384  # predictions that stay on the device
 
@@ -122,8 +122,10 @@ class Collector:
         first = outputs.answers if outputs.probs is None else outputs.probs
         given = 0 if first is None else len(first)
         if given != len(positions):
-            wrong = f"The model returned {given} predictions for a batch of {len(positions)} examples."
-            raise HeedfulError("broken-model", wrong)
+            raise ModelError(
+                f"The model returned {given} predictions for a batch of {len(positions)} examples. Return one "
+                "prediction for each input, in their order."
+            )
         if not len(positions):
             return
         self._positions.append(positions)

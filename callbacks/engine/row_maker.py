@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.blocks import Block
 from heedful.callbacks.engine.predictions import Predictions, concatenated
 from heedful.interventions import Changes, Intervention
-from heedful.records import Examples, HeedfulError, Task
+from heedful.records import Examples, RunError, Task
 from heedful.records import rows as r
 
 Texts = Sequence[pa.Array | str]  # of each group of rows: a text for each of its rows, or one for all
@@ -70,8 +70,9 @@ class RowMaker:
             variant = _spread(variants, group, row)[0].as_py()
             values = pool.uid(positions[twice]), names[group[twice]], parts[group[twice]], variant, int(draws[twice])
             key = ", ".join(f"{name} {value}" for name, value in zip(r.KEY, values, strict=True))
-            wrong = f"An intervention made one change twice: {key}."
-            raise HeedfulError("missing-predictions", wrong, "Give each change a draw or a variant of its own.")
+            raise RunError(
+                f"An intervention made one change twice: {key}. Give each change a draw or a variant of its own."
+            )
         positions = positions[order]
         ranks = ranks[order]
         unchanged = group[order] == 0

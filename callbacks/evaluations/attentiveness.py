@@ -28,8 +28,8 @@ class Attentiveness(Evaluation):
     in_training = True
 
     def __init__(self, draws: int = Swap.draws, max_examples: int | None = 2000) -> None:
-        require_number("§attentiveness.draws", draws, most=MOST_DRAWS)
-        require_number("§attentiveness.max_examples", max_examples)
+        require_number("attentiveness.draws", draws, most=MOST_DRAWS)
+        require_number("attentiveness.max_examples", max_examples)
         self.draws = draws
         self.max_examples = max_examples
 

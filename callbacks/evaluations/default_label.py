@@ -26,7 +26,7 @@ class DefaultLabel(Evaluation):
     by_default = False
 
     def __init__(self, draws: int = Swap.draws) -> None:
-        require_number("§default_label.draws", draws, most=MOST_DRAWS)
+        require_number("default_label.draws", draws, most=MOST_DRAWS)
         self.draws = draws
 
     def plan(self, setting: Setting) -> Plan | Nothing:

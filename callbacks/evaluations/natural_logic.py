@@ -43,7 +43,7 @@ class NaturalLogic(Evaluation):
     own = True
 
     def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
-        require_number("§natural_logic.seeds", seeds)
+        require_number("natural_logic.seeds", seeds)
         self.path = path
         self.split = split
         self.seeds = seeds
@@ -60,7 +60,7 @@ class NaturalLogic(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
-        flags = ("§natural_logic.path", "§natural_logic.split")
+        flags = ("natural_logic.path", "natural_logic.split")
         needed = Nothing(f"needs {flags[0]} DIR, the folder of NLI-XY")
         inherited = self.path is None and isinstance(data, NaturalLogicData)
         path = data.path if inherited else self.path
@@ -70,7 +70,7 @@ class NaturalLogic(Evaluation):
             rank_zero_info(f"{path} has no split {self.split!r}: causal effects are not measured ({flags[1]}).")
             return needed
         if inherited and not setting.has_probabilities:
-            reason = f"{PROBABILITIES}: take §model.read first_token"
+            reason = f"{PROBABILITIES}: take model.read first_token"
             rank_zero_info(f"Causal effects are not measured: natural_logic {reason}.")
             return Nothing(reason)
         setting.require_probabilities(f"{flags[0]} {path}")

@@ -3,7 +3,7 @@
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
 from heedful.datamodules import PairedData
 from heedful.metrics import METRICS
-from heedful.records import Examples, HeedfulError
+from heedful.records import DataError, Examples, HeedfulError, SettingError
 
 
 class TwoClass(Evaluation):
@@ -23,20 +23,23 @@ class TwoClass(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not self.benchmarks:
-            return Nothing("needs §two_class.benchmarks, data sets with their paths")
-        setting.require_probabilities("§two_class.benchmarks")
+            return Nothing("needs two_class.benchmarks, data sets with their paths")
+        setting.require_probabilities("two_class.benchmarks")
         modules: dict[str, PairedData] = {}
         for benchmark, path in self.benchmarks.items():
-            flag = f"§two_class.benchmarks {benchmark}"
+            flag = f"two_class.benchmarks {benchmark}"
             try:
                 module = setting.read(benchmark, path)
             except HeedfulError as error:
                 raise error.at(flag) from None
             require_entailment(module.task.labels, flag)
             if module.pool.is_unlabelled:
-                raise HeedfulError("no-gold", f"{flag}: its examples have no gold labels, which accuracy needs.")
+                raise DataError(
+                    f"{flag}: its examples have no gold labels, which accuracy needs. Take data with gold labels."
+                )
             if modules.setdefault(module.name, module) is not module:
-                wrong = f"{flag}: another one is called {module.name} in its YAML as well."
-                raise HeedfulError("repeated-name", wrong, "Rename one of the two.")
-        require_entailment(setting.data.task.labels, "§two_class.benchmarks with this model")
+                raise SettingError(
+                    f"{flag}: another one is called {module.name} in its YAML as well. Rename one of the two."
+                )
+        require_entailment(setting.data.task.labels, "two_class.benchmarks with this model")
         return Plan(Examples.concatenate([fitted(module.pool, setting.data) for module in modules.values()]))

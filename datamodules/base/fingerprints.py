@@ -7,7 +7,7 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.records import Examples, HeedfulError, Task
+from heedful.records import DataError, Examples, Task
 
 
 def fingerprints(
@@ -51,10 +51,9 @@ def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed
         split for split, fingerprint in now["examples"].items() if examples.get(split, fingerprint) != fingerprint
     ]
     if splits and not allowed:
-        raise HeedfulError(
-            "changed-data",
-            f"{name}: the {' and '.join(sorted(splits))} examples are not those that the run began with.",
-            "Give it the same files and settings, begin a new run, or add §allow_changed_data true.",
+        raise DataError(
+            f"{name}: the {' and '.join(sorted(splits))} examples are not those that the run began with. Give it the "
+            "same files and settings, begin a new run, or add allow_changed_data true."
         )
     changed = [
         f"{key} was {order[key]}"

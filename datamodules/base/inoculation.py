@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from heedful.datamodules.base.splits import sample
 from heedful.datamodules.sources.values import require_path
-from heedful.records import Examples, HeedfulError
+from heedful.records import DataError, Examples, SettingError
 
 
 class Challenges(NamedTuple):
@@ -40,7 +40,7 @@ class Inoculation:
     perturbed: bool = False
 
     def __post_init__(self) -> None:
-        require_path(self.path, "§data.inoculation.path")
+        require_path(self.path, "data.inoculation.path")
 
     def examples(self, challenges: Challenges, name: str, seed: int) -> Examples:
         """The examples to train on.
@@ -54,17 +54,14 @@ class Inoculation:
             HeedfulError: Not exactly one source is named, the data have no such source, or it has fewer than ``n``.
         """
         if (self.path is None) != self.perturbed:
-            raise HeedfulError(
-                "clashing-settings" if self.perturbed else "missing-setting",
-                "§augment inoculation needs §data.inoculation.path or, for tables, §data.inoculation.perturbed true.",
-                "Give one of the two.",
+            raise SettingError(
+                "augment inoculation needs data.inoculation.path or, for tables, data.inoculation.perturbed true. "
+                "Give one of the two."
             )
         if self.perturbed:
             if challenges.perturbed is None:
-                raise HeedfulError(
-                    "unfit-data", f"§data.inoculation.perturbed is for hypotheses about tables, and {name} has none."
-                )
+                raise DataError(f"data.inoculation.perturbed is for hypotheses about tables, and {name} has none.")
             return challenges.perturbed(self.n, self.by_group)
         if challenges.from_file is None:
-            raise HeedfulError("unfit-data", f"{name} cannot be inoculated, for it is not read from files.")
+            raise DataError(f"{name} cannot be inoculated, for it is not read from files.")
         return sample(challenges.from_file(self.path), self.n, seed, "inoculation", self.by_group)

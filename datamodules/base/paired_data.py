@@ -27,7 +27,18 @@ from heedful.datamodules.base.splits import (
 from heedful.datamodules.base.transforms import Change, Divided, Reader, Split, Transform, composed
 from heedful.datamodules.base.wording import checked_words, require_names
 from heedful.interventions import Swap
-from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind, repeats
+from heedful.records import (
+    CLASSIFICATION,
+    Composed,
+    DataError,
+    Examples,
+    HeedfulError,
+    SettingError,
+    TableForm,
+    Task,
+    TaskKind,
+    repeats,
+)
 from heedful.records.errors import guess
 from heedful.records.made import Made
 from heedful.records.prompts.wording import Wording
@@ -121,12 +132,12 @@ class PairedData(Made, pl.LightningDataModule):
     ) -> None:
         super().__init__()
         if not is_folder_name(name):
-            raise HeedfulError("bad-name", f"§data.name {name!r} cannot name a folder.", f"Use {FIT}.")
+            raise SettingError(f"data.name {name!r} cannot name a folder. Use {FIT}.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             least = 0 if flag == "num_workers" else 1
             if n is not None and n < least:
-                raise HeedfulError("bad-setting", f"§data.{flag} {n} is less than {least}.")
+                raise SettingError(f"data.{flag} {n} is less than {least}.")
         self.name = name
         self.default_label = default_label
         self.partial = partial
@@ -151,16 +162,13 @@ class PairedData(Made, pl.LightningDataModule):
         swap = list(parts[:1] if len(parts) > 1 else ()) if swap is None else swap
         _require_regime(name, parts, swap, partial, augment, folds, fold)
         if augment != "inoculation" and inoculation != Inoculation():
-            raise HeedfulError(
-                "idle-setting",
-                "§data.inoculation changes nothing without §augment inoculation.",
-                "Add that, or leave it out.",
+            raise SettingError(
+                "data.inoculation changes nothing without augment inoculation. Add that, or leave it out."
             )
         if augment != "counterfactual" and resample_counterfactuals:
-            raise HeedfulError(
-                "idle-setting",
-                "§data.resample_counterfactuals changes nothing without §augment counterfactual.",
-                "Add that, or leave it out.",
+            raise SettingError(
+                "data.resample_counterfactuals changes nothing without augment counterfactual. Add that, or leave it "
+                "out."
             )
         self.swap = [] if partial else swap
         self.counts = Counts()
@@ -259,11 +267,9 @@ class PairedData(Made, pl.LightningDataModule):
         self.counts.repeats[split] = repeats(examples.content_keys(self.full_task.parts))
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
-        raise HeedfulError(
-            "missing-setting",
-            "§augment counterfactual needs a label for parts that have nothing to do with each other, and "
-            f"{self.name} has none.",
-            f"Name it with §data.default_label{more}.",
+        raise SettingError(
+            f"augment counterfactual needs a label for parts that have nothing to do with each other, and {self.name} "
+            f"has none. Name it with data.default_label{more}."
         )
 
     def fingerprints(self) -> dict[str, str]:
@@ -314,11 +320,9 @@ class PairedData(Made, pl.LightningDataModule):
         world = trainer.world_size
         sampler = TrainingSampler(lengths, self.batch_size, self.seed, trainer.global_rank, world)
         if not len(sampler):
-            raise HeedfulError(
-                "nothing-left",
+            raise DataError(
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
-                f"({world}).",
-                "Lower §data.batch_size.",
+                f"({world}). Lower data.batch_size."
             )
         added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
         rank_zero_info(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', processor)}")
@@ -392,13 +396,11 @@ def _require_regime(
     """
     _require_parts(name, parts, swap, partial, augment)
     if partial and augment == "counterfactual":
-        raise HeedfulError(
-            "clashing-settings", "§partial leaves one part, and §augment counterfactual swaps one of two."
+        raise SettingError(
+            "partial leaves one part, and augment counterfactual swaps one of two. Leave one of the two out."
         )
     if augment == "counterfactual" and not swap:
-        raise HeedfulError(
-            "missing-setting", "§augment counterfactual needs a part to swap.", "Name one with §data.swap."
-        )
+        raise SettingError("augment counterfactual needs a part to swap. Name one with data.swap.")
     _require_folds(folds, fold, augment)
 
 
@@ -407,16 +409,14 @@ def _require_parts(
 ) -> None:
     """Check that the settings name parts of the data, and each once."""
     if len(parts) == 1 and (swap or augment == "counterfactual"):
-        needs_two = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
-        raise HeedfulError("unfit-data", f"{needs_two}: {name} has one part, {parts[0]}, and a swap needs two.")
+        needs_two = f"data.swap {swap[0]}" if swap else "augment counterfactual"
+        raise DataError(f"{needs_two}: {name} has one part, {parts[0]}, and a swap needs two.")
     for option, parts_named in (("swap", swap), ("partial", [partial] if partial else [])):
         if unknown := [part for joined in parts_named for part in joined.split("+") if part not in parts]:
-            raise HeedfulError(
-                "unknown-name", f"§data.{option} {unknown[0]} is not a part of {name}.", guess(unknown[0], parts)
-            )
+            raise SettingError(f"data.{option} {unknown[0]} is not a part of {name}. {guess(unknown[0], parts)}")
     joined_twice = [joined for joined in swap if len(set(joined.split("+"))) < len(joined.split("+"))]
     if twice := [part for k, part in enumerate(swap) if part in swap[:k]] + joined_twice:
-        raise HeedfulError("repeated-name", f"§data.swap names {twice[0]} twice.")
+        raise SettingError(f"data.swap names {twice[0]} twice.")
 
 
 def _require_folds(folds: int | None, fold: int | None, augment: str | None) -> None:
@@ -424,18 +424,15 @@ def _require_folds(folds: int | None, fold: int | None, augment: str | None) -> 
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
-        raise HeedfulError(
-            "missing-setting",
-            f"§data.{'folds' if fold is None else 'fold'} is given alone.",
-            "Give §data.folds N, how many there are, and §data.fold K, which one, from 0 to N - 1.",
+        raise SettingError(
+            f"data.{'folds' if fold is None else 'fold'} is given alone. Give data.folds N, how many there are, and "
+            "data.fold K, which one, from 0 to N - 1."
         )
     if folds < 2:
-        raise HeedfulError("bad-setting", f"§data.folds {folds} is less than 2.")
+        raise SettingError(f"data.folds {folds} is less than 2.")
     if not 0 <= fold < folds:
-        raise HeedfulError(
-            "bad-setting", f"§data.fold {fold} is not one of the {folds} folds.", f"They go from 0 to {folds - 1}."
-        )
+        raise SettingError(f"data.fold {fold} is not one of the {folds} folds. They go from 0 to {folds - 1}.")
     if augment == "inoculation":
-        raise HeedfulError(
-            "clashing-settings", "§data.folds splits the training set, which §augment inoculation does not read."
+        raise SettingError(
+            "data.folds splits the training set, which augment inoculation does not read. Leave one of the two out."
         )

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from heedful.records import HeedfulError, stopping
+from heedful.records import DataError, HeedfulError, RunError, stopping
 
 T = TypeVar("T")
 HERE, BUSY, STOPPED = "here", "busy", "stopped"  # how a process comes to a meeting, or else the error that stopped it
@@ -91,7 +91,7 @@ def by_first(make: Callable[[], T]) -> T:
         told[1] = error
         raise
     except BaseException:
-        told[1] = HeedfulError("lost-process", "Process 0 has failed.")
+        told[1] = RunError("Process 0 has failed. Start the command again; a training goes on with resume RUN.")
         raise
     finally:
         torch.distributed.broadcast_object_list(told)
@@ -112,8 +112,7 @@ def require_alike(value: Any, what: str) -> None:
     """
     values = gather(value)
     if others := [rank for rank, other in enumerate(values) if other != values[0]]:
-        raise HeedfulError(
-            "changed-data",
-            f"The {what} of process {others[0]} are not those of process 0.",
-            "Give all processes the same command, and let every machine see the same files.",
+        raise DataError(
+            f"The {what} of process {others[0]} are not those of process 0. Give all processes the same command, and "
+            "let every machine see the same files."
         )

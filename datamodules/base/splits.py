@@ -11,7 +11,15 @@ from scipy.sparse import block_array, coo_array
 from scipy.sparse.csgraph import connected_components
 
 from heedful.interventions import Swap
-from heedful.records import CLUSTER, Composed, Examples, HeedfulError, generator, keys
+from heedful.records import (
+    CLUSTER,
+    Composed,
+    DataError,
+    Examples,
+    SettingError,
+    generator,
+    keys,
+)
 from heedful.records.errors import guess
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
@@ -57,7 +65,7 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
         HeedfulError: There are fewer than ``n``.
     """
     if not 0 <= n <= len(examples):
-        raise HeedfulError("nothing-left", f"There are {len(examples)} examples, and {purpose} asks for {n}.")
+        raise DataError(f"There are {len(examples)} examples, and {purpose} asks for {n}.")
     return examples.take(np.sort(by_hash(examples, seed, purpose, groups_of(examples) if by_group else None)[:n]))
 
 
@@ -130,11 +138,9 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
     """
     groups = kept_together(examples)
     if len(set(groups)) < folds:
-        what = "values of §data.cluster, or else the first of §data.groups" if examples.has_clusters else "examples"
-        raise HeedfulError(
-            "nothing-left",
-            f"§data.folds {folds}: the training set has only {len(set(groups))} different {what}.",
-            "Ask for fewer.",
+        what = "values of data.cluster, or else the first of data.groups" if examples.has_clusters else "examples"
+        raise DataError(
+            f"data.folds {folds}: the training set has only {len(set(groups))} different {what}. Ask for fewer."
         )
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
@@ -149,20 +155,18 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
         HeedfulError: Nothing would be left to train on.
     """
     if n < 1:
-        raise HeedfulError("bad-setting", f"§data.hold_out {n} is less than 1.")
+        raise SettingError(f"data.hold_out {n} is less than 1.")
     if n >= len(examples):
         left = f"nothing of the {len(examples)} training examples"
-        raise HeedfulError("nothing-left", f"§data.hold_out {n} leaves {left}.", "Hold out fewer.")
+        raise DataError(f"data.hold_out {n} leaves {left}. Hold out fewer.")
     groups = kept_together(examples)
     order = by_hash(examples, seed, "hold_out", groups)
     ends = np.append(np.flatnonzero(groups[order][1:] != groups[order][:-1]) + 1, len(order))
     end = int(ends[np.searchsorted(ends, n)])
     if end == len(order):
-        raise HeedfulError(
-            "nothing-left",
-            f"§data.hold_out {n} leaves nothing to train on: equal examples, and groups (§data.cluster, or else the "
-            "first of §data.groups), are not split.",
-            "Hold out fewer.",
+        raise DataError(
+            f"data.hold_out {n} leaves nothing to train on: equal examples, and groups (data.cluster, or else the "
+            "first of data.groups), are not split. Hold out fewer."
         )
     return examples.take(np.sort(order[end:])), examples.take(np.sort(order[:end]))
 
@@ -229,8 +233,10 @@ def require_gold(examples: Examples, name: str) -> Examples:
         HeedfulError: One has none.
     """
     if n := examples.table["label"].null_count:
-        wrong = f"{n:,} of {len(examples):,} training examples of {name} have no gold label."
-        raise HeedfulError("no-gold", wrong, "Train on labelled examples; those without can be evaluated.")
+        raise DataError(
+            f"{n:,} of {len(examples):,} training examples of {name} have no gold label. Train on labelled examples; "
+            "those without can be evaluated."
+        )
     return examples
 
 
@@ -248,9 +254,9 @@ def require_slices(examples: Examples, columns: Sequence[str], name: str) -> Non
     for column in columns:
         if column not in examples.meta:
             remedy = guess(column, examples.meta) if examples.meta else "Leave it out, for there are none."
-            raise HeedfulError("missing-column", f"§data.slices {column} is not a column of {name}.", remedy)
+            raise DataError(f"data.slices {column} is not a column of {name}. {remedy}")
         if (values := len(set(examples.column(f"meta.{column}")))) > MOST_VALUES:
-            raise HeedfulError(
-                "many-slices",
-                f"§data.slices {column}: the column has {values:,} different values, which is more than {MOST_VALUES}.",
+            raise DataError(
+                f"data.slices {column}: the column has {values:,} different values, which is more than {MOST_VALUES}. "
+                "Name a column with fewer values."
             )

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from heedful.datamodules.sources.values import LONGEST_LINE, Rows, brief, most_unpacked, require_text, too_large
-from heedful.records import HeedfulError
+from heedful.records import DataError
 
 BATCH_BYTES = 2**26  # that are unpacked at a time
 WIDTHS = {"INT64": 8, "DOUBLE": 8, "INT32": 4, "FLOAT": 4, "INT96": 12, "BYTE_ARRAY": 4}  # a text has an offset
@@ -30,9 +30,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
-                raise HeedfulError(
-                    "bad-header", f"{path}, header: a column of {brief(names)} is repeated.", "Rename one."
-                )
+                raise DataError(f"{path}, header: a column of {brief(names)} is repeated. Rename one.")
             _require_columns(file, path)
             if _least(file) > most:
                 raise too_large(path, most, REMEDY)
@@ -47,11 +45,13 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     row += batch.num_rows
             if row != file.metadata.num_rows:
                 said = file.metadata.num_rows
-                raise HeedfulError("damaged-file", f"{path} holds {row} rows, and its footer says {said}.")
+                raise DataError(f"{path} holds {row} rows, and its footer says {said}. Take a whole copy of it.")
     except MemoryError:
-        raise HeedfulError("too-large", f"{path}, after row {row}: its rows do not fit into the memory.") from None
+        raise DataError(
+            f"{path}, after row {row}: its rows do not fit into the memory. Check that it is the file that you mean."
+        ) from None
     except (pa.ArrowException, OSError, ValueError, OverflowError):
-        raise HeedfulError("damaged-file", f"{path} is damaged in {where}, after row {row}.") from None
+        raise DataError(f"{path} is damaged in {where}, after row {row}. Take a whole copy of it.") from None
 
 
 def dataset_rows(saved: Any, where: str) -> Rows:
@@ -73,7 +73,7 @@ def table_rows(table: pa.Table, where: str) -> Rows:
     """
     names = table.column_names
     if len(set(names)) < len(names):
-        raise HeedfulError("bad-header", f"{where}: a column of {brief(names)} is repeated.", "Rename one.")
+        raise DataError(f"{where}: a column of {brief(names)} is repeated. Rename one.")
     return _rows_of(table.to_batches(256), where)
 
 
@@ -85,7 +85,7 @@ def _rows_of(batches: Iterable[pa.RecordBatch], where: str) -> Rows:
             yield from batch_rows(batch, where, row)
             row += batch.num_rows
     except (pa.ArrowException, OSError, ValueError):
-        raise HeedfulError("damaged-file", f"{where} is damaged after row {row}.") from None
+        raise DataError(f"{where} is damaged after row {row}. Take a whole copy of it.") from None
 
 
 def batch_rows(batch: pa.RecordBatch, where: str, row: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -103,7 +103,10 @@ def batch_rows(batch: pa.RecordBatch, where: str, row: int) -> Iterator[tuple[in
     for start in range(0, batch.num_rows, max(size, 1)):
         piece = batch.slice(start, size)
         if size == 1 and weight(piece) > LONGEST_LINE:
-            raise HeedfulError("too-large", f"{where}, row {row + 1}: larger than {LONGEST_LINE >> 20} MiB.")
+            raise DataError(
+                f"{where}, row {row + 1}: larger than {LONGEST_LINE >> 20} MiB. Check that it is the file that you "
+                "mean."
+            )
         for columns in piece.to_pylist():
             row += 1
             require_text(columns, where, row)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.datamodules.sources.values import brief, plain
-from heedful.records import SOFT, HeedfulError, listing
+from heedful.records import SOFT, DataError, listing
 
 MISSING = ("", "none", "null", "nan")  # how tools write a value that is missing
 NO_GOLD = (*MISSING, "-", "-1")
@@ -55,8 +55,8 @@ class Gold:
 
     def _label(self, value: Any) -> str | None:
         if not isinstance(value, str | int | float | None):
-            hint = "Several right labels are read with §data.several list." if isinstance(value, list) else ""
-            raise HeedfulError("wrong-value", f"The label {brief(value)} is not one text or number.", hint)
+            hint = "Several right labels are read with data.several list." if isinstance(value, list) else ""
+            raise DataError(f"The label {brief(value)} is not one text or number. {hint}")
         if self.as_it_stands and isinstance(value, str):
             return value
         nothing = value is None or value != value  # which no label is called, not even "None"
@@ -64,16 +64,13 @@ class Gold:
         if label is None and plain(value).lower() not in NO_GOLD:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:
-                raise HeedfulError(
-                    "unknown-label",
-                    f"The label {brief(value)} is unknown.",
-                    f"Known are {listing(list(self.spellings))}; §data.labels '{{LABEL: [SPELLING]}}' names all.",
+                raise DataError(
+                    f"The label {brief(value)} is unknown. Known are {listing(list(self.spellings))}; data.labels "
+                    "'{LABEL: [SPELLING]}' names all."
                 )
         if label is None and self.like_missing and (nothing or plain(value).lower() in MISSING):
-            raise HeedfulError(
-                "unknown-label",
+            raise DataError(
                 f"The label is {'missing' if nothing else brief(value)}, and many tools write {self.like_missing[0]}, "
-                "which is a label, like that.",
-                "Write the label as §data.labels does, and - where there is none.",
+                "which is a label, like that. Write the label as data.labels does, and - where there is none."
             )
         return label

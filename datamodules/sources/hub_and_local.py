@@ -16,7 +16,16 @@ from heedful.datamodules.sources.arrow_files import dataset_rows
 from heedful.datamodules.sources.gold import Gold
 from heedful.datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
 from heedful.datamodules.sources.values import Rows, column_name, is_empty, listed, text_of
-from heedful.records import Examples, ExamplesBuilder, HeedfulError, listing, require_file, without_hub
+from heedful.records import (
+    DataError,
+    Examples,
+    ExamplesBuilder,
+    HeedfulError,
+    SettingError,
+    listing,
+    require_file,
+    without_hub,
+)
 from heedful.records.errors import guess, nearest
 
 DELIMITED = (".csv", ".tsv", ".txt")
@@ -58,12 +67,11 @@ class Columns:
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
-                raise HeedfulError("repeated-name", f"§data.{option} names {twice[0]!r} twice.")
+                raise SettingError(f"data.{option} names {twice[0]!r} twice.")
         if self.cluster is not None and self.cluster not in (names_there := (*self.parts, *self.groups, *self.meta)):
-            raise HeedfulError(
-                "unknown-name",
-                f"§data.cluster {self.cluster} is not a part, nor in §data.groups or §data.meta.",
-                guess(self.cluster, names_there),
+            raise SettingError(
+                f"data.cluster {self.cluster} is not a part, nor in data.groups or data.meta. "
+                f"{guess(self.cluster, names_there)}"
             )
 
     @property
@@ -90,17 +98,14 @@ class Columns:
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
         if self.labels is not None and not self.labels:
-            raise HeedfulError(
-                "bad-setting", "§data.labels names no label.", "Name each with its spellings in the data."
-            )
+            raise SettingError("data.labels names no label. Name each with its spellings in the data.")
         label_of: dict[str, str] = {}
         for name, others in (self.labels or {}).items():
             for spelling in map(str, (name, *others)):
                 if label_of.setdefault(spelling, name) != name:
-                    raise HeedfulError(
-                        "repeated-name",
-                        f"§data.labels: {spelling!r} is a spelling of both {label_of[spelling]} and {name}.",
-                        "Name it for one label.",
+                    raise SettingError(
+                        f"data.labels: {spelling!r} is a spelling of both {label_of[spelling]} and {name}. Name it "
+                        "for one label."
                     )
         return label_of
 
@@ -122,27 +127,21 @@ def require_columns(
     if not missing:
         return
     if len(values) == 1 and any(mark in str(*values) for mark in OTHER_MARKS):
-        raise HeedfulError(
-            "unknown-format",
-            f"{where} has one column, {brief(*values)}.",
-            "Separate columns by commas in csv files, by tabs in tsv files.",
+        raise DataError(
+            f"{where} has one column, {brief(*values)}. Separate columns by commas in csv files, by tabs in tsv files."
         )
     there = {str(name).lower(): column_name(name) for name in values}
     near = nearest(missing[0].lower(), there)
     meant = f" Do you mean {there[near]}?" if near else ""
     columns = f"{listed(values)}{meant}"
     if missing[0] in slices:
-        raise HeedfulError("missing-column", f"§data.slices {missing[0]}: {where} does not have this column.", columns)
-    remedy = "Set §data.parts '{PART: COLUMN}' and §data.label"
+        raise DataError(f"data.slices {missing[0]}: {where} does not have this column. {columns}")
+    remedy = "Set data.parts '{PART: COLUMN}' and data.label"
     if len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED):
-        remedy += "; without a header, §data.columns '[NAME, ...]'"
+        remedy += "; without a header, data.columns '[NAME, ...]'"
     elif missing == [label]:
-        remedy = "Set §data.label to its name, or to null (in Python None)"
-    raise HeedfulError(
-        "missing-column",
-        f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}.",
-        f"{columns} {remedy}.",
-    )
+        remedy = "Set data.label to its name, or to null (in Python None)"
+    raise DataError(f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}. {columns} {remedy}.")
 
 
 class LabelColumn:
@@ -237,8 +236,10 @@ def to_examples(
         )
         rows_taken.append(row)
     if not rows_taken:
-        wrong = f"{where} has no row with a gold label ({no_gold} without)."
-        raise HeedfulError("no-gold", wrong, "Take data with gold labels, or evaluate without, with §data.label null.")
+        raise DataError(
+            f"{where} has no row with a gold label ({no_gold} without). Take data with gold labels, or evaluate "
+            "without, with data.label null."
+        )
     return in_order(builder.finish(), rows_taken, where, prefix, columns), no_gold
 
 
@@ -276,9 +277,9 @@ def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int | str], where: str
         again = order.to_numpy()[1:][same]
         first = order.to_numpy()[:-1][same][again.argmin()]
         name = uids[int(again.min())].as_py().removeprefix(f"{prefix}/")
-        raise HeedfulError(
-            "repeated-id",
-            f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} as well.",
+        raise DataError(
+            f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} as well. Give each "
+            "row an id of its own."
         )
 
 
@@ -314,7 +315,7 @@ class Local:
             HeedfulError: There is no such file or split; the message lists what there is.
         """
         if not self.path.is_dir():
-            require_file(self.path, f"§data.path {self.path}")
+            require_file(self.path, f"data.path {self.path}")
             return str(self.path), read(self.path, self.quoting, self.columns)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
@@ -325,10 +326,9 @@ class Local:
             candidates = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
             candidates = [f for f in candidates if _ending(f) != TEXT] or candidates
             if len(candidates) > 1:
-                raise HeedfulError(
-                    "missing-split",
-                    f"{self.path} has several files for the split {name!r}: {', '.join(f.name for f in candidates)}.",
-                    f"Name one with §data.splits {split_form(names)}.",
+                raise DataError(
+                    f"{self.path} has several files for the split {name!r}: {', '.join(f.name for f in candidates)}. "
+                    f"Name one with data.splits {split_form(names)}."
                 )
             if candidates:
                 return str(candidates[0]), read(candidates[0], self.quoting, self.columns)
@@ -346,7 +346,7 @@ class Local:
     @property
     def named(self) -> str:
         """What to call all of it in an error."""
-        return f"§data.path {self.path}"
+        return f"data.path {self.path}"
 
     def _saved(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         import datasets
@@ -366,8 +366,10 @@ class Local:
         except HeedfulError:
             raise
         except Exception as error:
-            wrong = f"{self.path} is not a whole folder of save_to_disk ({reason(error)})."
-            raise HeedfulError("damaged-file", wrong, "Save the data again, or take a whole copy.") from None
+            raise DataError(
+                f"{self.path} is not a whole folder of save_to_disk ({reason(error)}). Save the data again, or take a "
+                "whole copy."
+            ) from None
         where = f"{self.path} ({split})"
         return where, dataset_rows(saved, where)
 
@@ -417,10 +419,9 @@ class Hub:
         except Exception as error:
             if isinstance(error, ValueError) and (splits := _splits(id_, subset, revision)) and split not in splits:
                 raise missing_split(id_, (split, *aliases), splits) from error
-            raise HeedfulError(
-                "no-hub",
-                f"The hub does not give the data set {id_} ({reason(error)}).",
-                f"{without_hub('Name files with §data.path', 'take §data planted')}.",
+            raise DataError(
+                f"The hub does not give the data set {id_} ({reason(error)}). "
+                f"{without_hub('Name files with data.path', 'take data planted')}."
             ) from error
         where = f"{id_} ({split})"
         return where, dataset_rows(data_set, where)
@@ -440,16 +441,15 @@ def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> He
     """The error about a split of these names in a source that has others."""
     aliases = dict.fromkeys(name for name in names if name != names[0])
     others = f" (or {', '.join(aliases)})" if aliases else ""
-    hold_out = ", or set §data.hold_out N" if "validation" in names else ""
-    return HeedfulError(
-        "missing-split",
-        f"{where} has no split {names[0]!r}{others}; it has {listing(list(map(column_name, splits))) or 'none'}.",
-        f"Name one with §data.splits {split_form(names)}{hold_out}.",
+    hold_out = ", or set data.hold_out N" if "validation" in names else ""
+    return DataError(
+        f"{where} has no split {names[0]!r}{others}; it has {listing(list(map(column_name, splits))) or 'none'}. Name "
+        f"one with data.splits {split_form(names)}{hold_out}."
     )
 
 
 def split_form(names: Sequence[str]) -> str:
-    """How §data.splits names another source for a split of these names; for any split, where they tell nothing.
+    """How data.splits names another source for a split of these names; for any split, where they tell nothing.
 
     Example:
         >>> split_form(["validation_matched", "dev_matched"]), split_form(["test"])

@@ -20,7 +20,15 @@ from PIL import Image
 from heedful.datamodules.sources.hub_and_local import Local, inside
 from heedful.datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
 from heedful.datamodules.sources.values import Rows, in_its_form, is_empty, require_column
-from heedful.records import FORMATS, HeedfulError, Picture, open_file, spooling
+from heedful.records import (
+    FORMATS,
+    DataError,
+    HeedfulError,
+    Picture,
+    SettingError,
+    open_file,
+    spooling,
+)
 from heedful.records.parts.pixels import pixels
 
 MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than fits into the memory
@@ -73,14 +81,10 @@ class Pictures:
         self._names: dict[Path, list[str]] = {}
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
         if len(starred) > 1:
-            raise HeedfulError(
-                "bad-pattern", f"§data.parts: {starred[0]} and {starred[1]} hold *.", "Let only one pattern hold *."
-            )
+            raise DataError(f"data.parts: {starred[0]} and {starred[1]} hold *. Let only one pattern hold *.")
         if starred and uid is None:
-            raise HeedfulError(
-                "missing-setting",
-                f"§data.parts: {starred[0]} makes several examples of a row.",
-                "Name the column of its id with §data.uid.",
+            raise SettingError(
+                f"data.parts: {starred[0]} makes several examples of a row. Name the column of its id with data.uid."
             )
 
     @property
@@ -144,11 +148,7 @@ class Pictures:
         expected = re.compile("([A-Za-z0-9]+)".join(map(re.escape, name.split("*"))))
         matching = [(n, m.groups()[-1]) for n in self._names[within] if (m := expected.fullmatch(n))]
         if not matching:
-            raise HeedfulError(
-                "missing-file",
-                f"{where}: there is no picture {folder / path}.",
-                "Check §data.image_folder and §data.parts.",
-            )
+            raise DataError(f"{where}: there is no picture {folder / path}. Check data.image_folder and data.parts.")
         return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
@@ -215,16 +215,12 @@ def require_picture(data: bytes, what: str) -> None:
         with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
             width, height = picture.size
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise HeedfulError("too-large", f"{what} claims to have more than {MOST_PIXELS:,} pixels.", SMALLER) from None
+        raise DataError(f"{what} claims to have more than {MOST_PIXELS:,} pixels. {SMALLER}") from None
     except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
         why = "" if isinstance(error, Image.UnidentifiedImageError) else f" ({reason(error)})"
-        raise HeedfulError(
-            "unknown-format", f"{what} is not a picture that is read{why}.", f"Save it as one of {', '.join(FORMATS)}."
-        ) from None
+        raise DataError(f"{what} is not a picture that is read{why}. Save it as one of {', '.join(FORMATS)}.") from None
     if width * height > MOST_PIXELS:
-        raise HeedfulError(
-            "too-large", f"{what} claims to have {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}.", SMALLER
-        )
+        raise DataError(f"{what} claims to have {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}. {SMALLER}")
 
 
 def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
@@ -248,9 +244,8 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
     if isinstance(value, bytes) and value:
         return value
     if not isinstance(value, str) or not value.strip():
-        raise HeedfulError(
-            "empty-value" if is_empty(value) else "wrong-value",
-            f"{where}: the column {column!r} holds {brief(value)}, not a picture.",
+        raise DataError(
+            f"{where}: the column {column!r} holds {brief(value)}, not a picture. Fill it in, or leave its row out."
         )
     if folder is None:
         raise _without_folder(where, brief(value))
@@ -259,9 +254,7 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
 
 def _without_folder(where: str, picture: str) -> HeedfulError:
     """The error about rows without a file, by which pictures could be found."""
-    return HeedfulError(
-        "missing-setting", f"{where}: where the picture {picture} lies is not known.", "Name §data.image_folder."
-    )
+    return SettingError(f"{where}: where the picture {picture} lies is not known. Name data.image_folder.")
 
 
 def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
@@ -274,10 +267,9 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
     for name in [name for name, how, _ in FIELD.findall(pattern) if how != "?"]:
         require_column(name, values, where)
         if is_empty(values[name]):
-            raise HeedfulError(
-                "empty-value",
-                f"{where}: the column {name!r} is empty, and {pattern} needs it.",
-                f"Give it a value, or write {{{name}?}} where it may be empty.",
+            raise DataError(
+                f"{where}: the column {name!r} is empty, and {pattern} needs it. Give it a value, or write {{{name}?}} "
+                "where it may be empty."
             )
 
     def fill(field: re.Match) -> str:
@@ -292,7 +284,9 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
     try:
         text = FIELD.sub(fill, pattern)
     except (TypeError, ValueError) as error:
-        raise HeedfulError("bad-pattern", f"{where}: {pattern} does not fit the row ({reason(error)}).") from None
+        raise DataError(
+            f"{where}: {pattern} does not fit the row ({reason(error)}). Change the pattern in data.parts."
+        ) from None
     if "*" in pattern and text.count("*") != pattern.count("*"):
-        raise HeedfulError("bad-pattern", f"{where}: a column of {pattern} holds a *.", "Take another column.")
+        raise DataError(f"{where}: a column of {pattern} holds a *. Take another column.")
     return text

@@ -12,7 +12,7 @@ import pyarrow as pa
 from heedful.datamodules.sources.arrow_files import dataset_rows, table_rows
 from heedful.datamodules.sources.hub_and_local import missing_split
 from heedful.datamodules.sources.values import Rows, WholeFloat, brief, column_name, is_empty, require_text
-from heedful.records import HeedfulError
+from heedful.records import DataError, SettingError
 
 BLOCK = 4096  # rows of a frame that are Python objects at a time
 
@@ -64,11 +64,11 @@ class InMemory:
         if self.has_splits:
             name = next((name for name in (split, *aliases) if name in content), None)
             if name is None:
-                raise missing_split("§data.path", (split, *aliases), list(content))
+                raise missing_split("data.path", (split, *aliases), list(content))
             content = content[name]
             where = _place(content, name)
         if not len(content):
-            raise HeedfulError("no-gold", f"{where} has no rows.", "Give it some.")
+            raise DataError(f"{where} has no rows. Give it some.")
         return where, _reader(content)[1](content, where)
 
     def same(self, first: str, second: str) -> bool:
@@ -105,10 +105,9 @@ def _reader(content: Any) -> tuple[str, Callable[[Any, str], Rows]]:
     if hasattr(content, "to_arrow") and hasattr(content, "columns"):
         return "the frame", lambda frame, where: table_rows(frame.to_arrow(), where)
     held = "None" if content is None else f"something of the type {type(content).__name__}"
-    raise HeedfulError(
-        "bad-setting",
-        f"§data.path holds {held}, which is neither a path nor rows.",
-        "Give a path, a frame, a table, a data set, a list of dictionaries, or one of these for each split.",
+    raise SettingError(
+        f"data.path holds {held}, which is neither a path nor rows. Give a path, a frame, a table, a data set, a list "
+        "of dictionaries, or one of these for each split."
     )
 
 
@@ -143,7 +142,7 @@ def listed_rows(rows: Sequence[Any], where: str) -> Rows:
     """
     for row, columns in enumerate(rows, 1):
         if not isinstance(columns, Mapping):
-            raise HeedfulError("wrong-value", f"{where}, row {row}: {brief(columns)} is not a dictionary of columns.")
+            raise DataError(f"{where}, row {row}: {brief(columns)} is not a dictionary of columns.")
         values = native(columns)
         _require_names(list(values), f"{where}, row {row}")
         require_text(values, where, row)
@@ -153,10 +152,10 @@ def listed_rows(rows: Sequence[Any], where: str) -> Rows:
 def _require_names(names: Sequence[Any], where: str) -> None:
     """Check that the columns have names of their own, which are texts."""
     if other := [name for name in names if not isinstance(name, str)]:
-        raise HeedfulError("bad-header", f"{where}: the column {brief(other[0])} is not named by a text.", "Rename it.")
+        raise DataError(f"{where}: the column {brief(other[0])} is not named by a text. Rename it.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise HeedfulError("bad-header", f"{where}: the column {brief(twice)} is repeated.", "Rename one.")
+        raise DataError(f"{where}: the column {brief(twice)} is repeated. Rename one.")
 
 
 def _column(series: Any) -> Callable[[int, int], Iterator[Any]]:

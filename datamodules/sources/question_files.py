@@ -10,7 +10,7 @@ from typing import Any
 from heedful.datamodules.sources.hub_and_local import Columns, in_order, require_columns, uid_of
 from heedful.datamodules.sources.readers import Row, brief
 from heedful.datamodules.sources.values import Rows, text_of
-from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError
+from heedful.records import SPAN, DataError, Examples, ExamplesBuilder
 from heedful.records.answers import normalised
 
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
@@ -59,9 +59,7 @@ def _of_article(article: Row, where: str, row: int) -> Iterator[tuple[str, Row]]
             asked = f"{row}, question {brief(question.get('id'))}"
             answers = _objects(question, "answers", where, asked)
             if question.get("is_impossible", not answers) != (not answers):
-                raise HeedfulError(
-                    "wrong-gold", f"{where}, row {asked}: is_impossible does not agree with its {len(answers)} answers."
-                )
+                raise DataError(f"{where}, row {asked}: is_impossible does not agree with its {len(answers)} answers.")
             texts = [_field(answer, "text", str, where, asked) for answer in answers]
             starts = [_field(answer, "answer_start", int, where, asked) for answer in answers]
             own_fields = {"title": title, "context": context, "answers": {"text": texts, "answer_start": starts}}
@@ -76,7 +74,7 @@ def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
         for answer in _objects(question, "detected_answers", where, asked):
             spans = _field(answer, "char_spans", list, where, asked)
             if not (spans and isinstance(spans[0], list) and spans[0]):
-                raise HeedfulError("wrong-value", f"{where}, row {asked}: char_spans holds {brief(spans)}, not spans.")
+                raise DataError(f"{where}, row {asked}: char_spans holds {brief(spans)}, not spans.")
             starts.setdefault(_field(answer, "text", str, where, asked), spans[0][0])
         texts = _field(question, "answers", list, where, asked)
         starts_of_texts = [starts.get(text) if isinstance(text, str) else None for text in texts]
@@ -91,14 +89,14 @@ def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
 def _field(columns: Row, name: str, kind: type, where: str, row: int | str) -> Any:
     value = columns.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise HeedfulError("wrong-value", f"{where}, row {row}: {name!r} is {brief(value)}, not {KINDS[kind]}.")
+        raise DataError(f"{where}, row {row}: {name!r} is {brief(value)}, not {KINDS[kind]}.")
     return value
 
 
 def _objects(columns: Row, name: str, where: str, row: int | str) -> list[Row]:
     values = _field(columns, name, list, where, row)
     if other := [value for value in values if not isinstance(value, dict)]:
-        raise HeedfulError("wrong-value", f"{where}, row {row}: {name!r} holds {brief(other[0])}, not an object.")
+        raise DataError(f"{where}, row {row}: {name!r} holds {brief(other[0])}, not an object.")
     return values
 
 
@@ -150,16 +148,16 @@ def to_questions(
         builder.add(uid, parts, gold, of_group, [json.dumps(starts), *meta])
         rows_taken.append(row)
     if not rows_taken:
-        raise HeedfulError("no-gold", f"{where} has no question with a gold answer ({oddities.no_gold} without).")
+        raise DataError(
+            f"{where} has no question with a gold answer ({oddities.no_gold} without). Take data with gold labels."
+        )
     return in_order(builder.finish(), rows_taken, where, prefix, columns), oddities
 
 
 def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
     """What a row says of whether there is no answer."""
     if value not in (True, False):
-        raise HeedfulError(
-            "wrong-value", f"{where}, row {row}: the column {column!r} is {brief(value)}, not true or false."
-        )
+        raise DataError(f"{where}, row {row}: the column {column!r} is {brief(value)}, not true or false.")
     return bool(value)
 
 
@@ -182,21 +180,15 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         texts = value.get("text")
         starts = value.get("answer_start")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise HeedfulError(
-            "wrong-value", f"{place} is {brief(value)}, neither a list of texts nor texts with answer_start."
-        )
+        raise DataError(f"{place} is {brief(value)}, neither a list of texts nor texts with answer_start.")
     starts = [None] * len(texts) if starts is None else starts
     if not isinstance(starts, list) or len(starts) != len(texts) or not all(type(s) in (int, NoneType) for s in starts):
-        raise HeedfulError(
-            "wrong-value", f"{place} needs an offset in answer_start for each text, and has {brief(starts)}."
-        )
+        raise DataError(f"{place} needs an offset in answer_start for each text, and has {brief(starts)}.")
     start_of: dict[str, int | None] = {}
     for text, start in zip(texts, starts, strict=True):
         if not (answer := text.strip()):
-            raise HeedfulError(
-                "empty-value",
-                f"{place} has an answer without any text.",
-                "Take it out; a question without an answer has an empty list.",
+            raise DataError(
+                f"{place} has an answer without any text. Take it out; a question without an answer has an empty list."
             )
         indent = len(text) - len(text.lstrip())
         start_of.setdefault(text_of(answer, where, row, column), None if start is None else start + indent)
@@ -210,9 +202,8 @@ def _place(text: str, answer: str, start: int | None, display_name: str, odditie
     place = search(text, answer, start or 0)
     if start is not None:
         if place is None:
-            raise HeedfulError(
-                "wrong-gold",
-                f"{display_name}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere.",
+            raise DataError(
+                f"{display_name}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere."
             )
         oddities.moved += 1
     return place

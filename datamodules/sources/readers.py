@@ -21,14 +21,14 @@ from heedful.datamodules.sources.values import (
     require_text,
     too_large,
 )
-from heedful.records import HeedfulError, open_file, require_file
+from heedful.records import DataError, HeedfulError, open_file, require_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
 TEXT = "txt"  # a file as tsv has it, under a name that may stand for anything
 REMEDY = "If it is sound, unpack it."
 Row = dict[str, Any]
 
-PLAIN_QUOTES = "Mend the row, or, if its quotes are plain characters, set §data.quoting false."
+PLAIN_QUOTES = "Mend the row, or, if its quotes are plain characters, set data.quoting false."
 ESCAPED_NUL = "\\u0000"  # how json writes it
 
 csv.field_size_limit(LONGEST_LINE)
@@ -43,8 +43,8 @@ def inside(folder: Path, path: Any) -> Path:
     Raises:
         HeedfulError: It leaves the folder, or is no path.
     """
-    refused = HeedfulError(
-        "outside-path", f"{folder}: the path {brief(path)} does not lead to something in this folder."
+    refused = DataError(
+        f"{folder}: the path {brief(path)} does not lead to something in this folder. Name a path within the folder."
     )
     if not isinstance(path, str) or re.search("[\0\\\\\ud800-\udfff]", path):
         raise refused
@@ -69,11 +69,7 @@ def kind(path: Path) -> str:
     parts = path.name.lower().removesuffix(".gz").rsplit(".", 1)
     if len(parts) < 2 or parts[1] not in (*SUFFIXES, TEXT):
         endings = ", ".join((*SUFFIXES, TEXT))
-        raise HeedfulError(
-            "unknown-format",
-            f"{path} has no suffix of a format that is read.",
-            f"Those are {endings} (text also as .gz).",
-        )
+        raise DataError(f"{path} has no suffix of a format that is read. Those are {endings} (text also as .gz).")
     return parts[1]
 
 
@@ -97,11 +93,13 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
         for row, columns in rows:
             yield row, columns
     except UnicodeDecodeError as error:
-        raise HeedfulError("bad-text", f"{path} is not UTF-8 after row {row} ({error.reason}).") from None
+        raise DataError(
+            f"{path} is not UTF-8 after row {row} ({error.reason}). Save it as UTF-8, or correct it there."
+        ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise HeedfulError("damaged-file", f"{path} is damaged after row {row} ({reason(error)}).") from None
+        raise DataError(f"{path} is damaged after row {row} ({reason(error)}). Take a whole copy of it.") from None
     if not row:
-        raise HeedfulError("damaged-file", f"{path} has no rows.")
+        raise DataError(f"{path} has no rows. Take a whole copy of it.")
 
 
 def _text_file(path: Path, form: str, quoting: bool, header: Sequence[str]) -> Iterator[tuple[int, Row]]:
@@ -129,7 +127,9 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
         number += 1
         unpacked += len(line)
         if len(line) > longest:
-            raise HeedfulError("too-large", f"{path}, line {number}: longer than {longest >> 20} MiB.")
+            raise DataError(
+                f"{path}, line {number}: longer than {longest >> 20} MiB. Check that it is the file that you mean."
+            )
         if unpacked > most:
             raise too_large(path, most, REMEDY)
         yield line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -150,10 +150,8 @@ def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[
     file.seek(0)
     content = file.read(most + 1)
     if len(content) > LONGEST_JSON:
-        raise HeedfulError(
-            "too-large",
-            f"{path} is a list of more than {LONGEST_JSON >> 20} MiB.",
-            "Save it as .jsonl, one object a line.",
+        raise DataError(
+            f"{path} is a list of more than {LONGEST_JSON >> 20} MiB. Save it as .jsonl, one object a line."
         )
     if len(content) > most:
         raise too_large(path, most, REMEDY)
@@ -164,9 +162,7 @@ def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[
     if isinstance(rows, dict):  # beside a version, as in SQuAD; else an object is a row
         rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
     if not isinstance(rows, list):
-        raise HeedfulError(
-            "unknown-format", f"{path} holds {brief(rows)}, not rows.", "Save a list of objects, or one object a line."
-        )
+        raise DataError(f"{path} holds {brief(rows)}, not rows. Save a list of objects, or one object a line.")
     for row, columns in enumerate(rows, 1):
         if header and isinstance(columns, list):
             _require_fields(columns, list(header), f"{path}, row {row}", True)
@@ -186,9 +182,9 @@ def _parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_repetition)
     except RecursionError:
-        raise HeedfulError("damaged-file", f"{where}: not valid JSON (nested too deeply).") from None
+        raise DataError(f"{where}: not valid JSON (nested too deeply). Take a whole copy of it.") from None
     except ValueError as error:  # a number of more digits than Python reads is one as well
-        raise HeedfulError("damaged-file", f"{where}: not valid JSON ({reason(error)}).") from None
+        raise DataError(f"{where}: not valid JSON ({reason(error)}). Take a whole copy of it.") from None
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
@@ -202,7 +198,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
 def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
     """A row, which is looked through where ``nul`` says that its source may hold a NUL."""
     if not isinstance(columns, dict):
-        raise HeedfulError("wrong-value", f"{path}, row {row}: {brief(columns)} is not an object with columns.")
+        raise DataError(f"{path}, row {row}: {brief(columns)} is not an object with columns.")
     if nul:
         require_text(columns, str(path), row)
     return columns
@@ -222,7 +218,7 @@ def _delimited(
     def lines() -> Iterator[str]:
         for line in _lines(file, path):
             if NUL in line:
-                raise HeedfulError("bad-text", f"{place()}: a NUL character.")
+                raise DataError(f"{place()}: a NUL character. Save it as UTF-8, or correct it there.")
             taken.append(line)
             yield line
 
@@ -249,32 +245,37 @@ def _delimited(
 def _require_one_row(lines: Sequence[str], header: Sequence[str], where: str, remedy: str) -> None:
     """Check that no plain quotes join rows: a row of several lines, each of which has a tab for each column."""
     if len(lines) > 1 and all(line.count("\t") == len(header) - 1 for line in lines):
-        raise HeedfulError("ragged-row", f"{where}: {len(lines)} lines, each like a row, within quotes.", remedy)
+        raise DataError(f"{where}: {len(lines)} lines, each like a row, within quotes. {remedy}")
 
 
 def _require_names(names: Sequence[str], header: Sequence[str], path: Path) -> None:
     """Check that the columns of a header have names of their own."""
     if not header:
-        raise HeedfulError("bad-header", f"{path}: the first line is empty, and should be the header.")
+        raise DataError(
+            f"{path}: the first line is empty, and should be the header. Correct the header, or name the columns with "
+            "data.columns."
+        )
     if len(set(names)) < len(names) or not names or not all(names):
-        raise HeedfulError("bad-header", f"{path}: the header {brief(header)} has an empty or a repeated column.")
+        raise DataError(
+            f"{path}: the header {brief(header)} has an empty or a repeated column. Correct the header, or name the "
+            "columns with data.columns."
+        )
 
 
 def _require_fields(values: Sequence[Any], header: Sequence[str], where: str, given: bool, remedy: str = "") -> None:
     """Check that a row has a field for each column; ``given`` says that the header is not in the file."""
     if given and values == header:
-        raise HeedfulError("bad-header", f"{where}: this is a header.", "Take it out, or leave §data.columns out.")
+        raise DataError(f"{where}: this is a header. Take it out, or leave data.columns out.")
     if len(values) != len(header):
-        columns = "§data.columns names" if given else "the header has"
-        raise HeedfulError("ragged-row", f"{where}: the fields are {len(values)}, and {columns} {len(header)}.", remedy)
+        columns = "data.columns names" if given else "the header has"
+        raise DataError(f"{where}: the fields are {len(values)}, and {columns} {len(header)}. {remedy}")
 
 
 def _broken(error: csv.Error, line: str, where: str, remedy: str) -> HeedfulError:
     """The error for a row that csv cannot read, whose last line is ``line``."""
     if "\r" in line.rstrip("\r\n"):  # as in files of old Macs
-        wrong = f"{where}: a carriage return within a line."
-        return HeedfulError("bad-text", wrong, "Save it with a line feed at the end of each line.")
-    return HeedfulError("ragged-row", f"{where}: not a row of fields ({reason(error)}).", remedy)
+        return DataError(f"{where}: a carriage return within a line. Save it with a line feed at the end of each line.")
+    return DataError(f"{where}: not a row of fields ({reason(error)}). {remedy}")
 
 
 def _named(header: Sequence[str]) -> slice:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, plain
-from heedful.records import HeedfulError
+from heedful.records import DataError, SettingError
 
 MOST_NAMED = 10  # values of a column that a message lists
 MOST_KEPT = 1000  # values of a column that are remembered for it
@@ -28,20 +28,15 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
     for column, values in where.items():
         if isinstance(values, Mapping):
             if column not in SPLITS:
-                raise HeedfulError(
-                    "bad-setting",
-                    f"§data.where: {brief(column)} has conditions of its own.",
-                    "Give it a value; only train and validation have conditions of their own.",
+                raise SettingError(
+                    f"data.where: {brief(column)} has conditions of its own. Give it a value; only train and "
+                    "validation have conditions of their own."
                 )
             conditions |= conditions_of(values, ANY_SPLIT) if column == split else {}
             continue
         several = list(values) if isinstance(values, list | tuple) else [values]
         if not several or not all(isinstance(value, str | int | float | None) for value in several):
-            raise HeedfulError(
-                "bad-setting",
-                f"§data.where: {brief(column)} has {brief(values)}.",
-                "Give it a value or a list of values.",
-            )
+            raise SettingError(f"data.where: {brief(column)} has {brief(values)}. Give it a value or a list of values.")
         conditions[column] = tuple(dict.fromkeys(map(_text, several)))
     return conditions
 
@@ -76,9 +71,7 @@ class RowFilter:
             self.seen += 1
             for column, counts in values.items():
                 if column not in columns:
-                    raise HeedfulError(
-                        "missing-column", f"§data.where: {where}, row {row}, has no column {column!r}.", listed(columns)
-                    )
+                    raise DataError(f"data.where: {where}, row {row}, has no column {column!r}. {listed(columns)}")
                 value = _text(columns[column])
                 if value in counts or len(counts) < MOST_KEPT or value in self.conditions[column]:
                     counts[value] += 1
@@ -90,16 +83,14 @@ class RowFilter:
             if absent := [value for value in wanted if value not in values[column]]:
                 there = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
                 more = " and others" if len(values[column]) > MOST_NAMED else ""
-                raise HeedfulError(
-                    "unknown-name",
-                    f"§data.where: the column {column!r} of {where} never has the value {brief(absent[0])}.",
-                    f"It has {', '.join(there)}{more}.",
+                raise SettingError(
+                    f"data.where: the column {column!r} of {where} never has the value {brief(absent[0])}. It has "
+                    f"{', '.join(there)}{more}."
                 )
         if self.seen and self.left_out == self.seen:
-            raise HeedfulError(
-                "nothing-left",
-                f"§data.where: no row of {where} has all of what is asked for ({self}).",
-                "Ask for values that occur together.",
+            raise DataError(
+                f"data.where: no row of {where} has all of what is asked for ({self}). Ask for values that occur "
+                "together."
             )
 
     def __str__(self) -> str:

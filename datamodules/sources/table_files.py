@@ -9,7 +9,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.datamodules.sources.hub_and_local import inside
 from heedful.datamodules.sources.readers import brief, reason
 from heedful.datamodules.sources.values import NUL
-from heedful.records import HeedfulError, Table, open_file
+from heedful.records import DataError, Table, open_file
 
 TITLE = "title"
 
@@ -45,13 +45,9 @@ def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
         rows[key] = (*rows.get(key, ()), *texts)
     title = rows.pop(TITLE, ())
     if len(title) != 1:
-        raise HeedfulError(
-            "wrong-value",
-            f"{where} has {len(title) or 'no'} titles.",
-            f"Give it the key {TITLE!r} with a list of one text.",
-        )
+        raise DataError(f"{where} has {len(title) or 'no'} titles. Give it the key {TITLE!r} with a list of one text.")
     if not rows:
-        raise HeedfulError("empty-value", f"{where} has a title and no rows.", "Give the table rows, or leave it out.")
+        raise DataError(f"{where} has a title and no rows. Give the table rows, or leave it out.")
     return Table(title[0], tuple(rows.items())), tuple(dict.fromkeys(twice))
 
 
@@ -60,16 +56,14 @@ def _pairs(content: bytes, where: str) -> _Object:
     try:
         parsed = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
-        raise HeedfulError("bad-text", f"{where} is not UTF-8 ({error.reason}).") from None
+        raise DataError(f"{where} is not UTF-8 ({error.reason}). Save it as UTF-8, or correct it there.") from None
     except RecursionError:
-        raise HeedfulError("damaged-file", f"{where} is not valid JSON (nested too deeply).") from None
+        raise DataError(f"{where} is not valid JSON (nested too deeply). Take a whole copy of it.") from None
     except ValueError as error:
-        raise HeedfulError("damaged-file", f"{where} is not valid JSON ({reason(error)}).") from None
+        raise DataError(f"{where} is not valid JSON ({reason(error)}). Take a whole copy of it.") from None
     if not isinstance(parsed, _Object):
-        raise HeedfulError(
-            "unknown-format",
-            f"{where} holds {brief(parsed)}, not a table.",
-            f"Write an object with the key {TITLE!r} and those of the rows.",
+        raise DataError(
+            f"{where} holds {brief(parsed)}, not a table. Write an object with the key {TITLE!r} and those of the rows."
         )
     return parsed
 
@@ -77,12 +71,10 @@ def _pairs(content: bytes, where: str) -> _Object:
 def _texts(values: Any, where: str) -> tuple[str, ...]:
     """The values of a key, of which there should be one or more."""
     if not isinstance(values, list) or isinstance(values, _Object) or not values:
-        raise HeedfulError("wrong-value", f"{where} {brief(values)} is not a list of texts.")
+        raise DataError(f"{where} {brief(values)} is not a list of texts.")
     texts = tuple(plain(value, where) for value in values)
     if not all(texts):
-        raise HeedfulError(
-            "empty-value", f"{where} value {texts.index('') + 1} of {len(texts)} is empty.", "Fill it in."
-        )
+        raise DataError(f"{where} value {texts.index('') + 1} of {len(texts)} is empty. Fill it in.")
     return texts
 
 
@@ -93,11 +85,13 @@ def plain(value: Any, where: str) -> str:
         HeedfulError: It is no text, or holds half of a surrogate pair or a NUL.
     """
     if not isinstance(value, str):
-        raise HeedfulError("wrong-value", f"{where} {brief(value)} is not a text.")
+        raise DataError(f"{where} {brief(value)} is not a text.")
     if any("\ud800" <= c <= "\udfff" for c in value):
-        raise HeedfulError("bad-text", f"{where} {brief(value)} holds half of a surrogate pair.")
+        raise DataError(
+            f"{where} {brief(value)} holds half of a surrogate pair. Save it as UTF-8, or correct it there."
+        )
     if NUL in value:
-        raise HeedfulError("bad-text", f"{where} {brief(value)} holds a NUL character.")
+        raise DataError(f"{where} {brief(value)} holds a NUL character. Save it as UTF-8, or correct it there.")
     return " ".join(value.split())
 
 

@@ -14,7 +14,7 @@ from heedful.datamodules.sources.hub_and_local import Columns, to_examples
 from heedful.datamodules.sources.readers import brief, read
 from heedful.datamodules.sources.table_files import TableFolder, plain
 from heedful.datamodules.sources.values import require_column
-from heedful.records import Examples, HeedfulError, Table
+from heedful.records import DataError, Examples, Table
 from heedful.records.pool.contents import content_id
 
 LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
@@ -35,17 +35,16 @@ def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
     """
     path = Path(path)
     if not path.exists():
-        raise HeedfulError("missing-file", f"{flag} {path} does not exist.")
+        raise DataError(f"{flag} {path} does not exist.")
     folder = path if path.is_dir() else path.parent
     if path.is_file():
         return path if (folder / MODIFIED).is_dir() else None
     files = sorted(folder.glob("*.tsv"))
     if len(files) != 1 or not all((folder / name).is_dir() for name in (ORIGINALS, MODIFIED)):
         held = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
-        raise HeedfulError(
-            "missing-file",
-            f"{flag} {path} is not a folder of TabProbe's counterfactuals; it holds {held}.",
-            f"Name one with one .tsv file, {ORIGINALS}/ and {MODIFIED}/.",
+        raise DataError(
+            f"{flag} {path} is not a folder of TabProbe's counterfactuals; it holds {held}. Name one with one .tsv "
+            f"file, {ORIGINALS}/ and {MODIFIED}/."
         )
     return files[0]
 
@@ -77,7 +76,7 @@ def load_counterfactuals(
     """
     file = challenge_file(path, flag)
     if file is None:
-        raise HeedfulError("missing-file", f"{flag} {path} has no {MODIFIED}/ beside it.")
+        raise DataError(f"{flag} {path} has no {MODIFIED}/ beside it.")
     where = str(file)
     folders = [TableFolder(file.parent / name) for name in (ORIGINALS, MODIFIED)]
     sides: tuple[list[tuple[int, dict[str, Any]]], ...] = ([], [])
@@ -110,7 +109,7 @@ def load_counterfactuals(
     prefix = prefix or f"counterfactuals/{file.parent.name}"
     (originals, a), (modified, b) = (to_examples(iter(side), where, prefix, of_pairs) for side in sides)
     if a or b:
-        raise HeedfulError("no-gold", f"{where}: {a + b} labels are missing.", "Give each row both labels.")
+        raise DataError(f"{where}: {a + b} labels are missing. Give each row both labels.")
     for folder in folders:
         folder.report()
     if unchanged:
@@ -174,16 +173,13 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
             require_column(name, columns, where)
         table, hypothesis, label, bits, majority, marks = (str(columns[name]) for name in ANNOTATED)
         if (table, hypothesis) not in positions:
-            raise HeedfulError(
-                "wrong-gold",
-                f"{where}: no example says {brief(hypothesis)} of the table {table!r}.",
-                "Name the split that was annotated.",
+            raise DataError(
+                f"{where}: no example says {brief(hypothesis)} of the table {table!r}. Name the split that was "
+                "annotated."
             )
         example = examples[positions[table, hypothesis]]
         if spellings.get(label) != example.label:
-            raise HeedfulError(
-                "wrong-gold", f"{where}: the label is {brief(label)}, and that of {example.uid} is {example.label!r}."
-            )
+            raise DataError(f"{where}: the label is {brief(label)}, and that of {example.uid} is {example.label!r}.")
         keys = example.parts["premise"].keys
         _check(bits, majority, marks, keys, where)
         relevant = tuple(key for key, bit in zip(keys, majority, strict=False) if bit == "1")
@@ -201,26 +197,21 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
 def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str) -> None:
     """Raises HeedfulError where the annotators' bits, their majority and the rows of the table do not fit together."""
     if not re.fullmatch(r"\['[01]+'(, '[01]+')*\]", bits):
-        raise HeedfulError("wrong-value", f"{where}: Labels is {brief(bits)}, not a list of bits in quotes.")
+        raise DataError(f"{where}: Labels is {brief(bits)}, not a list of bits in quotes.")
     each = re.findall("[01]+", bits)
     for said in (*each, majority):
         if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", said):
-            raise HeedfulError(
-                "wrong-value",
-                f"{where}: {brief(said)} is not {len(keys) + 1} bits, one for each row of the table and one for none.",
+            raise DataError(
+                f"{where}: {brief(said)} is not {len(keys) + 1} bits, one for each row of the table and one for none."
             )
     most = "".join("1" if 2 * column.count("1") > len(each) else "0" for column in zip(*each, strict=True))
     if most != majority:
-        raise HeedfulError(
-            "wrong-gold", f"{where}: Majority Label is {majority}, and the majority of Labels is {most}."
-        )
+        raise DataError(f"{where}: Majority Label is {majority}, and the majority of Labels is {most}.")
     try:
         marked = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):
-        raise HeedfulError("wrong-value", f"{where}: JSON is {brief(marks)}, not an object of key to bit.") from None
+        raise DataError(f"{where}: JSON is {brief(marks)}, not an object of key to bit.") from None
     expected = list(zip((*keys, NONE), majority, strict=True))
     if marked != expected:
         wrong = next((pair for pair in marked if pair not in expected), marked[-1:])
-        raise HeedfulError(
-            "wrong-gold", f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say."
-        )
+        raise DataError(f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say.")

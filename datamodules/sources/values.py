@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.records import HeedfulError, listing, printable
+from heedful.records import DataError, HeedfulError, SettingError, listing, printable
 
 LONGEST_LINE = 2**27  # bytes; a whole article fits into a field, and a damaged file does not fill the memory
 LONGEST_JSON = 2**29  # bytes of a json list, which is read as a whole
@@ -39,8 +39,9 @@ def most_unpacked(path: Path, least: int = UNPACKED) -> int:
 
 def too_large(path: Path, most: int, remedy: str) -> HeedfulError:
     """The error about a file that unpacks to more than ``most`` bytes."""
-    wrong = f"{path} unpacks to more than {most >> 20:,} MiB and {RATIO} times its size, as damaged files do."
-    return HeedfulError("too-large", wrong, remedy)
+    return DataError(
+        f"{path} unpacks to more than {most >> 20:,} MiB and {RATIO} times its size, as damaged files do. {remedy}"
+    )
 
 
 def holds_nul(value: Any) -> bool:
@@ -60,7 +61,10 @@ def require_text(columns: Mapping[str, Any], where: str, row: int) -> None:
     """
     for name, value in columns.items():
         if holds_nul(value) or holds_nul(name):
-            raise HeedfulError("bad-text", f"{where}, row {row}: the column {brief(name)} holds a NUL character.")
+            raise DataError(
+                f"{where}, row {row}: the column {brief(name)} holds a NUL character. Save it as UTF-8, or correct it "
+                "there."
+            )
 
 
 def plain(value: Any) -> str:
@@ -71,9 +75,7 @@ def plain(value: Any) -> str:
 def require_path(path: Any, setting: str) -> None:
     """Raises HeedfulError where a setting that names a file holds something else, such as rows in memory."""
     if not isinstance(path, str | Path | None):
-        raise HeedfulError(
-            "bad-setting", f"{setting} is of the type {type(path).__name__}, not a path.", "Name a file or a folder."
-        )
+        raise SettingError(f"{setting} is of the type {type(path).__name__}, not a path. Name a file or a folder.")
 
 
 def listed(columns: Iterable[Any]) -> str:
@@ -84,7 +86,7 @@ def listed(columns: Iterable[Any]) -> str:
 def require_column(column: str, values: Mapping[str, Any], where: str) -> None:
     """Raises HeedfulError where a row does not have this column."""
     if column not in values:
-        raise HeedfulError("missing-column", f"{where}: there is no column {column!r}.", listed(values))
+        raise DataError(f"{where}: there is no column {column!r}. {listed(values)}")
 
 
 def column_name(column: Any) -> str:
@@ -111,20 +113,23 @@ def in_its_form(value: Any, where: str, column: str) -> Any:
         HeedfulError: It is a :class:`WholeFloat`, which has no one form as text.
     """
     if isinstance(value, WholeFloat):
-        wrong = f"{where}: the column {column!r} holds {value:.1f}, which may have been {value:.0f}."
-        raise HeedfulError("wrong-value", wrong, "Make it whole numbers with astype('Int64'), or texts.")
+        raise DataError(
+            f"{where}: the column {column!r} holds {value:.1f}, which may have been {value:.0f}. Make it whole numbers "
+            "with astype('Int64'), or texts."
+        )
     return value
 
 
 def text_of(value: Any, where: str, row: int, column: str) -> str:
     """Text as it is, and a number as Python writes it; nothing else is made into text."""
     if is_empty(value):
-        raise HeedfulError("empty-value", f"{where}, row {row}: the column {column!r} is empty.")
+        raise DataError(f"{where}, row {row}: the column {column!r} is empty. Fill it in, or leave its row out.")
     if isinstance(value, bool) or not isinstance(value, str | int | float) or value in (math.inf, -math.inf):
-        raise HeedfulError(
-            "wrong-value", f"{where}, row {row}: the column {column!r} holds {brief(value)}, not a text."
-        )
+        raise DataError(f"{where}, row {row}: the column {column!r} holds {brief(value)}, not a text.")
     text = str(in_its_form(value, f"{where}, row {row}", column))
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise HeedfulError("bad-text", f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
+        raise DataError(
+            f"{where}, row {row}: the column {column!r} holds half of a surrogate pair. Save it as UTF-8, or correct "
+            "it there."
+        )
     return text

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from heedful.datamodules.base.processes import is_alone, is_first
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.launchers import OF_LAUNCHERS
 
 T = TypeVar("T")
@@ -112,5 +112,6 @@ def require_whole(model: nn.Module, do: str) -> None:
     split = {"DTensor", "FlatParameter"}
     for weights in model.parameters():
         if type(weights).__name__ in split or type(weights.data).__name__ in split or hasattr(weights, "ds_shape"):
-            wrong = f"The weights of {type(model).__name__} are split between processes, and one alone measures."
-            raise HeedfulError("unfit-trainer", wrong, do)
+            raise SettingError(
+                f"The weights of {type(model).__name__} are split between processes, and one alone measures. {do}"
+            )

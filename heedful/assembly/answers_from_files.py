@@ -36,7 +36,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
 from heedful.lightning_modules.recorded import Recorded
-from heedful.records import Examples, HeedfulError, atomic_path, listing
+from heedful.records import DataError, Examples, ModelError, SettingError, atomic_path, listing
 from heedful.records.made import IN_PYTHON, section
 from heedful.records.made import plain as written
 from heedful.records.pool.contents import fingerprint
@@ -117,7 +117,7 @@ def write_inputs(
     arguments = locals()
     require_types(write_inputs, {name: value for name, value in arguments.items() if name not in FREE})
     if endpoint is None and prompt is not None:
-        raise HeedfulError("idle-setting", "§prompt changes nothing where no §endpoint is asked.")
+        raise SettingError("prompt changes nothing where no endpoint is asked. Leave it out.")
     of_rows = RowSettings.of(arguments)._asdict()
     del of_rows["batch_size"]
     about: dict[str, Any] = {
@@ -133,7 +133,7 @@ def write_inputs(
         "prompt": None if prompt is None else written(prompt),
     }
     if Path(path).is_dir():
-        raise HeedfulError("missing-file", f"{fspath(path)} is a folder.", "Name a file.")
+        raise DataError(f"{fspath(path)} is a folder. Name a file.")
     with quietly(), refusing():
         data = _data(rows, about)
         asked = None if endpoint is None else endpoint.with_settings()
@@ -243,8 +243,10 @@ def _job(
 def _require_one_prompt(job: Job) -> None:
     """Refuse several prompts, and have the model asked by the one that there is."""
     if len(job.prompts) > 1:
-        wrong = f"§prompt names {len(job.prompts)} prompts, and a file of inputs holds one."
-        raise HeedfulError("clashing-settings", wrong, "Write a file for each of §prompt.wordings.")
+        raise SettingError(
+            f"prompt names {len(job.prompts)} prompts, and a file of inputs holds one. Write a file for each of "
+            "prompt.wordings."
+        )
     for prompt in job.prompts:
         job.model.prompt_with(prompt)
 
@@ -289,8 +291,7 @@ def _rows_again(about: Mapping[str, Any], rows: Any, inputs: str) -> Any:
         return rows
     source = about["data"]
     if source is None:
-        wrong = f"The inputs in {inputs} were made of rows in memory."
-        raise HeedfulError("missing-setting", wrong, "Give them again, as rows=.")
+        raise SettingError(f"The inputs in {inputs} were made of rows in memory. Give them again, as rows=.")
     if not isinstance(source, Mapping):
         return source
     data: PairedData = made(source, (PairedData,), ("data",))
@@ -305,14 +306,17 @@ def _read(job: Job, about: Mapping[str, Any], files: Sequence[str | PathLike[str
         HeedfulError: The data or the inputs are not what they were, or there are answers to other inputs.
     """
     if _examples(job) != about["examples"]:
-        wrong = f"{job.data.name}: the examples are not those that {inputs} was made of."
-        raise HeedfulError("changed-data", wrong, "Bring the data back, or write the inputs again.")
+        raise DataError(
+            f"{job.data.name}: the examples are not those that {inputs} was made of. Bring the data back, or write the "
+            "inputs again."
+        )
     form: Form = FORMS[about["format"]]
     _require_one_prompt(job)
     distinct = Distinct([form.keys(job.model, some.examples) for some in _needed(job)])
     if distinct.version != about["ids"]:
-        wrong = f"{inputs} does not hold the inputs that this version of Heedful asks about."
-        raise HeedfulError("other-inputs", wrong, "Write the inputs again.")
+        raise ModelError(
+            f"{inputs} does not hold the inputs that this version of Heedful asks about. Write the inputs again."
+        )
     reading = Reading(distinct, form)
     model: Any = job.model
     for path in files:
@@ -331,8 +335,10 @@ def _require_default(model: Recorded, job: Job, of_rows: Mapping[str, Any]) -> N
     is_guessed = of_rows["parts"] is not None and of_rows["labels"] is None
     given = set(model.answered.counts()) if model.answered is not None else set()
     if is_guessed and given and default is not None and default not in given | set(_pool(job).column("label")):
-        wrong = f"§default_label {default!r} is never an answer; some are {listing(sorted(given)[:3])}."
-        raise HeedfulError("unknown-label", wrong, "Write the inputs again, with the label as the model writes it.")
+        raise DataError(
+            f"default_label {default!r} is never an answer; some are {listing(sorted(given)[:3])}. Write the inputs "
+            "again, with the label as the model writes it."
+        )
 
 
 def _leave_out(job: Job, reading: Reading, partial: bool) -> None:
@@ -342,7 +348,7 @@ def _leave_out(job: Job, reading: Reading, partial: bool) -> None:
         HeedfulError: Nobody asked for that, no example is left, or examples that an evaluation brings lack an answer.
     """
     if not partial:
-        raise HeedfulError("missing-answers", f"{reading.missing}.")
+        raise ModelError(f"{reading.missing}. Have them answered, or score the others with partial.")
     pool = _pool(job)
     is_whole: np.ndarray = np.ones(len(pool), dtype=bool)
     for some in _needed(job):
@@ -351,11 +357,13 @@ def _leave_out(job: Job, reading: Reading, partial: bool) -> None:
         if some.examples.pool is pool:
             is_whole[some.bases[is_missing]] = False
         elif is_missing.any():
-            wrong = f"{int(is_missing.sum()):,} inputs of other examples than those of {job.data.name} have no answer."
-            raise HeedfulError("missing-answers", wrong, "Have them answered; §partial does not leave these out.")
+            raise ModelError(
+                f"{int(is_missing.sum()):,} inputs of other examples than those of {job.data.name} have no answer. "
+                "Have them answered; partial does not leave these out."
+            )
     left = int(np.logical_not(is_whole).sum())
     if left == len(pool):
-        raise HeedfulError("nothing-left", f"{reading.missing}, and each example lacks one.", "Answer more.")
+        raise DataError(f"{reading.missing}, and each example lacks one. Answer more.")
     rank_zero_info(f"{reading.missing}: {left:,} of {len(pool):,} examples are left out, and all numbers flagged.")
     job.data.evaluated_only = np.flatnonzero(is_whole)
     model: Any = job.model

@@ -5,7 +5,7 @@ from typing import Any
 from heedful.assembly.making import made_of
 from heedful.lightning_modules import Endpoint as EndpointModel
 from heedful.lightning_modules.prompted.requests.server import Address
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.prompts.wording import Wording
 
 
@@ -44,9 +44,9 @@ def Endpoint(  # named as the class that it makes
     """
     _require_texts(url=url, model=model, key=key)
     if not model:
-        raise HeedfulError("missing-setting", "§model, the name of the model at the server, is not given.")
+        raise SettingError("model, the name of the model at the server, is not given.")
     if "name" in settings:
-        raise HeedfulError("unknown-setting", "There is no setting §model.name here.", "The name is that of §model.")
+        raise SettingError("There is no setting model.name here. The name is that of model.")
     own_settings = {"name": model} | ({} if prompt is None else {"prompt": prompt})
     made: EndpointModel = made_of(EndpointModel, {**own_settings, **settings}, ("model",))
     return made.at(Address(url, key))
@@ -56,4 +56,4 @@ def _require_texts(**arguments: Any) -> None:
     """Refuse what is not a text, without showing it: it may be a key."""
     for name, value in arguments.items():
         if not isinstance(value, str | None):
-            raise HeedfulError("bad-setting", f"§{name} is a {type(value).__name__}, and not a text.")
+            raise SettingError(f"{name} is a {type(value).__name__}, and not a text.")

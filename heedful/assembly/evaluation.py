@@ -26,7 +26,7 @@ from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordS
 from heedful.callbacks.outputs.run_folder import command
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
-from heedful.records import HeedfulError
+from heedful.records import DataError, SettingError
 from heedful.records.storage.claim import release
 
 
@@ -110,8 +110,9 @@ def evaluate(
 def _measured(source: Source, saved: Record) -> Record:
     """The settings of a file on top of those of the run that is measured, which alone names the model."""
     if "class_path" in (saved.get("model") or {}):
-        wrong = "§checkpoint and the file of §config both say where the model comes from."
-        raise HeedfulError("clashing-settings", wrong, "Leave the model out of that file.")
+        raise SettingError(
+            "checkpoint and the file of config both say where the model comes from. Leave the model out of that file."
+        )
     of_run = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
     return merged(of_run, saved)
 
@@ -155,7 +156,7 @@ def measured(job: Job) -> Results:
     for _ in each_prompt(job.prompts, job.model, run, job.planned.values()):
         trainer.validate(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
         if not job.engine.results:
-            raise HeedfulError("nothing-left", "Nothing was evaluated.", "See §trainer.limit_val_batches.")
+            raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")
         results.append(Results(run.written, job.engine.results))
     return results[0] if len(results) == 1 else Results(results[0].folder.parent, {}, each=tuple(results))
 

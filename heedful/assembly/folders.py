@@ -14,7 +14,7 @@ from heedful.assembly.saved_runs import source_of, tidy
 from heedful.callbacks import Evaluation
 from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.outputs.run_folder import new_version
-from heedful.records import HeedfulError, writing
+from heedful.records import HeedfulError, RunError, writing
 from heedful.records.storage.claim import claim, missing
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import RUN, read_run
@@ -66,10 +66,8 @@ def evaluation_folder(job: Job) -> Path:
             claim(folder, str(folder))
             tidy(folder)
             return folder
-    raise HeedfulError(
-        "folder-taken",
-        f"{folder} holds something else than this evaluation.",
-        "Move it away, or name another folder with §output.",
+    raise RunError(
+        f"{folder} holds something else than this evaluation. Move it away, or name another folder with output."
     )
 
 

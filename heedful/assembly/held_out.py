@@ -9,7 +9,7 @@ from heedful.callbacks.checkpoints.files import outline
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
-from heedful.records import HeedfulError
+from heedful.records import DataError
 from heedful.records.made import settings
 from heedful.records.storage.yaml_files import read_yaml
 
@@ -37,16 +37,14 @@ def require_held_out(job: Any) -> None:
     if not has_trained or data.whole is None:
         return
     seen = None if model.trained_on is None else int(model.trained_on.seen(data.whole, data.full_task.parts).sum())
-    flags = [f"§data.{flag} {getattr(data, flag)}" for flag in SPLITTING if getattr(data, flag, None) is not None]
+    flags = [f"data.{flag} {getattr(data, flag)}" for flag in SPLITTING if getattr(data, flag, None) is not None]
     if flags and seen != 0 and not getattr(data, "validate_on_train", False) and not _is_of_run(data, checkpoint):
         said = (
             f"was trained on {seen:,} of these {len(data.whole):,}" if seen else "does not say which it was trained on"
         )
-        raise HeedfulError(
-            "trained-on",
-            f"{' '.join(flags)} holds examples out, and {_named(model, checkpoint)} {said}"
-            f"{_differing(data, checkpoint)}.",
-            f"Hold out the same as there{_or_ask(data)}.",
+        raise DataError(
+            f"{' '.join(flags)} holds examples out, and {_named(model, checkpoint)} "
+            f"{said}{_differing(data, checkpoint)}. Hold out the same as there{_or_ask(data)}."
         )
     if seen is None:
         rank_zero_info(
@@ -58,7 +56,7 @@ def require_held_out(job: Any) -> None:
 
 
 def _named(model: Classifier, checkpoint: str | None) -> str:
-    return f"§checkpoint {checkpoint}" if checkpoint else f"§model {model.description}"
+    return f"checkpoint {checkpoint}" if checkpoint else f"model {model.description}"
 
 
 def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
@@ -77,9 +75,9 @@ def _differing(data: PairedData, checkpoint: str | None) -> str:
         return ""
     saved = read_yaml(str(config), str(config))["data"]["init_args"]
     now = settings(data)
-    said = [f"§data.{name} was {saved[name]}" for name in (*SPLITTING, "path") if saved.get(name) != now.get(name)]
+    said = [f"data.{name} was {saved[name]}" for name in (*SPLITTING, "path") if saved.get(name) != now.get(name)]
     return f" ({', '.join(said)})" if said else ""
 
 
 def _or_ask(data: Any) -> str:
-    return ", or add §data.validate_on_train true" if hasattr(data, "validate_on_train") else ""
+    return ", or add data.validate_on_train true" if hasattr(data, "validate_on_train") else ""

@@ -13,7 +13,7 @@ from heedful.datamodules.prompting import GIVEN, TEMPLATE
 from heedful.datamodules.sources.hub_and_local import DELIMITED
 from heedful.lightning_modules.pretrained.backbones import PACKAGE
 from heedful.metrics.attributions.methods import METHODS
-from heedful.records import SPAN, HeedfulError
+from heedful.records import SPAN, SettingError
 
 
 class Idle(NamedTuple):
@@ -57,7 +57,7 @@ IDLE = (
     Idle(
         r"trainer\.limit_(test|predict)_batches", lambda job: True, "no command tests or predicts in Lightning's sense"
     ),
-    Idle(r"trainer\.default_root_dir", lambda job: True, "results go to a folder in runs/, or to §output"),
+    Idle(r"trainer\.default_root_dir", lambda job: True, "results go to a folder in runs/, or to output"),
     Idle(
         r"trainer\.(enable_autolog_hparams|model_registry)",
         lambda job: True,
@@ -72,7 +72,7 @@ IDLE = (
     Idle(
         r"trainer\.reload_dataloaders_every_n_epochs",
         lambda job: bool(job.trainer["reload_dataloaders_every_n_epochs"]),
-        "§data.resample_counterfactuals says whether examples are drawn anew in every epoch",
+        "data.resample_counterfactuals says whether examples are drawn anew in every epoch",
     ),
     Idle(
         r"trainer\.((min|max)_(epochs|steps|time)|limit_train_batches|overfit_batches|val_check_interval|"
@@ -96,7 +96,7 @@ IDLE = (
     Idle(
         r"data\.hub(\..*)?",
         lambda job: getattr(job.data, "path", None) is not None,
-        "the rows are those of the files that §data.path names",
+        "the rows are those of the files that data.path names",
         of_object=True,
     ),
     Idle(
@@ -126,17 +126,17 @@ IDLE = (
     Idle(
         r"data\.(template|verbalisers)(\..*)?",
         lambda job: bool(job.prompts) and all(prompt.name != TEMPLATE for prompt in job.prompts),
-        "the model is asked in the words of §data.prompts",
+        "the model is asked in the words of data.prompts",
     ),
     Idle(
         r"data\.prompts(\..*)?",
         lambda job: all(prompt.name == TEMPLATE for prompt in job.prompts),
-        "the model reads the template of the data; in evaluate.py, §prompt.wordings names another wording",
+        "the model reads the template of the data; in evaluate.py, prompt.wordings names another wording",
     ),
     Idle(
         r"data\.prompts(\..*)?",
         lambda job: bool(job.prompts) and all(prompt.name == GIVEN for prompt in job.prompts),
-        "the model is asked in the words of §model.prompt; §prompt.wordings names others",
+        "the model is asked in the words of model.prompt; prompt.wordings names others",
     ),
     Idle(r"model\.longest_answer", lambda job: job.data.task.kind is not SPAN, "answers are labels here"),
     Idle(r"model\.(score|calibrated)", lambda job: job.data.task.kind is SPAN, "answers are texts here, not labels"),
@@ -148,7 +148,7 @@ IDLE = (
     Idle(
         r"model\.(temperature|seed|max_tokens|chat)",
         lambda job: hasattr(job.model, "way") and not job.model.way.writes,
-        "§model.read names typed decisions, of which nothing is written",
+        "model.read names typed decisions, of which nothing is written",
         of_object=True,
     ),
     Idle(
@@ -169,7 +169,7 @@ IDLE = (
     Idle(
         r"attributions\.(steps|subwords)",
         lambda job: not _explains_by(job, "gradients"),
-        "it is of gradients, which are not among §attributions.methods",
+        "it is of gradients, which are not among attributions.methods",
     ),
 )
 
@@ -187,8 +187,8 @@ def require_effect(job: Any) -> None:
         evaluation = name.partition(".")[0]
         if evaluation in EVALUATIONS.keys() - job.planned.keys():
             nothing = job.engine.idle.get(evaluation, Nothing("runs only where it is named"))
-            do = "" if evaluation in job.engine.idle else f"Add {evaluation} to §evaluations, or leave it out."
-            raise HeedfulError("idle-setting", f"§{name} changes nothing: {evaluation} {nothing.reason}.", do)
+            do = "" if evaluation in job.engine.idle else f"Add {evaluation} to evaluations, or leave it out."
+            raise SettingError(f"{name} changes nothing: {evaluation} {nothing.reason}. {do}")
         _require_none(name, IDLE, job)
     of_objects = [idle for idle in IDLE if idle.of_object]
     for kind, made in {"data": job.data, "model": job.model}.items():
@@ -199,4 +199,4 @@ def require_effect(job: Any) -> None:
 def _require_none(name: str, rules: Iterable[Idle], job: Any) -> None:
     for idle in rules:
         if re.fullmatch(idle.names, name) and idle.in_run(job):
-            raise HeedfulError("idle-setting", f"§{name} changes nothing: {idle.why}.")
+            raise SettingError(f"{name} changes nothing: {idle.why}. Leave it out.")

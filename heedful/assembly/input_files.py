@@ -19,7 +19,16 @@ from heedful.lightning_modules.function import FunctionProcessor
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, keys_of
 from heedful.lightning_modules.prompted.endpoint import Endpoint
 from heedful.lightning_modules.recorded import Recorded
-from heedful.records import Composed, HeedfulError, Picture, atomic_path, open_file, read_json
+from heedful.records import (
+    Composed,
+    DataError,
+    ModelError,
+    Picture,
+    RunError,
+    atomic_path,
+    open_file,
+    read_json,
+)
 from heedful.records.storage.files import unreadable
 
 VERSION = 1  # of the files
@@ -84,11 +93,13 @@ class Plain:
         if not given:
             return None, "no answer"
         if len(given) > 1:
-            raise HeedfulError("wrong-value", f"{where} holds both an answer and probs.", "Give one of them.")
+            raise DataError(f"{where} holds both an answer and probs. Give one of them.")
         takes: tuple[type, ...] = (list, dict) if "probs" in line and line["probs"] is not None else (str, int, float)
         if not isinstance(given[0], takes):
-            wrong = f"{where}: {_brief(given[0])} is not an answer."
-            raise HeedfulError("wrong-value", wrong, 'Write {"id": ID, "answer": LABEL}, or "probs": {LABEL: P, ...}.')
+            raise DataError(
+                f'{where}: {_brief(given[0])} is not an answer. Write {{"id": ID, "answer": LABEL}}, or "probs": '
+                "{LABEL: P, ...}."
+            )
         return given[0], ""
 
 
@@ -221,18 +232,24 @@ def read_beside(path: str | PathLike[str]) -> dict[str, Any]:
         HeedfulError: It is not there, is of another version, or the inputs are not those that were written.
     """
     if not Path(path).is_file():
-        raise HeedfulError("missing-file", f"{fspath(path)} does not exist.")
+        raise DataError(f"{fspath(path)} does not exist.")
     if not beside(path).is_file():
-        wrong = f"{beside(path)} does not exist, which was written beside the inputs."
-        raise HeedfulError("missing-file", wrong, "Keep the two files together.")
+        raise DataError(
+            f"{beside(path)} does not exist, which was written beside the inputs. Keep the two files together."
+        )
     made: Any = read_json(beside(path))
     if not isinstance(made, dict) or made.get("version") != VERSION or made.keys() != KNOWN | {SEAL}:
-        wrong = f"{beside(path)} is not of this version of Heedful."
-        raise HeedfulError("other-schema", wrong, "Write the inputs again.")
+        raise RunError(f"{beside(path)} is not of this version of Heedful. Write the inputs again.")
     if made.pop(SEAL) != _seal(made):
-        raise HeedfulError("changed-run-file", f"{beside(path)} is not as it was written: a setting is another.")
+        raise RunError(
+            f"{beside(path)} is not as it was written: a setting is another. Bring the file back that was written, or "
+            "begin a new run."
+        )
     if file_hash(path) != made["sha256"]:
-        raise HeedfulError("other-inputs", f"{fspath(path)} is not the file that was written: its content is another.")
+        raise ModelError(
+            f"{fspath(path)} is not the file that was written: its content is another. Name the file of inputs that "
+            "was answered, as it was written."
+        )
     return made
 
 
@@ -278,9 +295,7 @@ class Reading:
         """
         display_name = fspath(path)
         if kind(Path(display_name)) not in ("jsonl", "json"):
-            raise HeedfulError(
-                "unknown-format", f"{display_name} is not a file of JSON lines.", "Save the answers as .jsonl."
-            )
+            raise DataError(f"{display_name} is not a file of JSON lines. Save the answers as .jsonl.")
         rows = read(Path(display_name))
         while several := list(islice(rows, TOGETHER)):
             taken = [one for row, line in several if (one := self._taken(line, row, display_name)) is not None]
@@ -326,12 +341,16 @@ class Reading:
         """
         if n := self.faults[OTHER]:
             wrong = f"{n:,} ids are of another version of the inputs (here they begin with {self.distinct.version})"
-            raise HeedfulError("other-inputs", f"{wrong}: {self.first[OTHER]}.")
+            raise ModelError(
+                f"{wrong}: {self.first[OTHER]}. Name the file of inputs that was answered, as it was written."
+            )
         if n := self.faults[FOREIGN]:
-            raise HeedfulError("foreign-answers", f"{n:,} ids are not among the inputs: {self.first[FOREIGN]}.")
+            raise ModelError(
+                f"{n:,} ids are not among the inputs: {self.first[FOREIGN]}. Give the answers to these inputs alone."
+            )
         if n := self.faults[REPEATED]:
             wrong = f"{n:,} answers are to inputs that have one already"
-            raise HeedfulError("repeated-answers", f"{wrong}: {self.first[REPEATED]}.")
+            raise ModelError(f"{wrong}: {self.first[REPEATED]}. Keep one of them.")
 
     @property
     def unanswered(self) -> int:

@@ -25,7 +25,7 @@ from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
-from heedful.records import ExamplesBuilder, HeedfulError, Task, listing
+from heedful.records import ExamplesBuilder, ModelError, SettingError, Task, listing
 from heedful.records.errors import nearest
 from heedful.records.made import IN_PYTHON, Made, defaults_of, plain, section, settings
 from heedful.records.prompts.prompt import Prompt
@@ -157,10 +157,8 @@ class Job:
         seed_all(self.settings.seed)
         require_fit(self.trainer, self.evaluating)
         if self.best is not None and (folder := settings(self.best)["dirpath"]):
-            raise HeedfulError(
-                "clashing-settings",
-                f"§checkpoint.dirpath {folder}: checkpoints lie in the folder of the run.",
-                "Choose that with §output.",
+            raise SettingError(
+                f"checkpoint.dirpath {folder}: checkpoints lie in the folder of the run. Choose that with output."
             )
         self.data.allow_changed = not self.evaluating and self.training.allow_changed_data
         self._prepare_model()
@@ -176,7 +174,7 @@ class Job:
         if self.checkpoint is None:
             self.model.require_weights()
         else:
-            display_name = f"§{'checkpoint' if self.evaluating else 'ckpt_path'} {self.checkpoint}"
+            display_name = f"{'checkpoint' if self.evaluating else 'ckpt_path'} {self.checkpoint}"
             path = Path(self.checkpoint)
             require_whole(path, display_name)
             require_of_run(outline(path), display_name)
@@ -195,14 +193,15 @@ class Job:
         names = self.settings.evaluations
         if unknown := [name for name in names or [] if name not in EVALUATIONS]:
             near = nearest(unknown[0], EVALUATIONS)
-            do = f"Do you mean {near}?" if near else "See §help for all names."
-            raise HeedfulError("unknown-name", f"§evaluations {unknown[0]} is not an evaluation.", do)
+            do = f"Do you mean {near}?" if near else "See --help for all names."
+            raise SettingError(f"evaluations {unknown[0]} is not an evaluation. {do}")
         if names == []:
-            raise HeedfulError("bad-setting", "§evaluations names nothing.", "Name some, or leave it out.")
+            raise SettingError("evaluations names nothing. Name some, or leave it out.")
         of_this = {evaluation.name for evaluation in (*self.plain, *self.evaluations)}
         if later := [name for name in names or [] if name not in of_this]:
-            wrong = f"§evaluations {later[0]} is not measured while a model trains."
-            raise HeedfulError("idle-setting", wrong, "Measure it with evaluate.py.")
+            raise SettingError(
+                f"evaluations {later[0]} is not measured while a model trains. Measure it with evaluate.py."
+            )
         return names
 
     @property
@@ -212,7 +211,7 @@ class Job:
         if checkpoint is None or is_finished(checkpoint.parent.parent):
             return None
         saved = outline(checkpoint)
-        of = max_epochs_of(checkpoint.parent.parent, f"§checkpoint {checkpoint}")
+        of = max_epochs_of(checkpoint.parent.parent, f"checkpoint {checkpoint}")
         return f"epoch {saved['epoch'] + 1}{f' of {of}' if of > 0 else ''}, step {saved['global_step']:,}"
 
     @property
@@ -250,9 +249,10 @@ class Job:
         if self.checkpoint is not None or model.needs_prompt or model.task is None:
             return None
         if not self.evaluating and next(model.parameters(), None) is not None:
-            wrong = "§model has weights of an earlier call, and not those that its settings name."
-            do = "Make it once more with load_model, or train on from a run with §init_from RUN."
-            raise HeedfulError("clashing-settings", wrong, do)
+            raise SettingError(
+                "model has weights of an earlier call, and not those that its settings name. Make it once more with "
+                "load_model, or train on from a run with init_from RUN."
+            )
         return model.task if self.evaluating and model.has_learned else None
 
     def _require_learned(self, task: Task) -> None:
@@ -260,14 +260,14 @@ class Job:
         if self.without_data:
             self.data.settle_labels(task.labels, default_label=None)
         here = self.model.in_learned_order(self.data.task)
-        do = "Measure its run, with §checkpoint RUN."
-        wrong = "§model in memory was trained on {}, and the data have {}."
+        do = "Measure its run, with checkpoint RUN."
+        wrong = "model in memory was trained on {}, and the data have {}."
         if task.labels != here.labels:
-            raise HeedfulError("other-labels", wrong.format(listing(task.labels), listing(here.labels)), do)
+            raise ModelError(f"{wrong.format(listing(task.labels), listing(here.labels))} {do}")
         if task.parts != here.parts:
-            raise HeedfulError("other-parts", wrong.format(listing(task.parts), listing(here.parts)), do)
+            raise ModelError(f"{wrong.format(listing(task.parts), listing(here.parts))} {do}")
         if replace(here, default_label=task.default_label) != task:
-            raise HeedfulError("unfit-model", "§model in memory was trained on data of another kind.", do)
+            raise ModelError(f"model in memory was trained on data of another kind. {do}")
         self.model.task = here
 
     def _plan_evaluations(self) -> None:
@@ -278,8 +278,7 @@ class Job:
         self.engine.prepare([*self.plain, *self.evaluations], setting)
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
-            do = "Leave it out, or add what is missing."
-            raise HeedfulError("idle-setting", f"§evaluations {name} {nothing.reason}.", do)
+            raise SettingError(f"evaluations {name} {nothing.reason}. Leave it out, or add what is missing.")
         require_effect(self)
         for plan in (planned.plan for planned in self.planned.values()):
             if plan.inquiry is not None:
@@ -288,7 +287,7 @@ class Job:
             self.best.require_known(self.engine, self.data)
         for callback in self.own_callbacks if not self.evaluating else ():
             if isinstance(callback, EarlyStopping) and callback.strict:
-                self.engine.require_monitored(callback.monitor, "§trainer.callbacks.monitor")
+                self.engine.require_monitored(callback.monitor, "trainer.callbacks.monitor")
 
     @property
     def own_callbacks(self) -> Sequence[Callback]:

@@ -10,7 +10,7 @@ import pytorch_lightning
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, RunError, SettingError
 
 GLOO = "gloo/transport"  # where its RuntimeErrors, which have no type of their own, say that they come from
 LOST = "Another process of this command has ended: it was killed, had no memory left, or says above what was wrong."
@@ -50,11 +50,11 @@ def _refusal(error: BaseException) -> HeedfulError | None:
     if isinstance(error, HeedfulError):
         return error
     if is_of_lost_process(error):
-        return HeedfulError("lost-process", LOST)
+        return RunError(f"{LOST} Start the command again; a training goes on with resume RUN.")
     if isinstance(error, ImportError) and is_of_lightning(error):
-        return HeedfulError("missing-package", f"§trainer: {first_sentence(error)}")
+        return RunError(f"trainer: {first_sentence(error)} Install it with pip.")
     if isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) and is_of_lightning(error):
-        return HeedfulError("unfit-trainer", f"§trainer: {first_sentence(error)}")
+        return SettingError(f"trainer: {first_sentence(error)}")
     return None
 
 

@@ -17,7 +17,7 @@ from pytorch_lightning.strategies import Strategy
 
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.settings.faults import MAPPINGS, Place, Settings, held, members
 from heedful.records.settings.making import InPython, refusal
 from heedful.records.storage.yaml_files import SettingsLoader, composed, found_at, parse_yaml, read_text
@@ -90,7 +90,7 @@ def require_types(function: Callable[..., Any], arguments: Mapping[str, Any]) ->
     for name, hint in own.items():
         takes_paths = any(get_origin(member) is PathLike for member in members(hint))
         if isinstance(arguments[name], PathLike) and not takes_paths:
-            raise HeedfulError("bad-setting", f"§{name} {arguments[name]} is a path.", "Give a text.")
+            raise SettingError(f"{name} {arguments[name]} is a path. Give a text.")
 
 
 def made_of(kind: type, settings: Mapping[str, Any], place: Place) -> Any:

@@ -13,7 +13,7 @@ from heedful.datamodules.sources.gold import NO_GOLD
 from heedful.datamodules.sources.hub_and_local import Local
 from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.values import plain
-from heedful.records import HeedfulError, listing
+from heedful.records import DataError, ModelError, SettingError, listing
 from heedful.records.errors import guess
 from heedful.records.made import settings_of
 from heedful.records.same import Same
@@ -81,13 +81,14 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     if configured is not None:
         return _changed(configured, said, is_function), set()
     if said.parts is None or isinstance(said.parts, str) or not said.parts:
-        wrong = "§parts does not name the columns that the model reads."
-        raise HeedfulError("missing-setting", wrong, 'Name them, as parts=["premise", "hypothesis"].')
+        raise SettingError(
+            'parts does not name the columns that the model reads. Name them, as parts=["premise", "hypothesis"].'
+        )
     if twice := [part for part in said.parts if list(said.parts).count(part) > 1]:
-        raise HeedfulError("repeated-name", f"§parts names {twice[0]} twice.")
+        raise SettingError(f"parts names {twice[0]} twice.")
     parts = dict(said.parts) if isinstance(said.parts, Mapping) else {str(part): str(part) for part in said.parts}
     if unknown := [part for part in said.keeps if part not in parts]:
-        raise HeedfulError("unknown-name", f"§keeps {unknown[0]} is not a part.", guess(unknown[0], parts))
+        raise SettingError(f"keeps {unknown[0]} is not a part. {guess(unknown[0], parts)}")
     scan = _scan(rows, said.label) if said.labels is None else Scan((), ())
     labels = _labels(rows, said, scan, outputs, is_function)
     swap = [part for part in parts if part not in said.keeps] if len(parts) > 1 else []
@@ -135,7 +136,7 @@ def _named(rows: Any) -> PairedData | None:
     if not isinstance(rows, str) or Path(rows).exists() and not is_config:
         return None
     if Path(rows).suffix and not is_config:
-        raise HeedfulError("missing-file", f"§rows {rows} does not exist.")
+        raise DataError(f"rows {rows} does not exist.")
     return load_data(rows)
 
 
@@ -146,8 +147,10 @@ def _changed(data: PairedData, said: RowSettings, is_function: bool) -> PairedDa
     """Data of a name with what the user says otherwise."""
     for setting, default in OF_ROWS.items():
         if getattr(said, setting) != default:
-            wrong = f"§{setting} is a matter of {data.name}, whose settings say it."
-            raise HeedfulError("clashing-settings", wrong, "Leave it out, or change it with heedful.load_data.")
+            raise SettingError(
+                f"{setting} is a matter of {data.name}, whose settings say it. Leave it out, or change it with "
+                "heedful.load_data."
+            )
     changed: dict[str, Any] = {"eval_batch_size": said.batch_size}
     if is_function:
         changed["note"] = " ".join(filter(None, (data.note, HIDDEN)))
@@ -159,8 +162,9 @@ def _changed(data: PairedData, said: RowSettings, is_function: bool) -> PairedDa
         changed["swap"] = [part for part in data.swap if part not in said.keeps]
     changed |= {name: value for name in ("default_label", "cluster") if (value := getattr(said, name)) is not None}
     if unknown := sorted(changed.keys() - settings_of(cast(Any, type(data))).keys()):
-        wrong = f"§{'keeps' if unknown[0] == 'distractors' else unknown[0]} is not for {data.name}."
-        raise HeedfulError("unfit-data", wrong, "Leave it out.")
+        raise DataError(
+            f"{'keeps' if unknown[0] == 'distractors' else unknown[0]} is not for {data.name}. Leave it out."
+        )
     return data.with_settings(**changed)
 
 
@@ -188,9 +192,9 @@ def _labels(
     """
     if said.same is not None:
         if said.labels is not None:
-            raise HeedfulError("clashing-settings", "§same is for free texts, and §labels names labels.")
+            raise SettingError("same is for free texts, and labels names labels. Leave one of the two out.")
         if not is_function:
-            raise HeedfulError("idle-setting", "§same changes nothing: the answers of this model are labels.")
+            raise SettingError("same changes nothing: the answers of this model are labels. Leave it out.")
         return None
     if said.labels is not None:
         return spelled(said.labels)
@@ -204,7 +208,7 @@ def _labels(
             return None
         wrong = "The rows have no labels, and the model has no names for its own." if not golds else ""
         wrong = wrong or f"The column {said.label!r} holds {len(golds):,} different labels."
-        raise HeedfulError("missing-setting", wrong, 'Name those of the model, as labels=["yes", "no"].')
+        raise SettingError(f'{wrong} Name those of the model, as labels=["yes", "no"].')
     more = [said.default_label] if said.default_label not in (None, *golds) else []
     return {name: [] for name in (*golds, *filter(None, more))}
 
@@ -216,8 +220,10 @@ def spelled(labels: Labels) -> dict[str, list[Any]]:
         HeedfulError: They have no order, as a set has none, or a name stands twice.
     """
     if not isinstance(labels, Mapping | list | tuple) or len(set(map(str, labels))) < len(labels):
-        do = "Give a list of different names, or a dictionary of their spellings."
-        raise HeedfulError("bad-setting", f"§labels {labels!r} does not name each label once, in an order.", do)
+        raise SettingError(
+            f"labels {labels!r} does not name each label once, in an order. Give a list of different names, or a "
+            "dictionary of their spellings."
+        )
     if isinstance(labels, Mapping):
         return {str(name): list(of) if isinstance(of, list | tuple) else [of] for name, of in labels.items()}
     return {str(name): [] for name in labels}
@@ -227,9 +233,10 @@ def _of_outputs(outputs: Sequence[str], golds: Sequence[str]) -> dict[str, list[
     """The labels of a model with the spellings in the rows."""
     by_case = {name.casefold(): name for name in outputs}
     if unknown := [gold for gold in golds if gold.casefold() not in by_case]:
-        do = f"Say which is which, as labels={{{outputs[0]!r}: [{unknown[0]!r}], ...}}."
-        wrong = f"The rows have the label {unknown[0]!r}, and the model answers with {listing(outputs)}."
-        raise HeedfulError("other-labels", wrong, do)
+        raise ModelError(
+            f"The rows have the label {unknown[0]!r}, and the model answers with {listing(outputs)}. Say which is "
+            f"which, as labels={{{outputs[0]!r}: [{unknown[0]!r}], ...}}."
+        )
     return {name: [gold for gold in golds if by_case[gold.casefold()] == name] for name in outputs}
 
 

@@ -28,13 +28,11 @@ from heedful.lightning_modules.pretrained.backbone_config import open_config, po
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.records import HeedfulError, listing
+from heedful.records import ModelError, SettingError, listing
 from heedful.records.errors import guess
 from heedful.records.made import settings_of
 from heedful.records.storage.run_files import CONFIG
 
-OWN_NAMES = {"data.distractors": "keeps", "data.slices": "by", "data.eval_batch_size": "batch_size"}
-RESUMABLE = ("failed-function", "unknown-label")  # codes of what may be mended without asking everything again
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
 FREE = ("predict", "rows", "settings")  # arguments of many types, of which it is said later what is wrong
 
@@ -123,7 +121,7 @@ def measure(
     said = RowSettings.of(arguments)
     require_known(settings, arguments)
     knows_labels = labels is not None or bool(class_names(rows, label))
-    with _own_names(), _model(predict, knows_labels) as asked:
+    with _model(predict, knows_labels) as asked:
         data, golds = data_of(rows, said, asked.outputs, asked.is_function)
         model = asked.model(data)
         is_known = parts is None or knows_labels or asked.outputs or data.default_label in golds
@@ -131,8 +129,9 @@ def measure(
             model.doubtful = data.default_label
         if draws is not None:
             if settings.get("attentiveness") is not None:
-                wrong = "§draws and §attentiveness both set up the test of attentiveness."
-                raise HeedfulError("clashing-settings", wrong, "Leave one of the two out.")
+                raise SettingError(
+                    "draws and attentiveness both set up the test of attentiveness. Leave one of the two out."
+                )
             settings["attentiveness"] = {"draws": draws}
         temporary = TemporaryDirectory(prefix="heedful-") if output is None or asked.is_function else None
         if output is not None and asked.is_function:
@@ -155,16 +154,6 @@ def measure(
     return replace(results, kept=temporary, each=tuple(replace(one, kept=temporary) for one in results.each))
 
 
-@contextmanager
-def _own_names() -> Iterator[None]:
-    """Have refusals name settings of the data as the arguments of ``measure``."""
-    try:
-        yield
-    except HeedfulError as error:
-        error.name_settings(lambda match: f"§{OWN_NAMES.get(match[1], match[1])}")
-        raise
-
-
 def require_rows(rows: Any, **arguments: Any) -> None:
     """Read rows as ``measure`` does, before there is a model.
 
@@ -177,9 +166,8 @@ def require_rows(rows: Any, **arguments: Any) -> None:
     """
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
-    with _own_names():
-        data, _ = data_of(rows, RowSettings.of(bound.arguments), (), True)
-        data.setup("validate")
+    data, _ = data_of(rows, RowSettings.of(bound.arguments), (), True)
+    data.setup("validate")
 
 
 def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
@@ -191,7 +179,7 @@ def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
         of_data = name in settings_of(PairedText)
         do = "It is one of data: give rows as heedful.load_data(NAME, ...)." if of_data else ""
         do = do or guess(name, [*arguments, *OF_EVALUATE, *evaluations])
-        raise HeedfulError("unknown-setting", f"There is no setting §{name} here.", do)
+        raise SettingError(f"There is no setting {name} here. {do}")
 
 
 def _of_function(trainer: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -203,8 +191,10 @@ def _of_function(trainer: Mapping[str, Any] | None) -> Mapping[str, Any]:
     own = {"accelerator": "cpu", "devices": 1}
     for name, value in own.items():
         if trainer and trainer.get(name, value) not in (value, "auto"):
-            wrong = f"§trainer.{name} {trainer[name]} changes nothing: one process asks the function, on the CPU."
-            raise HeedfulError("idle-setting", wrong)
+            raise SettingError(
+                f"trainer.{name} {trainer[name]} changes nothing: one process asks the function, on the CPU. Leave it "
+                "out."
+            )
     return {**(trainer or {}), **own}
 
 
@@ -223,8 +213,8 @@ def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
     """``heedful.assembly.evaluation.evaluate``; where it stops in a function, the answers so far are kept."""
     try:
         return evaluate(model, data, **settings)
-    except (KeyboardInterrupt, HeedfulError) as stop:
-        if isinstance(model, Function) and getattr(stop, "code", RESUMABLE[0]) in RESUMABLE:
+    except (KeyboardInterrupt, ModelError):
+        if isinstance(model, Function):
             _keep(model)
         raise
 
@@ -266,21 +256,26 @@ def _model(predict: Any, is_ordered: bool) -> Iterator[_Asked]:
         yield _named(fspath(predict), is_ordered)
     elif isinstance(predict, tuple):
         if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not hasattr(predict[1], "save_pretrained"):
-            wrong = f"§predict is a tuple of {listing([type(one).__name__ for one in predict])}."
-            raise HeedfulError("bad-setting", wrong, "Give (model, tokenizer) of transformers.")
+            raise SettingError(
+                f"predict is a tuple of {listing([type(one).__name__ for one in predict])}. Give (model, tokenizer) "
+                "of transformers."
+            )
         with TemporaryDirectory(prefix="heedful-") as folder:
             yield _copied(*predict, folder, is_ordered)
     elif isinstance(predict, nn.Module) and hasattr(predict, "config"):
-        wrong = f"§predict is a {type(predict).__name__} without its tokenizer."
-        raise HeedfulError("bad-setting", wrong, "Give (model, tokenizer).")
+        raise SettingError(f"predict is a {type(predict).__name__} without its tokenizer. Give (model, tokenizer).")
     elif isinstance(predict, LightningModule):
-        wrong = f"§predict is a {type(predict).__name__}, and nobody knows how it is asked for its answers."
-        raise HeedfulError("unfit-model", wrong, "Give a function that asks it: a list of dictionaries to labels.")
+        raise ModelError(
+            f"predict is a {type(predict).__name__}, and nobody knows how it is asked for its answers. Give a "
+            "function that asks it: a list of dictionaries to labels."
+        )
     elif callable(predict):
         yield _function(predict, is_ordered)
     else:
-        wrong = f"§predict is of the type {type(predict).__name__}, which cannot be asked."
-        raise HeedfulError("bad-setting", wrong, "Give a function, (model, tokenizer), a pipeline, or a folder.")
+        raise SettingError(
+            f"predict is of the type {type(predict).__name__}, which cannot be asked. Give a function, (model, "
+            "tokenizer), a pipeline, or a folder."
+        )
 
 
 def _named(name: str, is_ordered: bool) -> _Asked:
@@ -381,9 +376,10 @@ class _Pipeline:
         self.batch_size = data.eval_batch_size
         self.__name__ = type(pipeline).__name__
         if pipeline.task != "text-classification" or len(self.parts) > 2:
-            wrong = f"§predict is a pipeline for {pipeline.task}, and the data have the parts {listing(self.parts)}."
-            do = "Give one for text-classification of one part or two, or a function that calls the pipeline."
-            raise HeedfulError("unfit-model", wrong, do)
+            raise ModelError(
+                f"predict is a pipeline for {pipeline.task}, and the data have the parts {listing(self.parts)}. Give "
+                "one for text-classification of one part or two, or a function that calls the pipeline."
+            )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Pipeline) and (self.pipeline, self.parts) == (other.pipeline, other.parts)

@@ -9,7 +9,7 @@ from heedful.assembly.job import Job
 from heedful.assembly.record import brief, differences, saved_record, setting_of
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import HERE
-from heedful.records import HeedfulError, writing
+from heedful.records import HeedfulError, RunError, SettingError, writing
 from heedful.records.storage.claim import LOCK, claim
 from heedful.records.storage.files import WRITING
 from heedful.records.storage.results import RESULTS
@@ -41,10 +41,9 @@ def require_inside(job: Job) -> None:
         is_of_run = key == "save_dir" and value in HERE
         leads_out = (key in FOLDERS and not is_of_run) or (key in NAMES and ("/" in value or value in (".", "..")))
         if leads_out and not any(name == given or name.startswith(f"{given}.") for given in job.given):
-            raise HeedfulError(
-                "command-line-only",
-                f"§{name} {value}: a file of settings may not have a run write elsewhere than into its folder.",
-                "Leave it out there, or type it on the command line.",
+            raise SettingError(
+                f"{name} {value}: a file of settings may not have a run write elsewhere than into its folder. Leave "
+                "it out there, or type it on the command line."
             )
 
 
@@ -79,14 +78,14 @@ def named_folder(job: Job) -> Named | None:
     resumed = None if job.evaluating else job.training.resume
     output = job.settings.output
     if resumed and (Path(resumed) / "config.yaml").is_file():
-        return Named(Path(resumed), f"§resume {resumed}", True)
+        return Named(Path(resumed), f"resume {resumed}", True)
     if not resumed and not job.evaluating and job.checkpoint:
         of_checkpoint = Path(job.checkpoint).absolute().parent.parent
         if (of_checkpoint / "config.yaml").is_file() and (
             not output or Path(output).resolve() == of_checkpoint.resolve()
         ):
-            return Named(of_checkpoint, f"§ckpt_path {job.checkpoint}", True)
-    return Named(Path(output), f"§output {output}", False) if output else None
+            return Named(of_checkpoint, f"ckpt_path {job.checkpoint}", True)
+    return Named(Path(output), f"output {output}", False) if output else None
 
 
 def claim_named(job: Job) -> Named | None:
@@ -121,10 +120,10 @@ def _require_unused(named_by_user: Named, job: Job) -> None:
             _require_same(named_by_user, folder, job)
         return
     if "config.yaml" in held:
-        more = "" if job.evaluating else f", or use §resume {named_by_user.folder}"
-        raise HeedfulError("folder-taken", f"{named_by_user.flag} holds a run already.", f"Name another folder{more}.")
+        more = "" if job.evaluating else f", or use resume {named_by_user.folder}"
+        raise RunError(f"{named_by_user.flag} holds a run already. Name another folder{more}.")
     if held:
-        raise HeedfulError("folder-taken", f"{named_by_user.flag} holds {held[0]}, which is not of a run.")
+        raise RunError(f"{named_by_user.flag} holds {held[0]}, which is not of a run. Name another folder.")
 
 
 def _require_same(named_by_user: Named, folder: Path, job: Job) -> None:
@@ -132,16 +131,14 @@ def _require_same(named_by_user: Named, folder: Path, job: Job) -> None:
     try:
         before = saved_record(folder, evaluating=True)
     except HeedfulError:  # of another command
-        raise HeedfulError("folder-taken", f"{named_by_user.flag} holds a run already.") from None
+        raise RunError(f"{named_by_user.flag} holds a run already. Name another folder.") from None
     changed = differences(before, job.record)
     if before["checkpoint"] != job.checkpoint:
         changed = {"checkpoint": (before["checkpoint"], job.checkpoint), **changed}
     for name, (began, now) in changed.items():
-        raise HeedfulError(
-            "folder-taken",
-            f"{setting_of(name)} {brief(now)}: {named_by_user.flag} holds an evaluation that was stopped,"
-            f" with {brief(began)}.",
-            "Repeat its command, which goes on there, or name another folder.",
+        raise RunError(
+            f"{setting_of(name)} {brief(now)}: {named_by_user.flag} holds an evaluation that was stopped, with "
+            f"{brief(began)}. Repeat its command, which goes on there, or name another folder."
         )
 
 

@@ -13,7 +13,7 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.families import family_of, import_path, stand_ins
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
-from heedful.records import HeedfulError
+from heedful.records import DataError, ModelError, SettingError
 from heedful.records.made import class_path
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import DEFAULTS, backbones, config_path, names
@@ -122,7 +122,7 @@ def _content(kind: str, value: str) -> Section:
     elif not Path(value).is_file():
         return {"class_path": value}
     else:
-        values = read_settings(value, f"§{kind} {value}", KIND_OF[kind], (kind,))
+        values = read_settings(value, f"{kind} {value}", KIND_OF[kind], (kind,))
     return {"class_path": values} if isinstance(values, str) else values
 
 
@@ -148,12 +148,13 @@ def augmented(data: PairedData, name: str) -> PairedData:
         HeedfulError: The name stands for nothing, or it says more than settings of the data.
     """
     path = config_path("augment", name)
-    text = path if path.startswith("{") else read_text(path, f"§augment {name}")
-    values = parse_yaml(text, f"§augment {name}", SettingsLoader)
+    text = path if path.startswith("{") else read_text(path, f"augment {name}")
+    values = parse_yaml(text, f"augment {name}", SettingsLoader)
     settings = values.get("data") if isinstance(values, dict) and values.keys() == {"data"} else None
     if not isinstance(settings, dict) or not settings.keys() <= {"init_args"}:
-        wrong = f"§augment {name} names more than settings of the data."
-        raise HeedfulError("unknown-setting", wrong, "Keep data: {init_args: ...} in its file.")
+        raise SettingError(
+            f"augment {name} names more than settings of the data. Keep data: {{init_args: ...}} in its file."
+        )
     return data.with_settings(**checked(type(data), settings.get("init_args") or {}, ("data",)))
 
 
@@ -192,16 +193,13 @@ def backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     path = Path(name)
     if path.is_dir() and not (path / "config.json").is_file():
         if (path / "config.yaml").is_file():
-            do = "Use §init_from of train.py, or §checkpoint of evaluate.py."
-            raise HeedfulError("missing-weights", f"§model {name} is a run.", do)
-        raise HeedfulError("missing-weights", f"§model {name} has no config.json.")
+            raise ModelError(f"model {name} is a run. Use init_from of train.py, or checkpoint of evaluate.py.")
+        raise ModelError(f"model {name} has no config.json. Name the folder of a whole model.")
     if not path.is_dir():
         if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):
             return None
         if not is_hub_id(name):
-            raise HeedfulError(
-                "missing-file", f"§model {name} is not a folder that exists, and cannot be a model of the hub."
-            )
+            raise DataError(f"model {name} is not a folder that exists, and cannot be a model of the hub.")
     for form_name, (backbone, _) in backbones().items():
         if backbone == name:
             return form_name, {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from heedful.records import HeedfulError, MetricName, listing
+from heedful.records import HeedfulError, MetricName, RunError, SettingError, listing
 from heedful.records.errors import guess
 from heedful.reports.results import INCOMPLETE
 
@@ -133,32 +133,32 @@ class Numbers:
         """
         parsed = REQUIREMENT.fullmatch(text.replace("≥", ">=").replace("≤", "<="))
         if parsed is None:
-            do = 'Write one such as "attentiveness premise >= 0.7".'
-            raise HeedfulError("bad-setting", f"{text!r} is not a requirement.", do)
+            raise SettingError(f'{text!r} is not a requirement. Write one such as "attentiveness premise >= 0.7".')
         name, sign, digits, percent = parsed.groups()
         number = self[name]
         if number.low is None or number.high is None:
             why = number.reason or "it is not a share of examples"
-            raise HeedfulError("undecided", f"{name} has no interval: {why}.")
+            raise RunError(f"{name} has no interval: {why}. Measure it on more examples, or require another number.")
         wanted = float(digits) / 100 if percent else float(digits)
         if INCOMPLETE in number.flags:
-            wrong = f"{name} is of some of the examples: others have no answer."
-            raise HeedfulError("undecided", wrong, "Have all inputs answered.")
+            raise RunError(f"{name} is of some of the examples: others have no answer. Have all inputs answered.")
         own = _find(name, self.numbers).bounds
         least, most = min(self._bounds[0], own[0]), own[1]
         if not least <= wanted <= most:
             do = f"Write {digits} %." if not percent and 1 < wanted <= 100 else "Require another bound."
-            raise HeedfulError("bad-setting", f"{text!r}: shares are from {least:g} to 1.", do)
+            raise SettingError(f"{text!r}: shares are from {least:g} to 1. {do}")
         is_high = sign.startswith(">")
         if is_high and NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
-            wrong = f"{name}: accuracy is not above the majority share, so that a high one is no merit."
-            raise HeedfulError("undecided", wrong, "Take a model that is better than a single answer.")
+            raise RunError(
+                f"{name}: accuracy is not above the majority share, so that a high one is no merit. Take a model that "
+                "is better than a single answer."
+            )
         bound = number.low if is_high else number.high
         if not HOLDS[sign](bound, wanted):
             scale, unit = (100, " %") if percent else (1, "")
             value, low, high = (f"{scale * x:.4g}{unit}" for x in (number.value or 0.0, number.low, number.high))
             measured = f"{value}, 95 % interval [{low}, {high}], n={number.n:,}"
-            raise HeedfulError("requirement-missed", f"{name} {sign} {digits}{unit} does not hold: {measured}.")
+            raise RunError(f"{name} {sign} {digits}{unit} does not hold: {measured}.")
         return self
 
 
@@ -195,12 +195,15 @@ def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
         return best[0]
     asked = " ".join(words)
     if best:
-        raise HeedfulError("several-numbers", f"{asked!r} may be {_some([*map(str, best)])}.")
+        raise RunError(
+            f"{asked!r} may be {_some([*map(str, best)])}. Name the part, the statistic, the slice or the data set as "
+            "well."
+        )
     texts_in_words = sorted(dict.fromkeys(map(words_of_name, names)), key=lambda name: name.count(" "))
     same = [name for name in texts_in_words if words and name.split()[0] == words[0]]
     families = list(dict.fromkeys(name.family for name in names))
     do = f"There are {_some(same)}." if same else guess(asked.split(" ")[0], families) if names else "Evaluate again."
-    raise HeedfulError("not-measured", f"There is no number {asked!r} among these results.", do)
+    raise RunError(f"There is no number {asked!r} among these results. {do}")
 
 
 def name_among(key: Key, names: Sequence[MetricName]) -> MetricName | None:

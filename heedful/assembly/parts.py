@@ -15,7 +15,7 @@ from heedful.callbacks import EVALUATIONS, Evaluation
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.errors import guess
 from heedful.records.made import class_path, settings_of
 from heedful.records.storage.named_configs import DEFAULTS
@@ -99,8 +99,7 @@ class Parts(NamedTuple):
         """
         kinds = {kind.metric.name: kind for kind in shown_evaluations(evaluating)}
         if unknown := [name for name in self.settings if name not in kinds]:
-            wrong = f"There is no setting §{unknown[0]}."
-            raise HeedfulError("unknown-setting", wrong, guess(unknown[0], kinds))
+            raise SettingError(f"There is no setting {unknown[0]}. {guess(unknown[0], kinds)}")
         live = self._live()
         return [
             live[name] if name in live else given(self.settings.get(name), kind, name, self.saved.get(name))
@@ -114,12 +113,15 @@ class Parts(NamedTuple):
             if not isinstance(one, Evaluation):
                 continue
             if one.name in live or self.settings.get(one.name) is not None:
-                wrong = f"There are two {one.name} among §evaluations and the settings."
-                raise HeedfulError("repeated-name", wrong, "Leave one of them out.")
+                raise SettingError(
+                    f"There are two {one.name} among evaluations and the settings. Leave one of them out."
+                )
             registered = EVALUATIONS.get(one.name)
             if registered and not registered.has_settings and (type(one) is not registered or one.made_of):
-                wrong = f"§evaluations: {one.name} is the same in every run, without settings."
-                raise HeedfulError("repeated-name", wrong, "Register a class of your own under a name of its own.")
+                raise SettingError(
+                    f"evaluations: {one.name} is the same in every run, without settings. Register a class of your "
+                    "own under a name of its own."
+                )
             live[one.name] = one
         return live
 
@@ -175,8 +177,10 @@ def given(value: Any, kind: type[Kind], name: str, saved: Mapping[str, Any] | No
     if isinstance(value, kind):
         return value
     if value is not None and not isinstance(value, Mapping):
-        wrong = f"§{name} is a {type(value).__name__}, and no mapping of settings."
-        raise HeedfulError("bad-setting", wrong, f"Give {{setting: value}}, or a {kind.__name__}.")
+        raise SettingError(
+            f"{name} is a {type(value).__name__}, and no mapping of settings. Give {{setting: value}}, or a "
+            f"{kind.__name__}."
+        )
     settings = saved if value is None else {**(saved if isinstance(saved, Mapping) else {}), **value}
     return made_of(kind, {} if settings is None else settings, (name,))
 
@@ -190,11 +194,7 @@ def seeded(data: PairedData, seed: int) -> PairedData:
     if data.seed == seed:
         return data
     if "seed" in data.given and data.seed != seed:
-        raise HeedfulError(
-            "clashing-settings",
-            f"§data.seed {data.seed} is not the seed of the run, {seed}.",
-            f"Name it with §seed {data.seed}.",
-        )
+        raise SettingError(f"data.seed {data.seed} is not the seed of the run, {seed}. Name it with seed {data.seed}.")
     kind: Any = type(data)
     if "seed" in settings_of(kind):
         return with_saved(data, {"init_args": {"seed": seed}})

@@ -24,7 +24,7 @@ from heedful.metrics.statistics import study_size as statistics
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.paired import Share, recording
 from heedful.metrics.statistics.study_size import OFTEN, Pilot, Told, Width, examples_needed, require_aim
-from heedful.records import Context, HeedfulError, MetricName, printable
+from heedful.records import Context, MetricName, RunError, SettingError, printable
 from heedful.records.rows import BASE, cluster_of, where
 from heedful.records.storage.results import read_results, read_run
 from heedful.reports.alike import CHANGES, DATA, DEFAULT, EXAMPLES, GROUPS, Basis, basis, require_alike
@@ -225,8 +225,7 @@ def plan_study(
     require_alike(runs, (DATA, EXAMPLES, GROUPS, DEFAULT, CHANGES))
     scores, parts = _score(runs), _parts(runs)
     if not scores and not parts:
-        wrong = f"{folders[0]} has rows neither of accuracy nor of attentiveness."
-        raise HeedfulError("not-measured", wrong, "Evaluate with both.")
+        raise RunError(f"{folders[0]} has rows neither of accuracy nor of attentiveness. Evaluate with both.")
     first = next(iter([*scores.values(), *parts.values()]))
     shared = sum(1 + _nulls(run) for run in runs)
     needs = [_need(name, None, seen, shared, width, difference) for name, seen in scores.items()]
@@ -236,8 +235,7 @@ def plan_study(
             needs.append(_need(name, draws, seen, shared + draws * changed, width, difference))
     tokens = tokens or _tokens(folders)
     if prices is not None and tokens is None:
-        wrong = "§price_in changes nothing: the model is not behind a server."
-        raise HeedfulError("idle-setting", wrong, "Leave the prices out.")
+        raise SettingError("price_in changes nothing: the model is not behind a server. Leave the prices out.")
     return StudyPlan(
         folders,
         tuple(needs),

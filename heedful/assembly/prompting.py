@@ -10,7 +10,7 @@ from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.lightning_modules.prompted.requests.meter import cost
-from heedful.records import HeedfulError
+from heedful.records import ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 
 CHARACTERS = 4  # of a token, about, in English
@@ -30,14 +30,15 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
     """
     if prompting is None:
         if model.needs_prompt:
-            raise HeedfulError("never-trained", f"{model.description} is asked in context, and not trained here.")
+            raise ModelError(
+                f"{model.description} is asked in context, and not trained here. Measure it with evaluate.py."
+            )
         return []
     if not model.reads_prompts and prompting != Prompting():
         given = next(name for name, value in vars(prompting).items() if value != getattr(Prompting(), name))
-        raise HeedfulError(
-            "idle-setting",
-            f"§prompt.{given} changes nothing: {model.description} is not asked in context.",
-            "Leave it out, or take §model smollm2, a T5, or §endpoint NAME.",
+        raise SettingError(
+            f"prompt.{given} changes nothing: {model.description} is not asked in context. Leave it out, or take "
+            "model smollm2, a T5, or endpoint NAME."
         )
     is_asked = model.needs_prompt or prompting != Prompting()
     prompts = prompting.prompts(data, model.own_wording, model.given_wording) if is_asked else []
@@ -140,10 +141,9 @@ def requests_of(
         HeedfulError: It is another model.
     """
     if not isinstance(model, Endpoint):
-        raise HeedfulError(
-            "idle-setting",
-            f"§dry_run counts requests to a server, and {model.description} sends none.",
-            "Leave it out, or name a model with §endpoint.",
+        raise SettingError(
+            f"dry_run counts requests to a server, and {model.description} sends none. Leave it out, or name a model "
+            "with endpoint."
         )
     totals: dict[str, tuple[int, int]] = {}
     for prompt in prompts:

@@ -2,15 +2,13 @@
 
 import logging
 import os
-import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pytorch_lightning.utilities.warnings import PossibleUserWarning
 
 from heedful.records import printable
-from heedful.records.errors import SETTING, bare_name
 
 LIGHTNING = "pytorch_lightning"
 LOGS = [
@@ -23,16 +21,11 @@ UNASKED = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info", 
 
 
 @contextmanager
-def quietly(setting: Callable[[re.Match[str]], str] = bare_name) -> Iterator[None]:
-    """Leave out what nobody asked for, until the context ends.
-
-    Args:
-        setting: How a line names a setting, from the match of ``SETTING``.
-    """
+def quietly() -> Iterator[None]:
+    """Leave out what nobody asked for, until the context ends."""
 
     def shown(record: logging.LogRecord) -> bool:
-        message = SETTING.sub(setting, record.getMessage())
-        record.msg = "\n".join(map(printable, message.split("\n")))
+        record.msg = "\n".join(map(printable, record.getMessage().split("\n")))
         record.args = ()
         return record.funcName not in UNASKED
 

@@ -15,7 +15,7 @@ from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
-from heedful.records import HeedfulError
+from heedful.records import RunError, SettingError
 from heedful.records.made import class_path, defaults_of, settings_of
 from heedful.records.storage.run_files import CONFIG, require_config
 from heedful.records.storage.schema import ROOMS, present
@@ -87,7 +87,7 @@ def file_record(path: str, evaluating: bool) -> Record:
     Raises:
         HeedfulError: It cannot be read, a setting is unknown or of another type, or may not stand in a file.
     """
-    display_name = f"§config {path}"
+    display_name = f"config {path}"
     of_run = EvaluationSettings if evaluating else TrainingSettings
     groups: dict[str, Any] = {kind.metric.name: kind for kind in shown_evaluations(evaluating)} | {"trainer": Trainer}
     groups |= {"prompt": Prompting} if evaluating else {"checkpoint": BestCheckpoint}
@@ -101,8 +101,7 @@ def file_record(path: str, evaluating: bool) -> Record:
     values = read_settings(path, display_name, hints) or {}
     for name in ("init_from", "resume", "allow_package"):
         if values.get(name):
-            wrong = f"{display_name}: §{name} stands in a file of settings."
-            raise HeedfulError("command-line-only", wrong, f"Give it in the call, as §{name}.")
+            raise SettingError(f"{display_name}: {name} stands in a file of settings. Give it in the call, as {name}.")
     return {name: _completed(value) for name, value in values.items()}
 
 
@@ -125,7 +124,9 @@ def saved_record(run: Path, evaluating: bool = False) -> Record:
     path = str(run / CONFIG)
     saved = read_yaml(path, path)
     if not isinstance(saved, dict):
-        raise HeedfulError("changed-run-file", f"{path} is damaged: it does not name settings.")
+        raise RunError(
+            f"{path} is damaged: it does not name settings. Bring the file back that was written, or begin a new run."
+        )
     return completed(saved, evaluating)
 
 
@@ -173,7 +174,7 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
 
 def setting_of(name: str) -> str:
     """A dotted name in a record as a message names the setting."""
-    return "§seed" if name == SEED else f"§{name.replace('init_args.', '')}"
+    return "seed" if name == SEED else f"{name.replace('init_args.', '')}"
 
 
 def brief(value: Any) -> str:
@@ -194,9 +195,9 @@ def require_same_settings(record: Record, run: Path) -> None:
     """
     for name, (began, now) in differences(saved_record(run), record).items():
         if not FOLLOWED.fullmatch(name):
-            raise HeedfulError(
-                "resumed-setting",
-                f"{setting_of(name)} {brief(now)}: {run} began with {brief(began)}, and its checkpoint goes on so.",
+            raise SettingError(
+                f"{setting_of(name)} {brief(now)}: {run} began with {brief(began)}, and its checkpoint goes on so. "
+                "Leave it as it was, or begin a new run."
             )
 
 
@@ -207,8 +208,7 @@ def require_as_finished(record: Record, run: Path) -> None:
         HeedfulError: There is one; the message names it.
     """
     for name, (began, now) in differences(saved_record(run), record).items():
-        raise HeedfulError(
-            "finished-run",
-            f"{setting_of(name)} {brief(now)}: {run} is finished, with {brief(began)}.",
-            f"Begin a new run from its weights with §init_from {run}.",
+        raise RunError(
+            f"{setting_of(name)} {brief(now)}: {run} is finished, with {brief(began)}. Begin a new run from its "
+            f"weights with init_from {run}."
         )

@@ -25,7 +25,6 @@ from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.records.made import plain, settings_of
-from heedful.records.refusals import SETTING
 from heedful.records.storage.named_configs import DEFAULTS
 
 GROUPS = ("trainer", "settings")  # arguments of train() and evaluate() that hold settings of their own
@@ -52,7 +51,7 @@ class Entry(NamedTuple):
     def row(self) -> str:
         """A row of a table in Markdown."""
         default = "needed" if self.default is inspect.Parameter.empty else f"`{shown(self.default)}`"
-        return f"| `--{self.setting[1:]}` | `{self.python}` | {default} | {in_markdown(self.meaning)} |"
+        return f"| `--{self.setting}` | `{self.python}` | {default} | {in_markdown(self.meaning)} |"
 
 
 def shown(value: Any) -> str:
@@ -70,7 +69,7 @@ def shown(value: Any) -> str:
 def in_markdown(text: str) -> str:
     """A text of a docstring, in one line of a table."""
     text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", " ".join(text.split())).replace("``", "`")
-    return SETTING.sub(r"`--\1`", text).replace("|", r"\|")
+    return text.replace("|", r"\|")
 
 
 def meanings(owner: Any) -> dict[str, str]:
@@ -136,19 +135,19 @@ def _of_call(function: Callable[..., Any], of_run: type, group: str) -> dict[str
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in (*GROUPS, group):
             default = OF_NONE.get(name, parameter.default)
-            entries[name] = Entry(f"§{SEED if name == 'seed' else name}", name, default, said[name])
+            entries[name] = Entry(f"{SEED if name == 'seed' else name}", name, default, said[name])
     return entries
 
 
 def of_trainer() -> list[Entry]:
     """The settings of Lightning's Trainer whose defaults are others here."""
-    return of_class(TrainerDefaults, "§trainer.{}", mapping("trainer"))
+    return of_class(TrainerDefaults, "trainer.{}", mapping("trainer"))
 
 
 def of_evaluations() -> dict[type[Evaluation], list[Entry]]:
     """Each evaluation that a command shows to its settings."""
     return {
-        kind: of_class(kind, f"§{kind.metric.name}.{{}}", mapping(kind.metric.name))
+        kind: of_class(kind, f"{kind.metric.name}.{{}}", mapping(kind.metric.name))
         for kind in shown_evaluations(evaluating=True)
     }
 
@@ -159,7 +158,7 @@ def of_kinds(room: ModuleType, base: type) -> dict[type, list[Entry]]:
     public = [kind for kind in public if isinstance(kind, type) and issubclass(kind, base)]
     kinds = dict.fromkeys(above for kind in public for above in reversed(kind.__mro__) if issubclass(above, base))
     name = "data" if base is PairedData else "model"
-    return {kind: of_class(kind, f"§{'endpoint' if kind is Endpoint else name}.{{}}", "{}=...") for kind in kinds}
+    return {kind: of_class(kind, f"{'endpoint' if kind is Endpoint else name}.{{}}", "{}=...") for kind in kinds}
 
 
 def table(entries: Iterable[Entry]) -> str:
@@ -192,9 +191,9 @@ def sections() -> Iterator[str]:
     yield "## Trainer\n\nSettings of Lightning's Trainer whose defaults are others here than there.\n"
     yield table(of_trainer())
     yield f"## Checkpoints\n\n{opening(BestCheckpoint)} Settings of training alone.\n"
-    yield table(of_class(BestCheckpoint, "§checkpoint.{}", mapping("checkpoint")))
+    yield table(of_class(BestCheckpoint, "checkpoint.{}", mapping("checkpoint")))
     yield f"## Prompts\n\n{opening(Prompting)} Settings of evaluation alone.\n"
-    yield table(of_class(Prompting, "§prompt.{}", mapping("prompt")))
+    yield table(of_class(Prompting, "prompt.{}", mapping("prompt")))
     evaluations = of_evaluations()
     without = ", ".join(f"`{name}`" for name, kind in EVALUATIONS.items() if not evaluations.get(kind))
     yield f"## Evaluations\n\nWithout settings: {without}.\n"

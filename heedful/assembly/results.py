@@ -12,7 +12,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from heedful.assembly.numbers import Key, NoSuchNumber, Number, Numbers, name_among, words_of_name
-from heedful.records import HeedfulError, MetricName, listing, printable, writing
+from heedful.records import MetricName, RunError, listing, printable, writing
 from heedful.records.storage.claim import LOCK
 from heedful.records.storage.files import WRITING
 from heedful.records.storage.results import named, read_evaluation, read_results
@@ -83,8 +83,9 @@ class Results(Numbers):
     def _require_one(self) -> None:
         """Refuse what is asked of the results of several prompts."""
         if self.each:
-            wrong = f"{self.folder} holds the results of {len(self.each)} prompts."
-            raise HeedfulError("several-numbers", wrong, "Ask one of .each, such as .each[0].")
+            raise RunError(
+                f"{self.folder} holds the results of {len(self.each)} prompts. Ask one of .each, such as .each[0]."
+            )
 
     @property
     def rows(self) -> pa.Table:
@@ -119,8 +120,8 @@ class Results(Numbers):
         read = read_evaluation(self.folder, evaluation)
         if read is None:
             evaluations = listing([*read_results(self.folder)["rows"]])
-            wrong = f"{self.folder} has no rows of {evaluation!r}."
-            raise NoSuchNumber("missing-rows", wrong, f"It has those of {evaluations}." if evaluations else "")
+            known = f" It has those of {evaluations}." if evaluations else ""
+            raise NoSuchNumber(f"{self.folder} has no rows of {evaluation!r}.{known}")
         return read[0]
 
     def show(self) -> None:
@@ -174,7 +175,7 @@ class Results(Numbers):
         read_results(self.folder)
         to = Path(folder)
         if to.resolve().is_relative_to(self.folder.resolve()) and to.resolve() != self.folder.resolve():
-            raise HeedfulError("folder-taken", f"{to} lies in {self.folder}, which would be copied into itself.")
+            raise RunError(f"{to} lies in {self.folder}, which would be copied into itself. Name another folder.")
         require_free(to)
         with writing(to):
             to.parent.mkdir(parents=True, exist_ok=True)
@@ -258,9 +259,10 @@ class Differences(Numbers):
         except NoSuchNumber:
             if (name := name_among(key, self.unpaired)) is None:
                 raise
-            wrong = f"{name} is in both results, and there is no paired difference of it."
-            do = "Measure both with the same seed, draws and default label; what is not a share has none."
-            raise NoSuchNumber("not-measured", wrong, do) from None
+            raise NoSuchNumber(
+                f"{name} is in both results, and there is no paired difference of it. Measure both with the same seed, "
+                "draws and default label; what is not a share has none."
+            ) from None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {printable(self.told)}: {len(self.found)} numbers>"
@@ -325,7 +327,7 @@ def require_free(folder: Path) -> None:
     """Refuse a folder for new results that holds something."""
     with writing(folder):
         if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
-            raise HeedfulError("folder-taken", f"{folder} holds something already.")
+            raise RunError(f"{folder} holds something already. Name another folder.")
 
 
 def load(folder: str | PathLike[str]) -> Results:

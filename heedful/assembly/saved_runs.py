@@ -11,7 +11,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.callbacks.checkpoints.files import LAST, best_of, newest, progress, require_whole
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import has_weights
-from heedful.records import HeedfulError
+from heedful.records import DataError, HeedfulError, RunError, SettingError
 from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import RUN
 from heedful.records.storage.run_files import CONFIG, require_config, require_exported, require_files
@@ -25,7 +25,10 @@ def config_of(run: Path, display_name: str) -> Path:
         HeedfulError: There is none, or it was changed.
     """
     if not (run / CONFIG).is_file():
-        raise HeedfulError("not-a-run", f"{display_name} is not a run or a checkpoint of one: it has no {CONFIG}.")
+        raise RunError(
+            f"{display_name} is not a run or a checkpoint of one: it has no {CONFIG}. Name a folder that train.py or "
+            "evaluate.py wrote."
+        )
     require_config(run)
     return run / CONFIG
 
@@ -52,7 +55,7 @@ def source_of(given: str) -> Source:
     Raises:
         HeedfulError: It does not exist, is damaged, or lies in no run folder.
     """
-    display_name = f"§checkpoint {given}"
+    display_name = f"checkpoint {given}"
     checkpoint = Path(given)
     if checkpoint.is_dir():
         run = config_of(checkpoint, display_name).parent
@@ -82,7 +85,9 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
         if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
             data["answers"] = str(backbone / "config.json")
     except (HeedfulError, KeyError, TypeError):
-        raise HeedfulError("changed-run-file", f"{config} is not as train.py writes it.") from None
+        raise RunError(
+            f"{config} is not as train.py writes it. Bring the file back that was written, or begin a new run."
+        ) from None
     return saved
 
 
@@ -94,16 +99,14 @@ def initial_model(given: str) -> dict[str, Any]:
     """
     run = Path(given)
     if not run.is_dir():
-        raise HeedfulError("not-a-run", f"§init_from {given} is not a folder.")
-    config = config_of(run, f"§init_from {given}")
+        raise RunError(f"init_from {given} is not a folder. Name a folder that train.py or evaluate.py wrote.")
+    config = config_of(run, f"init_from {given}")
     backbone = run / "checkpoints" / "backbone"
     if (run / RUN).is_file():
         require_exported(backbone)
     if not (backbone.is_dir() and has_weights(str(backbone))):
-        raise HeedfulError(
-            "missing-run-file",
-            f"§init_from {given} has no weights in checkpoints/backbone.",
-            f"Finish that run with §resume {given}.",
+        raise RunError(
+            f"init_from {given} has no weights in checkpoints/backbone. Finish that run with resume {given}."
         )
     return _saved(config, backbone)["model"]
 
@@ -131,22 +134,21 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> S
         HeedfulError: There is no such run, no checkpoint of it is whole, or two settings say the same.
     """
     if resume is not None and (ckpt_path or output):
-        flags = " and ".join(f"§{name}" for name, value in {"ckpt_path": ckpt_path, "output": output}.items() if value)
-        raise HeedfulError("clashing-settings", f"§resume says already what {flags} says.", f"Leave {flags} out.")
+        flags = " and ".join(f"{name}" for name, value in {"ckpt_path": ckpt_path, "output": output}.items() if value)
+        raise SettingError(f"resume says already what {flags} says. Leave {flags} out.")
     if resume is None and ckpt_path != "last":
         return Start(None, ckpt_path, output)
     if resume is None and output is None:
-        wrong = "§ckpt_path last goes on with the run in §output, and that is missing."
-        raise HeedfulError("missing-setting", wrong, "Add §output RUN.")
+        raise SettingError("ckpt_path last goes on with the run in output, and that is missing. Add output RUN.")
     if resume is None and not (Path(str(output)) / CONFIG).is_file():
         return Start(None, None, output)
-    return _going_on(Path(resume or str(output)), f"§resume {resume}" if resume else f"§output {output}")
+    return _going_on(Path(resume or str(output)), f"resume {resume}" if resume else f"output {output}")
 
 
 def _going_on(given: Path, display_name: str) -> Start:
     """The start of a run that goes on, given as its folder or as one of its checkpoints."""
     if not given.exists():
-        raise HeedfulError("missing-file", f"{display_name} does not exist.")
+        raise DataError(f"{display_name} does not exist.")
     run = given.absolute().parent.parent if given.is_file() else given
     config_of(run, display_name)
     if is_finished(run) and not given.is_file():

@@ -6,7 +6,7 @@ import secrets
 from pytorch_lightning import seed_everything
 from pytorch_lightning.utilities import rank_zero_only
 
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 
 
 def is_first() -> bool:
@@ -27,7 +27,7 @@ def settled_seed(seed: int | bool) -> int:
     if seed is True:
         return _drawn()
     if not 0 <= int(seed) < 2**32:
-        raise HeedfulError("bad-setting", f"§seed {seed} is not from 0 to {2**32 - 1}.")
+        raise SettingError(f"seed {seed} is not from 0 to {2**32 - 1}.")
     return int(seed)
 
 
@@ -35,9 +35,7 @@ def _drawn() -> int:
     if "LOCAL_RANK" not in os.environ and int(os.environ.get("SLURM_NTASKS", 1)) == 1:
         return secrets.randbelow(2**32)
     if "PL_GLOBAL_SEED" not in os.environ:
-        raise HeedfulError(
-            "bad-setting", "§seed true would have each process draw a seed of its own.", "Name a seed, as §seed 1."
-        )
+        raise SettingError("seed true would have each process draw a seed of its own. Name a seed, as seed 1.")
     return int(os.environ["PL_GLOBAL_SEED"])
 
 

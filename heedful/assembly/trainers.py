@@ -32,14 +32,14 @@ from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.lightning_internals import start_method
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.reports.html.table import has_bars
 
 UNFIT = {  # callbacks of Lightning by which a run is not what its folder says, and what to do instead
     WeightAveraging: ("would have other weights measured than best.ckpt holds", "Leave it out."),
     StochasticWeightAveraging: ("makes weights behind the last measurement, which nothing measures", "Leave it out."),
-    LearningRateFinder: ("finds a rate that config.yaml would not say", "Name one with §model.learning_rate."),
-    BatchSizeFinder: ("finds a size that config.yaml would not say", "Name one with §data.batch_size."),
+    LearningRateFinder: ("finds a rate that config.yaml would not say", "Name one with model.learning_rate."),
+    BatchSizeFinder: ("finds a size that config.yaml would not say", "Name one with data.batch_size."),
 }
 GPUS = {"gpu": ("cuda", "mps")}  # accelerators behind a name of Lightning
 HERE = ("", ".")  # folders of loggers that name none
@@ -65,26 +65,24 @@ def require_fit(settings: Settings, evaluating: bool) -> None:
     for callback in several(settings["callbacks"]):
         for kind, (reason, do) in UNFIT.items():
             if isinstance(callback, kind):
-                raise HeedfulError("unfit-trainer", f"§trainer.callbacks {type(callback).__name__} {reason}.", do)
+                raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}. {do}")
     if not evaluating:
         _require_training(settings)
     _require_accelerator(settings["accelerator"])
     if (batches := settings["accumulate_grad_batches"]) < 1:
-        raise HeedfulError("bad-setting", f"§trainer.accumulate_grad_batches {batches} is less than 1.")
+        raise SettingError(f"trainer.accumulate_grad_batches {batches} is less than 1.")
     if not (norm := settings["gradient_clip_val"] or 0) >= 0:  # gradients would be turned around
-        raise HeedfulError("bad-setting", f"§trainer.gradient_clip_val {norm} is not 0 or more.")
+        raise SettingError(f"trainer.gradient_clip_val {norm} is not 0 or more.")
     strategy = settings["strategy"]
     if re.search("spawn|fork|notebook", start_method(strategy)):
-        raise HeedfulError(
-            "unfit-trainer",
-            "§trainer.strategy copies this process, and each has to run the command from its beginning.",
-            "Take §trainer.strategy ddp.",
+        raise SettingError(
+            "trainer.strategy copies this process, and each has to run the command from its beginning. Take "
+            "trainer.strategy ddp."
         )
     if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
-        raise HeedfulError(
-            "unfit-trainer",
-            "§trainer.strategy splits the model, which cannot be evaluated so while it trains.",
-            "Take §trainer.strategy ddp.",
+        raise SettingError(
+            "trainer.strategy splits the model, which cannot be evaluated so while it trains. Take trainer.strategy "
+            "ddp."
         )
 
 
@@ -92,28 +90,26 @@ def _require_training(settings: Settings) -> None:
     """Refuse to train nothing, or without what a run needs."""
     for setting, value in {"barebones": True, "enable_checkpointing": False}.items():
         if settings[setting] is value:
-            wrong = f"§trainer.{setting} {value} leaves out what a run needs: checkpoints, logs, evaluations."
-            raise HeedfulError("unfit-trainer", wrong, "Leave it out.")
+            raise SettingError(
+                f"trainer.{setting} {value} leaves out what a run needs: checkpoints, logs, evaluations. Leave it out."
+            )
     for setting in ("max_epochs", "max_steps", "limit_train_batches"):
         if settings[setting] == 0:
-            do = "Measure a model as it is with evaluate.py."
-            raise HeedfulError("bad-setting", f"§trainer.{setting} 0 trains nothing.", do)
+            raise SettingError(f"trainer.{setting} 0 trains nothing. Measure a model as it is with evaluate.py.")
 
 
 def _require_accelerator(name: Any) -> None:
     """Refuse an accelerator that Lightning does not know, or that torch does not find here."""
     if str(name) == "xpu":
-        raise HeedfulError(
-            "unfit-trainer",
-            "§trainer.accelerator xpu: Lightning runs nothing on a GPU of Intel.",
-            "Take §trainer.accelerator cpu, or have heedful.measure ask a function that uses it.",
+        raise SettingError(
+            "trainer.accelerator xpu: Lightning runs nothing on a GPU of Intel. Take trainer.accelerator cpu, or "
+            "have heedful.measure ask a function that uses it."
         )
     kinds = [kind for kind in GPUS.get(str(name), (str(name),)) if kind in AcceleratorRegistry]
     if kinds and not any(AcceleratorRegistry[kind]["accelerator"].is_available() for kind in kinds):
-        raise HeedfulError(
-            "unfit-trainer",
-            f"§trainer.accelerator {name}: torch finds none here.",
-            "Take §trainer.accelerator cpu, or a torch that is built for it.",
+        raise SettingError(
+            f"trainer.accelerator {name}: torch finds none here. Take trainer.accelerator cpu, or a torch that is "
+            "built for it."
         )
 
 
@@ -185,13 +181,12 @@ def make_trainer(
         trainer = Trainer(**whole)
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
         refused = refusal_behind(error)
-        raise refused or HeedfulError("unfit-trainer", f"§trainer: {first_sentence(error)}") from error
+        raise refused or SettingError(f"trainer: {first_sentence(error)}") from error
     is_among_others = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
     if trainer.world_size == 1 and (is_among_others or not first):
-        raise HeedfulError(
-            "unfit-trainer",
-            "§trainer.devices 1: other calls in this script run on several processes, each of which runs all of it.",
-            "Name as many §trainer.devices in each call, or write two scripts.",
+        raise SettingError(
+            "trainer.devices 1: other calls in this script run on several processes, each of which runs all of it. "
+            "Name as many trainer.devices in each call, or write two scripts."
         )
     return trainer
 

@@ -35,7 +35,7 @@ from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
-from heedful.records import HeedfulError
+from heedful.records import DataError, SettingError
 from heedful.records.storage.claim import release
 from heedful.records.storage.run_files import CONFIG
 
@@ -138,11 +138,7 @@ def _initial(run: str, model: Any, start: Start) -> Record:
     """The model of a finished run, which nothing else may name."""
     clash = {"model": model, "resume": start.run, "ckpt_path": start.ckpt_path}
     if others := [name for name, value in clash.items() if value is not None]:
-        raise HeedfulError(
-            "clashing-settings",
-            f"§init_from and §{others[0]} both say where the model comes from.",
-            f"Leave §{others[0]} out.",
-        )
+        raise SettingError(f"init_from and {others[0]} both say where the model comes from. Leave {others[0]} out.")
     return initial_model(run)
 
 
@@ -192,11 +188,10 @@ def _trained(job: Job) -> Run:
         return Run(run.written, {})
     best = job.kept.best_model_path or job.kept.last_model_path
     if not best:
-        do = "See §trainer.max_epochs and §trainer.limit_train_batches."
-        raise HeedfulError("nothing-left", "No checkpoint was saved.", do)
+        raise DataError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
     trainer.validate(job.model, job.data, ckpt_path=best, weights_only=True, verbose=False)
     if not job.engine.results:
-        raise HeedfulError("nothing-left", "Nothing was evaluated.", "See §trainer.limit_val_batches.")
+        raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")
     board.final(trainer)
     job.engine.require_measured(job.model, "what checkpoints/backbone would hold")
     if trainer.is_global_zero:

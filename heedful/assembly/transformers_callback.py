@@ -14,7 +14,7 @@ from transformers.utils import logging
 
 from heedful.assembly.results import Results
 from heedful.assembly.while_training import Asks, Live, WhileTraining, require_function
-from heedful.records import HeedfulError
+from heedful.records import RunError, SettingError
 
 TIME = "_runtime"  # a number that each evaluation of the Trainer has, behind the prefix of its names
 EVAL = "eval"
@@ -160,8 +160,10 @@ class TransformersCallback(TrainerCallback):
             self._measured_at = state.global_step
         told = {f"{whole}_{name}": value for name, value in self._numbers.items()}
         if twice := sorted(told.keys() & logs.keys()):
-            wrong = f"Something else logs {twice[0]} already, such as compute_metrics or another callback."
-            raise HeedfulError("two-numbers", wrong, "Give the rows a §name: it stands in front.")
+            raise RunError(
+                f"Something else logs {twice[0]} already, such as compute_metrics or another callback. Give the rows a "
+                "name: it stands in front."
+            )
         return told
 
     def _measured(self, model: nn.Module, tokenizer: Any, state: TrainerState) -> dict[str, float]:
@@ -191,8 +193,7 @@ class TransformersCallback(TrainerCallback):
 
 def _require_tokenizer(tokenizer: Any) -> None:
     if not hasattr(tokenizer, "save_pretrained"):
-        wrong = "The Trainer has no tokenizer."
-        raise HeedfulError("missing-setting", wrong, "Give it one, as Trainer(processing_class=tokenizer).")
+        raise SettingError("The Trainer has no tokenizer. Give it one, as Trainer(processing_class=tokenizer).")
 
 
 @contextmanager

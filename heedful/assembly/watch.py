@@ -9,7 +9,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 
 from heedful.assembly.results import Results
 from heedful.assembly.while_training import Asks, Live, WhileTraining, require_function
-from heedful.records import HeedfulError
+from heedful.records import RunError
 
 
 def _bases() -> tuple[type, ...]:
@@ -93,8 +93,7 @@ class Watch(Base):
         prefix = self.measuring.prefix
         for callback in trainer.callbacks:  # type: ignore[attr-defined]
             if isinstance(callback, Watch) and callback is not self and callback.measuring.prefix == prefix:
-                wrong = "Two Watch callbacks would log numbers of the same names."
-                raise HeedfulError("two-numbers", wrong, "Give the rows of each a §name.")
+                raise RunError("Two Watch callbacks would log numbers of the same names. Give the rows of each a name.")
             if hasattr(callback, "check_finite") and str(callback.monitor).startswith(f"{prefix}attentiveness_"):
                 callback.check_finite = False  # an untrained model may give the default label alone
 
@@ -105,8 +104,9 @@ class Watch(Base):
         numbers = self.measuring.measured(pl_module, asked, trainer.global_step, trainer.current_epoch)
         there = trainer.callback_metrics
         if clash := [name for name in numbers if name in there and self._logged.get(name) != str(float(there[name]))]:
-            wrong = f"Something else logs {clash[0]} already, such as the module."
-            raise HeedfulError("two-numbers", wrong, "Give the rows a §name: it stands in front.")
+            raise RunError(
+                f"Something else logs {clash[0]} already, such as the module. Give the rows a name: it stands in front."
+            )
         for name, value in numbers.items():  # equal on all processes: their maximum is exact, their mean might not be
             pl_module.log(name, value, reduce_fx="max", sync_dist=True, batch_size=1)
         self._logged = {name: str(float(torch.tensor(value))) for name, value in numbers.items()}

@@ -19,7 +19,7 @@ from heedful.assembly.making import require_types
 from heedful.assembly.measuring import Kept, measure, require_known, require_rows
 from heedful.assembly.quiet import LOGS
 from heedful.assembly.results import Results
-from heedful.records import HeedfulError, MetricName
+from heedful.records import MetricName, RunError, SettingError
 
 Asks = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
 SPLIT = "Train with DDP, or measure the checkpoints afterwards."
@@ -47,7 +47,7 @@ class WhileTraining:
         own_arguments = signature(measure).parameters.keys() - {*OWN, "settings"}
         arguments = {name: value for name, value in settings.items() if name in own_arguments}
         if taken := [name for name in settings if name in OWN]:
-            raise HeedfulError("unknown-setting", f"There is no setting §{taken[0]} here.", "Leave it out.")
+            raise SettingError(f"There is no setting {taken[0]} here. Leave it out.")
         require_types(measure, arguments | {"output": output})
         require_known(
             {name: value for name, value in settings.items() if name not in own_arguments}, dict.fromkeys(own_arguments)
@@ -92,7 +92,9 @@ class WhileTraining:
         self.results = own[0] if own else told
         numbers = {f"{self.prefix}{name}": value for name, value in shown_numbers(self.results).items()}
         if not any("attentiveness_" in name for name in numbers):
-            raise HeedfulError("not-measured", "Attentiveness is not among what is measured.")
+            raise RunError(
+                "Attentiveness is not among what is measured. Evaluate again, with that evaluation among evaluations."
+            )
         self.history.append({"step": step, "epoch": epoch, **numbers})
         return numbers
 
@@ -186,8 +188,10 @@ class Live:
 def require_function(predict: Any) -> None:
     """Refuse what cannot be called with a model and inputs."""
     if not callable(predict) or isinstance(predict, nn.Module):
-        wrong = f"§predict is of the type {type(predict).__name__}, and not a function."
-        raise HeedfulError("bad-setting", wrong, "Write one: predict(model, inputs) returns an answer for each input.")
+        raise SettingError(
+            f"predict is of the type {type(predict).__name__}, and not a function. Write one: predict(model, inputs) "
+            "returns an answer for each input."
+        )
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import torch
 from jsonargparse import Namespace, set_parsing_settings
 
 from heedful.assembly.making import KINDS
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 
 set_parsing_settings(
     import_path_denylist=[],  # beside those that jsonargparse denies, none; and these are refused
@@ -42,7 +42,7 @@ def require_kinds(config: Any, flag: str = "-", owner: type | None = None) -> No
             module, _, class_name = items["class_path"].rpartition(".")
             owner = getattr(sys.modules.get(module), class_name, None)  # imported by the parser, if it may be at all
             if not (isinstance(owner, type) and issubclass(owner, KINDS)):
-                raise HeedfulError("foreign-class", f"-{flag} {items['class_path']} may not be named.")
+                raise SettingError(f"-{flag} {items['class_path']} may not be named.")
         for key, value in items.items():
             if not str(key).startswith("__"):  # that is how the parser notes from which file a section came
                 require_kinds(value, flag if key == "init_args" else f"{flag}.{key}".replace("-.", "-"), owner)
@@ -51,7 +51,7 @@ def require_kinds(config: Any, flag: str = "-", owner: type | None = None) -> No
             require_kinds(item, flag, owner)
     elif _is_function(config) and not _is_default(config, flag.rsplit(".", 1)[-1], owner):
         function = getattr(config, "__qualname__", type(config).__qualname__)
-        raise HeedfulError("foreign-class", f"-{flag}: {config.__module__}.{function} is a function.", "Name a class.")
+        raise SettingError(f"-{flag}: {config.__module__}.{function} is a function. Name a class.")
 
 
 def _is_function(value: Any) -> bool:

@@ -1,8 +1,7 @@
 """The command line of train.py and evaluate.py: words to the parts and the settings of a run."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
@@ -17,26 +16,16 @@ from heedful.assembly.settings import EvaluationSettings, TrainerDefaults, Train
 from heedful.assembly.starts import settled_seed
 from heedful.callbacks import EVALUATIONS, BestCheckpoint
 from heedful.cli.allowed_classes import require_kinds
-from heedful.cli.messages import Parser, as_flag, root
+from heedful.cli.messages import Parser, root
 from heedful.cli.refused_settings import parsed
 from heedful.cli.runs import require_one_seed
 from heedful.cli.short_forms import description, of_endpoint
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 
 TYPED = {"init_from": "RUN", "allow_package": "NAME", "resume": "RUN"}  # which no file may name
-
-
-@contextmanager
-def naming_flags() -> Iterator[None]:
-    """Have a refusal name settings by the flags of the command line."""
-    try:
-        yield
-    except HeedfulError as error:
-        error.name_settings(as_flag)
-        raise
 
 
 class HeedfulCLI(LightningCLI):
@@ -53,22 +42,21 @@ class HeedfulCLI(LightningCLI):
     def __init__(self, evaluating: bool, args: list[str]) -> None:
         self.evaluating = evaluating
         self.of_run = EvaluationSettings if evaluating else TrainingSettings
-        with naming_flags():
-            super().__init__(
-                Classifier,
-                PairedData,
-                subclass_mode_model=True,
-                subclass_mode_data=True,
-                save_config_callback=None,
-                args=args,
-                run=False,
-                auto_configure_optimizers=False,
-                load_from_checkpoint_support=False,
-                seed_everything_default=self.of_run.seed,
-                parser_class=Parser,
-                parser_kwargs={"description": description(evaluating), "usage": "%(prog)s [short forms] [settings]"},
-                trainer_defaults=trainer_defaults(),
-            )
+        super().__init__(
+            Classifier,
+            PairedData,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            save_config_callback=None,
+            args=args,
+            run=False,
+            auto_configure_optimizers=False,
+            load_from_checkpoint_support=False,
+            seed_everything_default=self.of_run.seed,
+            parser_class=Parser,
+            parser_kwargs={"description": description(evaluating), "usage": "%(prog)s [short forms] [settings]"},
+            trainer_defaults=trainer_defaults(),
+        )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         for kind in shown_evaluations(self.evaluating):
@@ -90,9 +78,7 @@ class HeedfulCLI(LightningCLI):
         require_kinds(self.config)
         for flag, value in TYPED.items():
             if self.config.get(flag) and f"--{flag}" not in args:
-                raise HeedfulError(
-                    "command-line-only", f"--{flag} stands in a file of settings.", f"Type it, as --{flag} {value}."
-                )
+                raise SettingError(f"--{flag} stands in a file of settings. Type it, as --{flag} {value}.")
         self.config[SEED] = self.config.data.init_args.seed = settled_seed(self.config[SEED])
         require_one_seed(args, self.config)
 
@@ -100,7 +86,7 @@ class HeedfulCLI(LightningCLI):
         try:
             made = self.parser.instantiate(self.config, instantiators=[(_marked, kind, True) for kind in KINDS[2:]])
         except (MisconfigurationException, ImportError, ValueError) as error:
-            raise refusal_behind(error) or HeedfulError("bad-setting", first_sentence(root(error))) from error
+            raise refusal_behind(error) or SettingError(f"{first_sentence(root(error))}") from error
         given = typed(sys.argv[1:])
         made["model"].given = frozenset()  # a parser gives each all of its settings
         made["data"].given = frozenset(name.removeprefix("data.") for name in given if name.startswith("data."))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from heedful.cli import pages
 from heedful.cli.first_look import look
 from heedful.cli.pages import PAGES
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.command_lines import called, run_command
 from heedful.records.errors import nearest
 
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> None:
     if name not in COMMANDS:
         near = nearest(name, COMMANDS)
         do = f"Do you mean {near}?" if near else "See heedful --help."
-        raise HeedfulError("unknown-name", f"There is no command {name!r}.", do)
+        raise SettingError(f"There is no command {name!r}. {do}")
     command = COMMANDS[name]
     if name in PAGES:
         if "-h" in words or "--help" in words:

@@ -1,7 +1,7 @@
 """The command that compares: the results of runs, and what they must be."""
 
 from heedful.assembly.results import load
-from heedful.records import HeedfulError, printable
+from heedful.records import HeedfulError, RunError, SettingError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.comparable import print_agreed
 from heedful.reports.compare import print_side_by_side
@@ -19,13 +19,13 @@ def main(argv: list[str]) -> None:
     """
     options = _parser().parse_intermixed_args(argv)
     if not options.runs:
-        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
+        raise RunError("No run is named. Name the folders of one run or more.")
     if len(views := [view for view in VIEWS if getattr(options, view)]) > 1:
-        raise HeedfulError("clashing-settings", f"§{views[0]} and §{views[1]} are two views.", "Ask for one at a time.")
+        raise SettingError(f"{views[0]} and {views[1]} are two views. Ask for one at a time.")
     if options.all and not options.agreed:
-        raise HeedfulError("idle-setting", "§all is of the examples that models agree on.", "Add §agreed.")
+        raise SettingError("all is of the examples that models agree on. Add agreed.")
     if options.format and (options.inoculation or options.require):
-        raise HeedfulError("idle-setting", f"§format changes nothing beside §{views[0]}.", "Leave it out.")
+        raise SettingError(f"format changes nothing beside {views[0]}. Leave it out.")
     if options.require:
         _require(options.runs, options.require)
     elif options.agreed:
@@ -56,7 +56,7 @@ def _require(runs: list[str], requirements: list[str]) -> None:
         print(printable(f"{run}: {error}"))
     if missed:
         run, error = missed[0]
-        raise HeedfulError(error.code, f"{run}: {error.wrong}", error.do)
+        raise error.at(run)
 
 
 def _parser() -> CommandParser:

@@ -5,18 +5,15 @@ import sys
 from heedful.assembly.evaluation import evaluated
 from heedful.assembly.prompting import Requests
 from heedful.assembly.starts import is_first
-from heedful.cli.app import HeedfulCLI, naming_flags
+from heedful.cli.app import HeedfulCLI
 from heedful.cli.model_forms import with_run
-from heedful.cli.remedies import with_remedy
 from heedful.cli.runs import with_packages
 from heedful.cli.short_forms import expand
 
 
 def main(argv: list[str] | None = None) -> None:
-    with naming_flags():
-        job = HeedfulCLI(True, expand(with_run(with_packages(sys.argv[1:] if argv is None else argv)))).job
-        with with_remedy(job):
-            results = evaluated(job)
+    job = HeedfulCLI(True, expand(with_run(with_packages(sys.argv[1:] if argv is None else argv)))).job
+    results = evaluated(job)
     if not is_first():
         return
     if isinstance(results, Requests):

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.command_lines import CommandParser
 from heedful.records.errors import guess
 
@@ -24,7 +24,7 @@ def main(argv: list[str]) -> None:
         _parser().parse_args(argv)
     kind, *words = argv
     if kind not in KINDS:
-        raise HeedfulError("unknown-name", f"There is no figure {kind!r}.", guess(kind, KINDS))
+        raise SettingError(f"There is no figure {kind!r}. {guess(kind, KINDS)}")
     import_module(KINDS[kind]).main(words)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from heedful.records import HeedfulError
+from heedful.records import DataError
 from heedful.records.storage.named_configs import FOLDER_OF, config_path
 from heedful.records.storage.yaml_files import read_yaml
 
@@ -44,11 +44,11 @@ def _look_at_name(setting: str, value: str) -> None:
     else:
         path = config_path(setting, value)
     if Path(path).is_file():
-        read_yaml(path, f"§{setting} {value}")
+        read_yaml(path, f"{setting} {value}")
 
 
 def _require_there(setting: str, value: str) -> None:
     """Refuse a path at which there is nothing; what is not a plain path is for others."""
     is_plain = value != "null" and "://" not in value and not any(sign in value for sign in "{[*")
     if is_plain and not Path(value).exists():
-        raise HeedfulError("missing-file", f"§{setting} {value} does not exist.")
+        raise DataError(f"{setting} {value} does not exist.")

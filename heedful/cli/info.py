@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from heedful.records import HeedfulError, printable
+from heedful.records import RunError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import read_run
 from heedful.records.storage.run_files import CONFIG
@@ -69,7 +69,7 @@ def _of_run(run: Path) -> list[str]:
         HeedfulError: The folder has no settings.
     """
     if not (run / CONFIG).is_file():
-        raise HeedfulError("not-a-run", f"{run} has no {CONFIG}.")
+        raise RunError(f"{run} has no {CONFIG}. Name a folder that train.py or evaluate.py wrote.")
     words = [without_secrets(word) for word in read_run(run).get("command", [])]
     words = [_without_value(word) for word in words]
     flags = ["", *words]

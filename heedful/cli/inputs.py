@@ -8,7 +8,7 @@ from typing import Any
 
 from heedful.cli.first_look import look
 from heedful.cli.measure import add_settings, settings_of
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, SettingError
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml
 
@@ -26,18 +26,20 @@ def main(argv: list[str]) -> Callable[[], None]:
     options, rest = _parser().parse_known_args(argv)
     groups = _groups(rest)
     if (options.format == "openai-batch") != (options.endpoint is not None):
-        wrong = "--format openai-batch and --endpoint NAME, which says whom to ask, go together."
-        raise HeedfulError("missing-setting", wrong, "Give both, or neither.")
+        raise SettingError(
+            "--format openai-batch and --endpoint NAME, which says whom to ask, go together. Give both, or neither."
+        )
     of = {name: groups.pop(name, {}) for name in GROUPS}
     if of["endpoint"] and options.endpoint is None:
-        raise HeedfulError("idle-setting", "§endpoint names no model, and has settings.", "Add --endpoint NAME.")
+        raise SettingError("endpoint names no model, and has settings. Add --endpoint NAME.")
     if idle := sorted({"cache", "concurrency", "max_requests", "timeout"} & of["endpoint"].keys()):
-        wrong = f"§endpoint.{idle[0]} changes nothing: no request is sent."
-        raise HeedfulError("idle-setting", wrong, "Leave it out.")
+        raise SettingError(f"endpoint.{idle[0]} changes nothing: no request is sent. Leave it out.")
     is_rows = options.parts is not None or Path(options.data).is_file() and not options.data.endswith((".yaml", ".yml"))
     if is_rows and of["data"]:
-        wrong = f"§data.{next(iter(of['data']))} is for data by a name, and {options.data} is a file of rows."
-        raise HeedfulError("idle-setting", wrong, "Leave it out, or name the kind of the data.")
+        raise SettingError(
+            f"data.{next(iter(of['data']))} is for data by a name, and {options.data} is a file of rows. Leave it "
+            "out, or name the kind of the data."
+        )
     if not is_rows:
         look(["--data", options.data, *rest])
     settings = settings_of(vars(options), (*OF_ROWS, "evaluations")) | groups
@@ -61,7 +63,7 @@ def _groups(words: Sequence[str]) -> dict[str, dict[str, Any]]:
         flag, equals, value = rest.pop(0).partition("=")
         group, dot, name = flag.removeprefix("--").partition(".")
         if not flag.startswith("--") or not dot or not (equals or rest):
-            raise HeedfulError("bad-setting", f"Unrecognized arguments: {flag}.", "See heedful inputs --help.")
+            raise SettingError(f"Unrecognized arguments: {flag}. See heedful inputs --help.")
         groups.setdefault(group, {})[name] = _value(value if equals else rest.pop(0))
     return groups
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from heedful.records import HeedfulError
+from heedful.records import DataError, SettingError
 from heedful.records.command_lines import CommandParser
 
 LISTS = ("parts", "labels", "swap", "keeps", "by", "evaluations")
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> Callable[[], None]:
     options = vars(_parser().parse_args(argv))
     predict, rows, settings = options["predict"], options["rows"], settings_of(options, TOLD)
     if Path(rows).suffix and not Path(rows).exists():
-        raise HeedfulError("missing-file", f"{rows} does not exist.")
+        raise DataError(f"{rows} does not exist.")
     return partial(_measured, predict, rows, settings)
 
 
@@ -75,8 +75,7 @@ def _value(name: str, text: Any) -> Any:
     if name not in ("parts", "labels") or not any(equals for _, equals, _ in pairs):
         return words
     if not all(equals for _, equals, _ in pairs):
-        wrong = f"§{name} {text} names some as NAME=VALUE, and others not."
-        raise HeedfulError("bad-setting", wrong, "Write all of them in one way.")
+        raise SettingError(f"{name} {text} names some as NAME=VALUE, and others not. Write all of them in one way.")
     return {first: second for first, _, second in pairs}
 
 
@@ -87,15 +86,18 @@ def _function(path: str) -> Any:
         HeedfulError: There is no such module, or no such function in it.
     """
     if path.startswith(("http://", "https://")):
-        do = "Use heedful evaluate --endpoint NAME with OPENAI_BASE_URL, or heedful.Endpoint in Python."
-        raise HeedfulError("unknown-name", f"{path} is a server.", do)
+        raise SettingError(
+            f"{path} is a server. Use heedful evaluate --endpoint NAME with OPENAI_BASE_URL, or heedful.Endpoint in "
+            "Python."
+        )
     module, _, name = path.partition(":")
     sys.path.insert(0, "")
     try:
         return getattr(import_module(module), name)
     except Exception as error:  # whatever the module does when it is imported
-        wrong = f"{path} cannot be imported ({type(error).__name__}: {error})."
-        raise HeedfulError("unknown-name", wrong, "Name a function as MODULE:FUNCTION.") from error
+        raise SettingError(
+            f"{path} cannot be imported ({type(error).__name__}: {error}). Name a function as MODULE:FUNCTION."
+        ) from error
 
 
 def _parser() -> CommandParser:

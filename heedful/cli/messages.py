@@ -1,6 +1,5 @@
 """A user's mistake is one sentence and exit status 2, a signal one and 128 more than its number; no traceback."""
 
-import re
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -14,8 +13,8 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from heedful.assembly.library_errors import refusal_behind
 from heedful.assembly.quiet import quietly
-from heedful.records import HeedfulError, ending_with_its_reader, stopping
-from heedful.records.command_lines import called
+from heedful.records import SettingError, stopping
+from heedful.records.command_lines import called, exit_on_broken_pipe
 from heedful.records.storage.claim import release
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import examine
@@ -23,15 +22,7 @@ from heedful.records.storage.yaml_files import examine
 LONGEST = 100  # characters of a sentence of the parser
 
 
-def as_flag(setting: re.Match[str]) -> str:
-    """A setting that a message names, as the user gives it: those of a model behind a server with --endpoint."""
-    if setting[1] == "seed" and called() != "heedful measure":  # as Lightning calls it
-        return "--seed_everything"
-    of_server = any(argument.partition("=")[0].partition(".")[0] == "--endpoint" for argument in sys.argv)
-    return "--" + (re.sub("^model(?=[.]|$)", "endpoint", setting[1]) if of_server else setting[1])
-
-
-class Refusal(HeedfulError):
+class Refusal(SettingError):
     """The parser does not take the command line, as it says itself."""
 
 
@@ -59,7 +50,7 @@ class Parser(LightningArgumentParser):
     def error(self, message: str, ex: Exception | None = None) -> None:
         sentence = " ".join(message.split())
         sentence = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}..."
-        raise Refusal("bad-setting", f"{sentence.rstrip('.')}.") from ex
+        raise Refusal(f"{sentence.rstrip('.')}.") from ex
 
     def validate(self, *args: Any, **kwargs: Any) -> None:
         if not self.is_lenient:
@@ -125,7 +116,7 @@ def guarded(main: Callable[[], None]) -> None:
     """
     stopping.listen()
     try:
-        with quietly(as_flag), ending_with_its_reader():
+        with quietly(), exit_on_broken_pipe():
             main()
     except stopping.Stopped as stop:
         end(str(stop), stop.code)
@@ -137,8 +128,7 @@ def guarded(main: Callable[[], None]) -> None:
         mistake = refusal_behind(error)
         if mistake is None:
             raise
-        mistake.name_settings(as_flag)
-        print(f"{called()}: {mistake.line}", file=sys.stderr, flush=True)
+        print(f"{called()}: {mistake}", file=sys.stderr, flush=True)
         sys.exit(2)
     finally:
         release()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from heedful.assembly.saved_runs import initial_model, source_of
 from heedful.cli.runs import classes_in_configs, settings_in_configs, take
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 
 
 def with_run(argv: Sequence[str]) -> list[str]:
@@ -46,11 +46,7 @@ def initialised(argv: Sequence[str]) -> list[str]:
     if take(rest, "--ckpt_path")[0] != "last":  # which only repeats the command, and is nothing at the first start
         sources.append("--ckpt_path")
     if clash := [flag for flag in sources if flag in {a.partition("=")[0] for a in rest}]:
-        raise HeedfulError(
-            "clashing-settings",
-            f"--init_from and {clash[0]} both say where the model comes from.",
-            f"Leave {clash[0]} out.",
-        )
+        raise SettingError(f"--init_from and {clash[0]} both say where the model comes from. Leave {clash[0]} out.")
     _without_model(rest, "--init_from")
     return ["--model", json.dumps(initial_model(given)), *rest]
 
@@ -63,9 +59,7 @@ def _without_model(argv: Sequence[str], flag: str) -> set[str]:
     """
     classes = classes_in_configs(argv)
     if clash := [path for path, kinds in classes.items() if "model" in kinds]:
-        raise HeedfulError(
-            "clashing-settings",
-            f"{flag} and --config {clash[0]} both say where the model comes from.",
-            "Leave the model out of that file.",
+        raise SettingError(
+            f"{flag} and --config {clash[0]} both say where the model comes from. Leave the model out of that file."
         )
     return set().union(*classes.values())

@@ -9,12 +9,11 @@ from heedful.assembly.planning import StudyPlan, at_worst, plan_study
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
 from heedful.assembly.starts import is_first
-from heedful.cli.app import HeedfulCLI, naming_flags
+from heedful.cli.app import HeedfulCLI
 from heedful.cli.model_forms import with_run
-from heedful.cli.remedies import with_remedy
 from heedful.cli.runs import take, with_packages
 from heedful.cli.short_forms import ENDPOINT, expand
-from heedful.records import SPAN, HeedfulError
+from heedful.records import SPAN, RunError
 from heedful.records.storage.run_files import CONFIG
 
 BATCH = 64  # inputs at most
@@ -53,8 +52,7 @@ def plan(options: Namespace, words: list[str]) -> None:
     Raises:
         HeedfulError: A setting makes no sense, or the pilot cannot be measured.
     """
-    with naming_flags():
-        _plan(options, words)
+    _plan(options, words)
 
 
 def _plan(options: Namespace, words: list[str]) -> None:
@@ -68,7 +66,7 @@ def _plan(options: Namespace, words: list[str]) -> None:
     words = [*words, *batches.words]
     requests = _evaluated([*words, "--dry_run"]) if _asks_server(words) else None
     if isinstance(requests, Requests) and requests.prompts > 1:
-        raise HeedfulError("several-numbers", "A study is planned for one prompt.", "Name one with §prompt.names.")
+        raise RunError("A study is planned for one prompt. Name one with prompt.names.")
     if isinstance(requests, Requests) and not options.yes:
         _print_prices(options, requests.at(_prices(options)))
         return
@@ -111,7 +109,7 @@ def _print_prices(options: Namespace, requests: Requests) -> None:
 def _measured(words: list[str]) -> Results:
     results = _evaluated(words)
     if not isinstance(results, Results) or results.each:
-        raise HeedfulError("several-numbers", "A study is planned for one prompt.", "Name one with §prompt.names.")
+        raise RunError("A study is planned for one prompt. Name one with prompt.names.")
     return results
 
 
@@ -121,8 +119,7 @@ def _evaluated(words: list[str]) -> Results | Requests:
     if job.settings.evaluations is None:
         score = "answers" if job.data.full_task.kind is SPAN else "accuracy"
         job.settings.evaluations = [score, "attentiveness"]
-    with with_remedy(job):
-        return evaluated(job)
+    return evaluated(job)
 
 
 def _print_settings(plan: StudyPlan, size: int | None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heedful.cli.first_look import look
 from heedful.metrics.statistics.study_size import require_aim
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.command_lines import CommandParser
 
 PILOT = 200  # examples
@@ -30,36 +30,40 @@ def main(argv: list[str]) -> Callable[[], None]:
 def _require_sound(options: Namespace, words: list[str]) -> None:
     """Refuse settings that clash, or lack one, before anything is read."""
     if (options.price_in is None) != (options.price_out is None):
-        raise HeedfulError("missing-setting", "§price_in and §price_out belong together.", "Name both.")
+        raise SettingError("price_in and price_out belong together. Name both.")
     if options.compare and Path(options.compare[0]).resolve() == Path(options.compare[1]).resolve():
-        wrong = f"§compare names {options.compare[0]} twice."
-        raise HeedfulError("repeated-name", wrong, "Name two models.")
+        raise SettingError(f"compare names {options.compare[0]} twice. Name two models.")
     if options.compare and options.runs:
-        raise HeedfulError("clashing-settings", "§pilot and §compare both name runs.", "Name them with §compare.")
+        raise SettingError("pilot and compare both name runs. Name them with compare.")
     if options.compare and "--endpoint" in _flags(words):
-        wrong = "§compare and §endpoint both name models."
-        do = "Plan for one at a time, and compare the folders of both pilots."
-        raise HeedfulError("clashing-settings", wrong, do)
+        raise SettingError(
+            "compare and endpoint both name models. Plan for one at a time, and compare the folders of both pilots."
+        )
     if options.width is None and not options.compare:
-        raise HeedfulError("missing-setting", "What the study is for is not given.", "Add §width .02, or §compare A B.")
+        raise SettingError("What the study is for is not given. Add width .02, or compare A B.")
     require_aim(2 if options.compare else max(1, len(options.runs)), options.width, options.difference)
     if not options.runs and int(options.pilot[0]) < 1:
-        raise HeedfulError("bad-setting", f"§pilot {options.pilot[0]} is less than 1.")
+        raise SettingError(f"pilot {options.pilot[0]} is less than 1.")
 
 
 def _require_effect(options: Namespace, words: list[str]) -> None:
     """Refuse settings that change nothing."""
     if options.runs and words:
-        wrong = f"{words[0]} changes nothing: the pilot was measured before."
-        raise HeedfulError("idle-setting", wrong, "Leave it out, or say with §pilot N how many examples to measure.")
+        raise SettingError(
+            f"{words[0]} changes nothing: the pilot was measured before. Leave it out, or say with pilot N how many "
+            "examples to measure."
+        )
     if options.compare and not words and options.pilot != [str(PILOT)]:
-        wrong = "§pilot changes nothing: the pilots of §compare were measured before."
-        raise HeedfulError("idle-setting", wrong, "Leave it out, or name the data with --data.")
+        raise SettingError(
+            "pilot changes nothing: the pilots of compare were measured before. Leave it out, or name the data with "
+            "--data."
+        )
     if "--trainer.limit_val_batches" in _flags(words):
-        wrong = "§trainer.limit_val_batches changes nothing: §pilot says how many examples are measured."
-        raise HeedfulError("idle-setting", wrong, "Leave it out.")
+        raise SettingError(
+            "trainer.limit_val_batches changes nothing: pilot says how many examples are measured. Leave it out."
+        )
     if options.yes and "--endpoint" not in _flags(words):
-        raise HeedfulError("idle-setting", "§yes changes nothing: no server is asked.", "Leave it out.")
+        raise SettingError("yes changes nothing: no server is asked. Leave it out.")
 
 
 def _flags(words: list[str]) -> set[str]:

@@ -16,8 +16,7 @@ from jsonargparse import Namespace
 from heedful.assembly.library_errors import first_sentence
 from heedful.assembly.making import KINDS
 from heedful.cli.messages import Parser, Refusal, root
-from heedful.records import HeedfulError
-from heedful.records.errors import SETTING
+from heedful.records import HeedfulError, SettingError
 from heedful.records.settings.faults import Context, Fault, Grammar, Place, Settings, setting_named
 from heedful.records.storage.schema import ROOMS
 from heedful.records.storage.yaml_files import composed, found_at, parse_yaml
@@ -56,16 +55,16 @@ def _errors(parser: Parser, args: Sequence[str]) -> Iterator[HeedfulError]:
             isinstance(attempt, Refusal) for attempt in (after, parser.with_arguments(argument.words, config))
         )
         if not argument.words[0].startswith("--"):
-            yield HeedfulError("unknown-setting", f"{argument.words[0]!r} stands behind no flag.")
+            yield SettingError(f"{argument.words[0]!r} stands behind no flag.")
         context = Context(() if argument.file else argument.typed, config)
         for fault in GRAMMAR.faults(argument.content, settings, (), context) if argument.file or refused else ():
-            if argument.file or argument.text or fault.code == "unknown-setting":
+            if argument.file or argument.text or fault.is_unknown:
                 yield argument.error(fault)
         if refused and not argument.text:
-            yield HeedfulError("missing-setting", f"{argument.flag} has no value.", "Write one behind it.")
+            yield SettingError(f"{argument.flag} has no value. Write one behind it.")
         if isinstance(after, Refusal):
             wrong = f"{argument.flag} {_short(argument.text)} is refused: {first_sentence(root(after))}"
-            yield HeedfulError("bad-setting", wrong)
+            yield SettingError(wrong)
             return
         config = after
     yield from _gaps(config, settings, ())
@@ -103,7 +102,7 @@ class Argument:
         if names[0] in (*ROOMS, "config") and not names[1:] and os.path.isfile(self.text):
             self.file = f"{flag} {self.text}"
             self.text = Path(self.text).read_text(encoding="utf-8-sig")
-        self.flag = _flag(tuple(names))
+        self.flag = setting_named(tuple(names))
         self.typed: Place = () if names == ["config"] else tuple(names)
         self.root: yaml.Node | None = None
         self.content: Any = self.text
@@ -119,8 +118,8 @@ class Argument:
         """A fault with its flag, the value there and, in a file, its line."""
         line, node = found_at(self.root, fault.place[len(self.typed) :])
         text = self.text[node.start_mark.index : node.end_mark.index] if node else self.text
-        wrong = fault.wrong.format(flag=_flag(fault.place), given=_short(text))
-        error = HeedfulError(fault.code, wrong, fault.do)
+        wrong = fault.wrong.format(flag=setting_named(fault.place), given=_short(text))
+        error = SettingError(f"{wrong} {fault.do}".rstrip())
         return error.at(f"{self.file}, line {line}") if self.file else error
 
 
@@ -128,12 +127,6 @@ def _short(text: str) -> str:
     """The beginning of a text, in one line."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
-
-
-def _flag(place: Place) -> str:
-    """The flag that sets what stands at a place; with a section sign, as those of a model may be of an endpoint."""
-    setting = setting_named(place)
-    return setting if SETTING.match(setting) else f"--{setting[1:]}"
 
 
 @cache
@@ -168,10 +161,10 @@ GRAMMAR = _Words(KINDS)
 
 def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
     """What is missing in a configuration: settings that a class needs, the class itself, or those of a whole group."""
-    flag = _flag(place)
+    flag = setting_named(place)
     if isinstance(hint, dict):
         if not isinstance(value, Namespace):
-            yield HeedfulError("bad-setting", f"{flag} {value} does not name settings.", "Write NAME: VALUE for each.")
+            yield SettingError(f"{flag} {value} does not name settings. Write NAME: VALUE for each.")
             return
         for name, inner in hint.items():
             yield from _gaps(value.get(name), inner, (*place, name))
@@ -186,7 +179,7 @@ def _gaps(value: Any, hint: Any, place: Place) -> Iterator[HeedfulError]:
             return
         if lacking := parser.lacking(settings):
             told = f"{flag} {owner.__name__} lacks {', '.join(lacking)}."
-            yield HeedfulError("missing-setting", told, f"Add {_flag((*place, lacking[0]))}.")
+            yield SettingError(f"{told} Add {setting_named((*place, lacking[0]))}.")
         yield from _gaps(settings, parser.settings(), place)
     elif value is None and place in [(kind,) for kind in ROOMS]:
-        yield HeedfulError("missing-setting", f"{flag} does not say what it is.", "Name it with class_path.")
+        yield SettingError(f"{flag} does not say what it is. Name it with class_path.")

@@ -9,7 +9,7 @@ from jsonargparse import Namespace
 
 from heedful.assembly.saved_runs import start_of
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
-from heedful.records import HeedfulError
+from heedful.records import DataError, SettingError
 from heedful.records.storage.run_files import CONFIG
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
@@ -41,7 +41,7 @@ def take_all(argv: Sequence[str], flag: str) -> tuple[list[str], list[str]]:
         elif has_value or (argv and not argv[0].startswith("--")):
             values.append(given if has_value else argv.pop(0))
         else:
-            raise HeedfulError("missing-setting", f"{flag} has no value.", "Write one behind it.")
+            raise SettingError(f"{flag} has no value. Write one behind it.")
     return values, rest
 
 
@@ -62,7 +62,7 @@ def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
             rest.append(flag + has_value + value)
     for path in configs:
         if not Path(path).is_file():
-            raise HeedfulError("missing-file", f"--config {path} does not exist.")
+            raise DataError(f"--config {path} does not exist.")
     return configs, rest
 
 
@@ -140,10 +140,9 @@ def require_one_seed(args: Sequence[str], config: Namespace) -> None:
             seed, run = _seeds_of(parse_yaml(value, "--data"), False, run)
         if seed is not None and str(seed) != str(int(run or 0)):
             shown = value if len(value) < 80 else "..."
-            raise HeedfulError(
-                "clashing-settings",
-                f"{flag} {shown} gives the data the seed {seed}, and they have that of the run.",
-                f"Name it with --seed_everything {seed}.",
+            raise SettingError(
+                f"{flag} {shown} gives the data the seed {seed}, and they have that of the run. Name it with "
+                f"--seed_everything {seed}."
             )
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from heedful.records import HeedfulError
+from heedful.records import DataError
 from heedful.records.command_lines import CommandParser
 
 
@@ -19,7 +19,7 @@ def main(argv: list[str]) -> Callable[[], None]:
     options = _parser().parse_args(argv)
     for file in (options.inputs, *options.answers):
         if not Path(file).exists():
-            raise HeedfulError("missing-file", f"{file} does not exist.")
+            raise DataError(f"{file} does not exist.")
     return partial(_score, options)
 
 

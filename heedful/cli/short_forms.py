@@ -5,10 +5,9 @@ import re
 from collections.abc import Sequence
 
 from heedful.assembly.names import backbone_form, class_named
-from heedful.cli.messages import as_flag
 from heedful.cli.runs import classes_in_configs, split_configs, take_all
 from heedful.lightning_modules.families import stand_ins
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.storage.named_configs import DEFAULTS, FOLDER_OF, config_path, names
 
 SETTINGS = ("partial", "slices")  # of the data
@@ -67,14 +66,7 @@ def expand(argv: Sequence[str]) -> list[str]:
         >>> [a.rsplit("/", 1)[-1] for a in expand(["--data.path", "d", "--data", "mnli", "--partial", "hypothesis"])]
         ['--data', 'mnli.yaml', '--model', 'minilm.yaml', '--data.path', 'd', '--data.partial', 'hypothesis']
     """
-    try:
-        return _expanded(of_endpoint(argv))
-    except HeedfulError as error:
-        error.name_settings(as_flag)
-        raise
-
-
-def _expanded(argv: list[str]) -> list[str]:
+    argv = of_endpoint(argv)
     short: dict[str, str] = {}
     rest: list[str] = []
     helps: dict[str, str] = {}
@@ -82,7 +74,7 @@ def _expanded(argv: list[str]) -> list[str]:
         flag, has_value, value = argv.pop(0).partition("=")
         if flag.removeprefix("--") in (*FOLDER_OF, *SETTINGS) and flag.startswith("--"):
             if not has_value and (not argv or argv[0].startswith("--")):
-                raise HeedfulError("missing-setting", f"{flag} has no value.", "Write a name behind it.")
+                raise SettingError(f"{flag} has no value. Write a name behind it.")
             short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
         elif flag in HELP:
             helps[flag] = argv.pop(0) if argv and not has_value and not argv[0].startswith("--") else value

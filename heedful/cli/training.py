@@ -7,7 +7,7 @@ from heedful.assembly.results import Run
 from heedful.assembly.starts import is_first
 from heedful.assembly.training import trained
 from heedful.callbacks.checkpoints.files import LAST
-from heedful.cli.app import HeedfulCLI, naming_flags
+from heedful.cli.app import HeedfulCLI
 from heedful.cli.model_forms import initialised
 from heedful.cli.runs import continued, with_packages
 from heedful.cli.short_forms import expand
@@ -15,9 +15,8 @@ from heedful.records.command_lines import start_of
 
 
 def main(argv: list[str] | None = None) -> None:
-    with naming_flags():
-        args = expand(continued(initialised(with_packages(sys.argv[1:] if argv is None else argv))))
-        run = trained(HeedfulCLI(False, args).job)
+    args = expand(continued(initialised(with_packages(sys.argv[1:] if argv is None else argv))))
+    run = trained(HeedfulCLI(False, args).job)
     if is_first() and run.content:
         _show(run)
 

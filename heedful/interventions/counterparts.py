@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.interventions.base import Changes, Expectation
-from heedful.records import Examples, HeedfulError, generator
+from heedful.records import DataError, Examples, generator
 from heedful.records.rows import NO_DRAW, lists_of
 
 VARIABLES = ("context", "insertion", "monotonicity", "relation", "gold")
@@ -43,10 +43,9 @@ class Design:
     def __init__(self, pool: Examples) -> None:
         missing = [name for name in (*VARIABLES[:4], "pair") if name not in pool.meta]
         if missing:
-            raise HeedfulError(
-                "missing-column",
-                f"Natural logic needs the column {missing[0]!r}, which these examples do not have.",
-                f"The columns are {', '.join(pool.meta) or 'none'}.",
+            raise DataError(
+                f"Natural logic needs the column {missing[0]!r}, which these examples do not have. The columns are "
+                f"{', '.join(pool.meta) or 'none'}."
             )
         self.pool = pool
         columns = {name: pool.table[f"meta.{name}"].to_pylist() for name in VARIABLES[:4]}

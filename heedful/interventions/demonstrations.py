@@ -6,7 +6,17 @@ from typing import Literal
 
 import numpy as np
 
-from heedful.records import SPAN, Example, Examples, HeedfulError, Task, generator, random_key, words_of
+from heedful.records import (
+    SPAN,
+    DataError,
+    Example,
+    Examples,
+    SettingError,
+    Task,
+    generator,
+    random_key,
+    words_of,
+)
 
 Kind = Literal["plain", "counterfactual", "extra_tuple", "matched_labels"]
 # of each kind: rises when the same settings choose other demonstrations or another order, and reports keep them apart
@@ -57,10 +67,9 @@ def demonstrations(
     own = tuples * (default in by_label)
     others = tuples * len(by_label.keys() - {default})
     if kind == "extra_tuple" and own >= others:
-        raise HeedfulError(
-            "idle-setting",
-            "§prompt.demonstrations extra_tuple adds nothing: of two labels, half of all have the default one anyway.",
-            "Take matched_labels, or plain ones with another §prompt.tuples.",
+        raise SettingError(
+            "prompt.demonstrations extra_tuple adds nothing: of two labels, half of all have the default one anyway. "
+            "Take matched_labels, or plain ones with another prompt.tuples."
         )
     added = {"extra_tuple": others - own, "matched_labels": others}.get(kind, 0)
     counts = dict.fromkeys(by_label, tuples) | ({default: own + added} if added else {})
@@ -85,10 +94,9 @@ def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[st
     if kind == "plain":
         return (), ""
     if task.default_gold is None or swap is None:
-        raise HeedfulError(
-            "missing-setting",
-            f"§prompt.demonstrations {kind} needs a part to swap and a label for unrelated parts.",
-            "Give §data.swap and §data.default_label, and leave §partial out.",
+        raise SettingError(
+            f"prompt.demonstrations {kind} needs a part to swap and a label for unrelated parts. Give data.swap and "
+            "data.default_label, and leave partial out."
         )
     return swap.split("+"), task.default_gold
 
@@ -114,10 +122,9 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
     """The first n of them."""
     if len(positions) < n:
         called = "no answer" if label == NONE and task.kind is SPAN else label
-        raise HeedfulError(
-            "nothing-left",
-            f"§prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}.",
-            "Ask for fewer tuples.",
+        raise DataError(
+            f"prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}. "
+            "Ask for fewer tuples."
         )
     return positions[:n].tolist()
 
@@ -137,10 +144,9 @@ def _copies(
             continue
         ranked = _ranked(examples, lenders.all_of(position), random_key(seed, "lender", draw, example.uid))
         if not len(ranked):
-            raise HeedfulError(
-                "no-partner",
-                f"No training example may lend its {' and '.join(parts)} to {example.uid}.",
-                "Swap another part with §data.swap, or take other §prompt.demonstrations than counterfactual.",
+            raise DataError(
+                f"No training example may lend its {' and '.join(parts)} to {example.uid}. Swap another part with "
+                "data.swap, or take other prompt.demonstrations than counterfactual."
             )
         lent = {part: examples.part(part, ranked[0]) for part in parts}
         copies.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from heedful.records import HeedfulError
+from heedful.records import DataError
 from heedful.records.pool.contents import content_id
 
 CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # as the authors name the files, and here the messages
@@ -70,17 +70,18 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         at = f"{where}{PAIRS}, row {row}"
         x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
         if not x or not y:
-            raise HeedfulError("empty-value", f"{at}: the word {'y' if x else 'x'} is empty.")
+            raise DataError(f"{at}: the word {'y' if x else 'x'} is empty. Fill it in, or leave its row out.")
         _known(relation, "insertion_rel", REVERSED, at)
         if x == y and relation != "eq":
-            wrong = f"{at}: both words are {x!r}, and their relation is {relation}."
-            raise HeedfulError("wrong-value", wrong, "Write eq, or another word.")
+            raise DataError(f"{at}: both words are {x!r}, and their relation is {relation}. Write eq, or another word.")
         for column, grammar in zip(("x_grammar", "y_grammar"), grammars, strict=True):
             _known(grammar, column, SLOTS, at)
         before, first = relations.setdefault((x, y), (relation, row))
         if before != relation:
-            wrong = f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}."
-            raise HeedfulError("wrong-value", wrong, "Mend one of the two rows.")
+            raise DataError(
+                f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}. Mend one of the two "
+                "rows."
+            )
         pair = "/".join(sorted((x, y)))
         slots = frozenset(SLOTS[g] for g in grammars)
         pairs += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
@@ -123,8 +124,7 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         names = ("context", "monotonicity", "operator", *SLOTS.values())
         text, monotonicity, operator, *cells = _cells(values, names, at)
         if (holes := len(HOLE.findall(text))) != 1:
-            wrong = f"{at}: the context {text!r} has {holes or 'no'} x."
-            raise HeedfulError("wrong-value", wrong, "Write one x, where the words go.")
+            raise DataError(f"{at}: the context {text!r} has {holes or 'no'} x. Write one x, where the words go.")
         _known(monotonicity, "monotonicity", MONOTONICITIES, at)
         marks = dict(zip(SLOTS.values(), cells, strict=True))
         for slot, mark in marks.items():
@@ -132,8 +132,10 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         context = content_id(text)[:16]
         earlier, before = first.setdefault(context, (row, monotonicity))
         if before != monotonicity:
-            wrong = f"{at}: the context {text!r} is {monotonicity}, and in row {earlier} {before}."
-            raise HeedfulError("wrong-value", wrong, "Mend one of the two rows.")
+            raise DataError(
+                f"{at}: the context {text!r} is {monotonicity}, and in row {earlier} {before}. Mend one of the two "
+                "rows."
+            )
         slots = tuple(slot for slot, mark in marks.items() if mark)
         unsorted.append(Sentence(context, text, monotonicity, operator, slots))
     return sorted(unsorted)
@@ -185,12 +187,11 @@ def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str
     """The cells of these columns, stripped."""
     for name in names:
         if name not in values:
-            wrong = f"{at}: there is no column {name!r}."
-            raise HeedfulError("missing-column", wrong, f"The columns are {', '.join(values)}.")
+            raise DataError(f"{at}: there is no column {name!r}. The columns are {', '.join(values)}.")
     return [values[name].strip() for name in names]
 
 
 def _known(value: str, name: str, allowed: Iterable[str], at: str) -> None:
     if value not in allowed:
         listed = " or ".join(v or "nothing" for v in allowed)
-        raise HeedfulError("wrong-value", f"{at}: the column {name} does not allow {value!r}.", f"Write {listed}.")
+        raise DataError(f"{at}: the column {name} does not allow {value!r}. Write {listed}.")

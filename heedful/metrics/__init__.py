@@ -5,7 +5,7 @@ from heedful.metrics.attributions import metric as attributions
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic import causal_effects, two_class
 from heedful.metrics.tables import challenge, counterfactual_tables, evidence, transitions
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 
 TABLES = transitions, evidence, challenge, counterfactual_tables
 TESTS = attentiveness, default_label, naive_partial
@@ -20,7 +20,7 @@ def register(metric: Metric) -> None:
         HeedfulError: There is one of its name.
     """
     if metric.name in METRICS:
-        raise HeedfulError("repeated-name", f"There is a metric {metric.name!r} already.", "Give yours another name.")
+        raise SettingError(f"There is a metric {metric.name!r} already. Give yours another name.")
     METRICS[metric.name] = metric
 
 

@@ -1,7 +1,7 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
 from heedful.records.composed import EMPTIED, Composed, column
-from heedful.records.errors import HeedfulError, ending_with_its_reader, printable, without_hub
+from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable, without_hub
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
 from heedful.records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
@@ -42,6 +42,7 @@ __all__ = [
     "Chart",
     "Composed",
     "Context",
+    "DataError",
     "Example",
     "Examples",
     "ExamplesBuilder",
@@ -49,9 +50,12 @@ __all__ = [
     "Line",
     "Measurement",
     "MetricName",
+    "ModelError",
     "Part",
     "Picture",
+    "RunError",
     "Section",
+    "SettingError",
     "Shown",
     "Spool",
     "Table",
@@ -61,7 +65,6 @@ __all__ = [
     "atomic_path",
     "column",
     "emptied",
-    "ending_with_its_reader",
     "generator",
     "integers",
     "is_entailment",

@@ -1,14 +1,17 @@
 """Command lines: a parser for the words of a subcommand, and how a user's mistake ends it."""
 
+import os
+import select
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from heedful.records.errors import HeedfulError, ending_with_its_reader
+from heedful.records.errors import HeedfulError, SettingError
 
 WIDTH = 79  # of help
 
@@ -39,7 +42,7 @@ class CommandParser(ArgumentParser):
         Raises:
             HeedfulError: Always.
         """
-        raise HeedfulError("bad-setting", f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} §help.")
+        raise SettingError(f"{message[:1].upper()}{message[1:]}. See {self.prog} --help.")
 
 
 def called() -> str:
@@ -60,9 +63,36 @@ def start_of(command: str) -> list[str]:
 def run_command(main: Callable[[list[str]], None]) -> None:
     """Run ``main`` on the words of the command line; a user's mistake becomes one sentence and exit status 2."""
     try:
-        with ending_with_its_reader():
+        with exit_on_broken_pipe():
             main(sys.argv[1:])
     except HeedfulError as error:
-        error.name_settings(r"--\1")
-        print(f"{called()}: {error.line}", file=sys.stderr)
+        print(f"{called()}: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+@contextmanager
+def exit_on_broken_pipe() -> Iterator[None]:
+    """Exit without a traceback when nothing reads the output any more, as behind ``| head -1``."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        closed = [stream for stream in (sys.stdout, sys.stderr) if _is_closed(stream)]
+        if not closed:  # it was another pipe
+            raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in closed:  # which is flushed once more at exit
+            os.dup2(nowhere, stream.fileno())
+        sys.exit(1)
+
+
+def _is_closed(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+        poll = select.poll()
+        poll.register(stream.fileno(), select.POLLOUT)
+    except BrokenPipeError:
+        return True
+    except (AttributeError, OSError, ValueError):  # no poll on this system, or a stream that is not a file
+        return False
+    return any(event & select.POLLERR for _, event in poll.poll(0))  # nothing is left to flush of an unbuffered one

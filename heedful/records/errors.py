@@ -1,70 +1,53 @@
-"""The one exception for what a user can mend, and the end of a command whose output nobody reads."""
+"""Errors that a user can fix, and the words that their messages share."""
 
 import difflib
 import os
 import re
-import select
-import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from collections.abc import Collection
+from typing import Self
 
 from heedful.records.labels import listing
-from heedful.records.refusals import REFUSALS, SETTING
 
 
 class HeedfulError(Exception):
-    """A mistake in the input or in the settings: a code, what is wrong and where, and what to do.
+    """Something that the user can fix: a command prints it without a traceback and ends with status 2.
 
-    The command line prints it without a traceback, and the code behind it. docs/refusals.md explains each code.
-
-    A setting is written with a section sign and the object that has it: ``§data.hold_out``. What raises the error
-    knows no flags: from Python the message says ``hold_out``, and on the command line ``--data.hold_out``.
-
-    Args:
-        code: One of ``refusals.REFUSALS``.
-        wrong: What is wrong and where (file, row, column, setting), as a sentence with its full stop.
-        do: What to do, as a sentence with its full stop; by default that of the code.
+    The message is one paragraph: what is wrong, where (file, row, column, setting), and what to do. A setting is
+    written ``data.hold_out``, as in Python, in YAML and on a command line.
 
     Examples:
-        >>> error = HeedfulError("nothing-left", "§data.hold_out 3 leaves nothing to train on.", "Hold out fewer.")
-        >>> error.code, str(error)
-        ('nothing-left', 'hold_out 3 leaves nothing to train on. Hold out fewer.')
+        >>> str(SettingError("data.hold_out 3 leaves nothing to train on. Hold out fewer examples."))
+        'data.hold_out 3 leaves nothing to train on. Hold out fewer examples.'
     """
 
-    def __init__(self, code: str, wrong: str, do: str = "") -> None:
-        super().__init__(code, wrong, do or REFUSALS[code].do)
-
-    code = property(lambda self: self.args[0], doc="The code.")
-    wrong = property(lambda self: self.args[1], doc="What is wrong and where.")
-    do = property(lambda self: self.args[2], doc="What to do.")
-
     def __str__(self) -> str:
-        return printable(SETTING.sub(bare_name, f"{self.wrong} {self.do}".rstrip()))
+        return printable(Exception.__str__(self))  # of KeyError it is a repr
 
-    @property
-    def line(self) -> str:
-        """The message as a command prints it, with its code."""
-        return f"{self} [{self.code}]"
-
-    def at(self, where: str) -> "HeedfulError":
-        """The same refusal, its message begun with where: a file, a row, a setting.
+    def at(self, where: str) -> Self:
+        """The same error, its message prefixed with a place: a file, a row, a setting.
 
         Examples:
-            >>> str(HeedfulError("empty-value", "The column 'a' is empty.").at("data.csv, row 3"))
-            "data.csv, row 3: the column 'a' is empty. Fill it in, or leave its row out."
+            >>> str(DataError("The column 'a' is empty.").at("data.csv, row 3"))
+            "data.csv, row 3: the column 'a' is empty."
         """
-        begun = re.sub(r"^(The|A|An|No|It|There) ", lambda match: match[0].lower(), self.wrong)
-        return HeedfulError(self.code, f"{where}: {begun}", self.do)
-
-    def name_settings(self, flag: str | Callable[[re.Match[str]], str]) -> None:
-        r"""Have the message name each setting by a flag, as in ``r"--\1"``, or as a function of the match has it."""
-        self.args = (self.code, SETTING.sub(flag, self.wrong), SETTING.sub(flag, self.do))
+        message = re.sub(r"^(The|A|An|No|It|There) ", lambda match: match[0].lower(), str(self))
+        return type(self)(f"{where}: {message}")
 
 
-def bare_name(setting: re.Match[str]) -> str:
-    """A setting that a message names, as Python has it: without the object that has it."""
-    return setting[1].rpartition(".")[2]
+class SettingError(HeedfulError):
+    """A setting, a name or an option is unknown, out of range, or excludes another one."""
+
+
+class DataError(HeedfulError):
+    """A file, a row, a column or a label of the data is missing or not what the format says."""
+
+
+class ModelError(HeedfulError):
+    """Weights, tokenizer, head or answers of a model, or the server behind it, do not fit."""
+
+
+class RunError(HeedfulError):
+    """The folder of a run, its results or checkpoints, the disk or a process is not as needed."""
 
 
 def printable(text: str) -> str:
@@ -111,31 +94,3 @@ def without_hub(*ways: str) -> str:
     is_set = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     *others, last = ways if is_set else (*ways, "set HF_HUB_OFFLINE=1 to use only what is cached")
     return ", or ".join([", ".join(others), last])
-
-
-@contextmanager
-def ending_with_its_reader() -> Iterator[None]:
-    """End the command, without a traceback, when nobody reads its output any more, as behind ``| head -1``."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        closed = [stream for stream in (sys.stdout, sys.stderr) if _is_closed(stream)]
-        if not closed:  # it was another pipe
-            raise
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in closed:  # which is flushed once more at exit
-            os.dup2(nowhere, stream.fileno())
-        sys.exit(1)
-
-
-def _is_closed(stream: TextIO) -> bool:
-    try:
-        stream.flush()
-        poll = select.poll()
-        poll.register(stream.fileno(), select.POLLOUT)
-    except BrokenPipeError:
-        return True
-    except (AttributeError, OSError, ValueError):  # no poll on this system, or a stream that is not a file
-        return False
-    return any(event & select.POLLERR for _, event in poll.poll(0))  # nothing is left to flush of an unbuffered one

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import DataError
 from heedful.records.example import Example, Part, as_text
 from heedful.records.pool.contents import KINDS, canonical, content_id, fingerprint, identities, keys, kinds_of
 from heedful.records.pool.groups import constants, joined, partners, related
@@ -131,7 +131,7 @@ class Examples(Sequence[Example]):
         """Build a pool from examples in memory; content groups are computed, further groups are taken over."""
         examples = list(examples)
         if not examples:
-            raise HeedfulError("nothing-left", "There is no example, so that no part is known.", "Give one or more.")
+            raise DataError("There is no example, so that no part is known. Give one or more.")
         parts = tuple(examples[0].parts)
         extra = tuple(g for g in examples[0].groups if g not in parts)
         meta = tuple(examples[0].meta)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import RunError
 from heedful.records.storage.files import unreadable
 from heedful.records.storage.schema import ENTRY, SCHEMA, of_today, own_entry
 
@@ -122,7 +122,7 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     if len(texts) != rows.num_rows or pc.count_distinct(pc.list_parent_indices(lists).filter(here)).as_py() != len(
         texts
     ):
-        raise HeedfulError("damaged-rows", f"The rows do not each say of which {name!r} they are.")
+        raise RunError(f"The rows do not each say of which {name!r} they are. Evaluate again.")
     return codes(pa.table({name: texts}), name)
 
 
@@ -174,8 +174,10 @@ def require_canonical(rows: pa.Table) -> None:
             tied &= pc.equal(first[name], second[name]).to_numpy()
         if (wrong | tied).any():
             uid = second["uid"][int((wrong | tied).argmax())].as_py()
-            place = f"The rows are not in their order from {uid} on, or one stands twice there."
-            raise HeedfulError("damaged-rows", place, f"Sort them by {', '.join(KEY)}.")
+            raise RunError(
+                f"The rows are not in their order from {uid} on, or one stands twice there. Sort them by "
+                f"{', '.join(KEY)}."
+            )
 
 
 def strings(rows: pa.Table, name: str) -> np.ndarray:
@@ -187,7 +189,7 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
     """A probability column as float32 [rows, labels]; the column must have no null."""
     column = rows[name].combine_chunks()
     if column.null_count:
-        raise HeedfulError("damaged-rows", f"The column {name!r} has {column.null_count} rows without probabilities.")
+        raise RunError(f"The column {name!r} has {column.null_count} rows without probabilities. Evaluate again.")
     return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
 
 
@@ -236,11 +238,11 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     try:
         rows = pq.read_table(path, memory_map=True, page_checksum_verification=True)
     except FileNotFoundError:
-        raise HeedfulError("missing-rows", f"{path} does not exist.") from None
+        raise RunError(f"{path} does not exist. Evaluate again, with that evaluation among evaluations.") from None
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:  # a length may be any number
         if isinstance(error, OSError) and error.errno:
             raise unreadable(str(path), error) from None
-        raise HeedfulError("damaged-rows", f"{path} is not a whole Parquet file.") from None
+        raise RunError(f"{path} is not a whole Parquet file. Evaluate again.") from None
     try:
         entry = json.loads(own_entry(rows.schema.metadata) or b"{}")
     except ValueError:
@@ -249,7 +251,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     columns = entry.pop("columns", schema(1).names)
     missing = [name for name in columns if name not in rows.schema.names]
     if missing:
-        raise HeedfulError("damaged-rows", f"{path} is damaged: it has no column {missing[0]!r}.")
+        raise RunError(f"{path} is damaged: it has no column {missing[0]!r}. Evaluate again.")
     if columns == [name for name in schema(1).names if name != UNREAD]:  # of schema 4 or 5
         rows = rows.append_column(UNREAD, pa.nulls(rows.num_rows, pa.bool_()))
     return rows, entry

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import ModelError, SettingError
 
 ARTICLES = {"a", "an", "the"}
 AROUND = re.compile(r"^[^\w<>=+$-]+|[^\w<>=+%$-]+$")  # a word; signs and units are not around it, but of it
@@ -57,8 +57,10 @@ class Same:
         elif callable(same):
             form = same
         else:
-            wrong = f"§same {same!r} does not say when two texts are the same."
-            raise HeedfulError("bad-setting", wrong, "Give normalised, exact, or a function of one text or of two.")
+            raise SettingError(
+                f"same {same!r} does not say when two texts are the same. Give normalised, exact, or a function of "
+                "one text or of two."
+            )
         self.given = same
         self._form: Callable[..., Any] = form
         self._is_pair = _takes_two(form)
@@ -75,8 +77,8 @@ class Same:
             try:
                 first = self._alike(text) if self._is_pair else self._first.setdefault(self._form(text), text)
             except Exception as error:
-                wrong = f"§same raised {type(error).__name__} for the text {text[:80]!r}: {error}"
-                raise HeedfulError("failed-function", f"{wrong.rstrip('.')}.") from error
+                wrong = f"same raised {type(error).__name__} for the text {text[:80]!r}: {error}"
+                raise ModelError(f"{wrong.rstrip('.')}. Correct it, or have it return None for no answer.") from error
             self.representatives[text] = first
         return self.representatives[text]
 

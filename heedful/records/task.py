@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from heedful.records.answers import NO_ANSWER, exact_match, normalised
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import SettingError
 from heedful.records.labels import listing
 from heedful.records.parts.table import TableForm
 from heedful.records.parts.template import keep_parts, plain_template
@@ -271,13 +271,14 @@ class Task:
 
     def __post_init__(self) -> None:
         if NO_LABEL in self.labels:
-            wrong = f"A label is called {NO_LABEL!r}, which stands for answers that are not a label."
-            raise HeedfulError("bad-name", wrong, "Give it another name.")
+            raise SettingError(
+                f"A label is called {NO_LABEL!r}, which stands for answers that are not a label. Give it another name."
+            )
         default_answers = self.kind.default_answers(self.labels)
         if self.default_label is not None and default_answers is not None and self.default_label not in default_answers:
             wrong = f"The default label {self.default_label!r} is not a label."
             remedy = f"The labels are {listing(default_answers)}." if self.labels else "Leave it out."
-            raise HeedfulError("unknown-name", wrong, remedy)
+            raise SettingError(f"{wrong} {remedy}")
 
     def as_dict(self) -> dict[str, Any]:
         """The task as plain values, the kind by its name."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.records import HeedfulError
+from heedful.records import RunError
 from heedful.records.rows import BASE, contents, difference, select
 from heedful.records.storage.results import read_evaluation, read_results, rows_file
 from heedful.reports.runs import Measured, measured
@@ -24,10 +24,10 @@ REMEDIES = {
     REGIME: "Name runs that were trained alike.",
     TRAINING: "Name one of them.",
     DATA: "Name runs on the same examples.",
-    DEFAULT: "Evaluate both with the same §data.default_label.",
-    SEED: "Evaluate both with one §seed_everything.",
+    DEFAULT: "Evaluate both with the same data.default_label.",
+    SEED: "Evaluate both with one seed_everything.",
     EXAMPLES: "Evaluate both on the same data.",
-    GROUPS: "Evaluate both with the same §data.groups and §data.cluster, and by one version of the data set's YAML.",
+    GROUPS: "Evaluate both with the same data.groups and data.cluster, and by one version of the data set's YAML.",
     CHANGES: "Evaluate both with the same settings and version of Heedful.",
 }
 
@@ -108,8 +108,7 @@ def require_alike(runs: Sequence[Basis], what: Collection[str], remedies: Mappin
         HeedfulError: Two runs differ in it.
     """
     for aspect, sentence in differences(runs, what):
-        of_examples = aspect in (DATA, SEED, EXAMPLES, GROUPS, CHANGES)
-        raise HeedfulError("other-examples" if of_examples else "incomparable-runs", f"{sentence}.", remedies[aspect])
+        raise RunError(f"{sentence}. {remedies[aspect]}")
 
 
 def notes(runs: Sequence[Basis], what: Collection[str]) -> list[str]:

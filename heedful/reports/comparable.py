@@ -23,9 +23,9 @@ from heedful.records import (
     MANY,
     SPAN,
     Context,
-    HeedfulError,
     Measurement,
     MetricName,
+    RunError,
     percent,
     printable,
 )
@@ -126,12 +126,13 @@ def read_run(folder: str) -> Run:
     evaluated = read_evaluation(folder, ATTENTIVENESS)
     results = read_results(folder)
     if evaluated is None:
-        raise HeedfulError("missing-rows", f"{folder} has no rows of {ATTENTIVENESS}.")
+        raise RunError(
+            f"{folder} has no rows of {ATTENTIVENESS}. Evaluate again, with that evaluation among evaluations."
+        )
     rows, metadata = evaluated
     context = Context.of(metadata["context"])
     if not context.own["swap"]:
-        wrong = f"{folder}: no part was swapped, as for a model of one part alone."
-        raise HeedfulError("not-measured", wrong, "Leave it out.")
+        raise RunError(f"{folder}: no part was swapped, as for a model of one part alone. Leave it out.")
     measured = named(results)
     names = [MetricName(ATTENTIVENESS, context.data, part) for part in context.own["swap"]]
     flagged = tuple(n.part for n in names if NOT_ABOVE_MAJORITY in measured.get(n, {"flags": ()})["flags"])
@@ -228,7 +229,7 @@ def print_agreed(runs: Sequence[str], with_all: bool, text_format: str | None) -
     """
     folders = distinct(runs)
     if len(folders) < 2:
-        raise HeedfulError("too-few-runs", "There is nothing to compare.", "Name the folders of two runs or more.")
+        raise RunError("There is nothing to compare. Name the folders of two runs or more.")
     names = {folder: f"({i})" for i, folder in enumerate(folders, 1)}
     console = Console()
     read = {folder: read_run(folder) for folder in folders}

@@ -15,7 +15,7 @@ import numpy as np
 from heedful.metrics import METRICS
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.metrics.statistics.paired import change, recording
-from heedful.records import Context, HeedfulError, Measurement, printable
+from heedful.records import Context, Measurement, RunError, printable
 from heedful.records.storage.results import distinct, read_results
 from heedful.reports.alike import (
     CHANGES,
@@ -73,7 +73,9 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             mean = Measurement(float(np.mean(values)), n, n, std, per_draw=tuple(values), flags=flags)
         metrics[name] = mean.as_dict()
     if not metrics:
-        raise HeedfulError("incomparable-runs", "These runs have no metric in common, so that there is no mean.")
+        raise RunError(
+            "These runs have no metric in common, so that there is no mean. Name runs that differ in their seed alone."
+        )
     shared = {key: ", ".join(dict.fromkeys(str(r[key]) for r in results)) for key in ("data", "split")}
     names = {name: first["names"][name] for name in metrics}
     lines = [line.as_dict() for line in merged(results) if line.metric in metrics]
@@ -161,7 +163,7 @@ def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | No
     shown, title = results, TITLE
     if is_mean:
         if len(results) < 2:
-            raise HeedfulError("too-few-runs", "--mean is of several runs.", "Name the folders of two runs or more.")
+            raise RunError("--mean is of several runs. Name the folders of two runs or more.")
         require_alike([basis(run) for run in measured(list(results))], MEAN)
         mean = averaged(list(results.values()))
         shown = {" ".join(results): mean}

@@ -19,7 +19,7 @@ from heedful.metrics.metric import Numbers
 from heedful.metrics.tables.challenge import BOTH_WAYS, FLIPPED, FROM, KINDS, TITLE, challenge_pairs, perturbations
 from heedful.metrics.tables.counterfactual_tables import set_changes, set_data
 from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
-from heedful.records import Context, HeedfulError, MetricName, printable
+from heedful.records import Context, DataError, MetricName, RunError, printable
 from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
 from heedful.reports.alike import DATA, KIND, PAIRED, basis, require_alike
@@ -104,8 +104,7 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
             examples or the seeds are not the same.
     """
     if before.resolve() == after.resolve():
-        wrong = f"{after} is the evaluation before inoculation itself."
-        raise HeedfulError("incomparable-runs", wrong, "Name one of another model.")
+        raise RunError(f"{after} is the evaluation before inoculation itself. Name one of another model.")
     rows_before, about_before = _original(before)
     rows_after, _ = _original(after)
     runs = [basis(run, (ORIGINAL, MADE, SETS)) for run in measured([str(before), str(after)])]
@@ -122,7 +121,10 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
             challenge = test.of(challenge_before), test.of(challenge_after)
             compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, runs[0].seed)
     if not compared:
-        raise HeedfulError("missing-rows", f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
+        raise RunError(
+            f"{before} and {after} have no rows of {MADE} or {SETS} in common. Evaluate again, with that evaluation "
+            "among evaluations."
+        )
     return compared
 
 
@@ -130,7 +132,9 @@ def _original(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
     """The rows of the original test, and their metadata."""
     rows_and_metadata = read_evaluation(folder, ORIGINAL)
     if rows_and_metadata is None:
-        raise HeedfulError("missing-rows", f"{folder} has no rows/{ORIGINAL}.parquet.")
+        raise RunError(
+            f"{folder} has no rows/{ORIGINAL}.parquet. Evaluate again, with that evaluation among evaluations."
+        )
     require_gold(folder, Context.of(rows_and_metadata[1]["context"]))
     return rows_and_metadata
 
@@ -178,11 +182,10 @@ def print_comparison(before: Path, after: Path) -> None:
 def print_inoculation(evaluations: Sequence[str]) -> None:
     """Print the comparison of the first folder, of the model before inoculation, with each of the others."""
     if len(evaluations) < 2:
-        remedy = "Name the evaluation before inoculation, and one or more after it."
-        raise HeedfulError("too-few-runs", "There is nothing to compare.", remedy)
+        raise RunError("There is nothing to compare. Name the evaluation before inoculation, and one or more after it.")
     before, *others = map(Path, evaluations)
     if missing := next((folder for folder in (before, *others) if not folder.is_dir()), None):
-        raise HeedfulError("missing-file", f"{missing} is not a folder.")
+        raise DataError(f"{missing} is not a folder.")
     print(f"before: {printable(str(before))}")
     for after in others:
         print_comparison(before, after)

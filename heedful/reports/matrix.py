@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from heedful.metrics.statistics.draws import LEAST
-from heedful.records import HeedfulError, MetricName, printable
+from heedful.records import MetricName, RunError, SettingError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.alike import side_by_side
 from heedful.reports.in_context.report import print_prompts
@@ -160,19 +160,18 @@ def main(arguments: list[str]) -> None:
     """Print a table for each kind of number that these runs have."""
     options = _parser().parse_intermixed_args(arguments)
     if not options.runs:
-        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
+        raise RunError("No run is named. Name the folders of one run or more.")
     if options.prompts:
         print_prompts(options.runs, options.all, options.short, options.format)
         return
     for flag in ("all", "short"):
         if getattr(options, flag):
-            raise HeedfulError("idle-setting", f"§{flag} is of the tables of prompts.", "Add §prompts.")
+            raise SettingError(f"{flag} is of the tables of prompts. Add prompts.")
     runs = measured(options.runs)
     console = Console()
     made = {heading: cells for heading, make in TABLES.items() if (cells := make(runs))}
     if not made:
-        wrong = "These folders hold no accuracy, no attentiveness and no scores of one part alone."
-        raise HeedfulError("nothing-to-show", wrong)
+        raise RunError("These folders hold no accuracy, no attentiveness and no scores of one part alone.")
     if options.format:
         print("\n".join(_formatted(heading, cells, options.format) for heading, cells in made.items()), end="")
     else:

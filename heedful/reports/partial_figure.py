@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from heedful.records import Context, HeedfulError, Measurement, printable
+from heedful.records import Context, Measurement, RunError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import read_evaluation
 from heedful.reports.alike import EXAMPLES, MODEL, basis, notes, require_alike
@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> None:
     if not points:
         reason, *others = without or ["No run holds attentiveness."]
         more = f" {len(others):,} more numbers cannot be drawn either." if others else ""
-        raise HeedfulError("nothing-to-show", f"{reason}{more}")
+        raise RunError(f"{reason}{more}")
     told = correlations(points)
     drawn = figure(points, told)
     _print(points)

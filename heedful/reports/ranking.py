@@ -20,7 +20,7 @@ from heedful.metrics.attributions.choice import factors_named
 from heedful.metrics.attributions.factors import FACTORS, Factor
 from heedful.metrics.ranking.baselines import ACC
 from heedful.metrics.ranking.ranked import FEWEST, Ranked, ranked
-from heedful.records import HeedfulError, atomic_path, printable
+from heedful.records import RunError, SettingError, atomic_path, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.figures import rankings as figures
 from heedful.reports.rankings import tables
@@ -154,8 +154,7 @@ def of_normalised(factor: Factor, of: Attribution) -> float | None:
 def _numbers(text: str) -> list[int]:
     numbers = text.split(",")
     if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
-        wrong = f"--n {text}: these are not numbers of examples."
-        raise HeedfulError("bad-setting", wrong, "Write them as in 5,10,20.")
+        raise SettingError(f"--n {text}: these are not numbers of examples. Write them as in 5,10,20.")
     return list(dict.fromkeys(map(int, numbers)))
 
 
@@ -187,10 +186,11 @@ def main(arguments: list[str]) -> None:
     """Print the tables, and draw the figures if there is a folder for them."""
     options = _parser().parse_intermixed_args(arguments)
     if not options.runs and not options.set:
-        remedy = "Name the folders of two evaluations or more, or a folder that holds them."
-        raise HeedfulError("too-few-runs", "There is nothing to rank.", remedy)
+        raise RunError(
+            "There is nothing to rank. Name the folders of two evaluations or more, or a folder that holds them."
+        )
     if options.samples < 1:
-        raise HeedfulError("bad-setting", f"--samples is {options.samples}.", "Take one sample or more.")
+        raise SettingError(f"--samples is {options.samples}. Take one sample or more.")
     sizes = _numbers(options.n)
     factors = _factors([name for name in options.factors.split(",") if name], options.l1)
     methods = [name for name in options.method.split(",") if name]

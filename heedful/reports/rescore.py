@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from heedful.metrics import METRICS, Metric
-from heedful.records import HeedfulError, atomic_path, printable, read_json
+from heedful.records import HeedfulError, RunError, atomic_path, printable, read_json
 from heedful.records.command_lines import CommandParser
 from heedful.records.rows import read_rows
 from heedful.records.storage.results import (
@@ -48,8 +48,7 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS, accept
     """
     files = {path.stem: path for path in sorted((Path(folder) / "rows").glob("*.parquet"))}
     if not files:
-        remedy = "Name the folder of a run, which holds rows/*.parquet."
-        raise HeedfulError("missing-rows", f"{folder} has no rows.", remedy)
+        raise RunError(f"{folder} has no rows. Name the folder of a run, which holds rows/*.parquet.")
     is_marked = _is_marked(folder, files, accept_rows)
     evaluated = {name: read_rows(path) for name, path in files.items()}
     for name, (rows, metadata) in evaluated.items():
@@ -62,7 +61,7 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS, accept
         raise error.at(str(folder)) from None
     except (KeyError, TypeError, ValueError, IndexError) as error:  # a context that lacks what its metric needs, say
         told = f"{type(error).__name__}: {error}"
-        raise HeedfulError("damaged-rows", f"The rows of {folder} cannot be scored: {told}.") from error
+        raise RunError(f"The rows of {folder} cannot be scored: {told}. Evaluate again.") from error
     if is_marked:
         results[ACCEPTED] = True
         for measured in results["metrics"].values():
@@ -85,14 +84,15 @@ def _is_marked(folder: str | Path, files: Iterable[str], accept_rows: bool) -> b
         recorded = of_today(read_json(path), str(path))
         require_own_results(folder)
         if not isinstance(recorded.get("rows"), dict):
-            raise HeedfulError("damaged-results", f"{path} is damaged: it does not name its rows by their sha256.")
+            raise RunError(
+                f"{path} is damaged: it does not name its rows by their sha256. Bring the file back, or evaluate again."
+            )
         for name in sorted({*files, *recorded["rows"]}):
             require_recorded(folder, recorded, name)
     except HeedfulError as error:
         if accept_rows:
             return True
-        remedy = f"{error.do} §accept_rows takes the rows as they are, and marks the results."
-        raise HeedfulError(error.code, error.wrong, remedy) from None
+        raise type(error)(f"{error} accept_rows takes the rows as they are, and marks the results.") from None
     return ACCEPTED in recorded
 
 
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--accept_rows", action="store_true", help=accept)
     options = parser.parse_intermixed_args(arguments)
     if not options.runs:
-        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
+        raise RunError("No run is named. Name the folders of one run or more.")
     for folder in distinct(options.runs):
         path = Path(folder) / RESULTS
         text = rescored(folder, accept_rows=options.accept_rows)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
 from heedful.metrics.metric import Numbers
-from heedful.records import Context, HeedfulError, MetricName, Section, Shown
+from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
 from heedful.records.storage.schema import SCHEMA
 
 UNANSWERED = "unanswered"  # in the counts: how many inputs have no answer, where the others are scored
@@ -40,8 +40,9 @@ def score(
         HeedfulError: Two numbers have the same name, or an evaluation is not among the metrics.
     """
     if unknown := sorted(evaluated.keys() - metrics.keys()):
-        wrong = f"There is no metric of the evaluation {unknown[0]}."
-        raise HeedfulError("unknown-name", wrong, "Make it known with heedful.metrics.register.")
+        raise SettingError(
+            f"There is no metric of the evaluation {unknown[0]}. Make it known with heedful.metrics.register."
+        )
     numbers: Numbers = {}
     first_of_name: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
@@ -52,7 +53,10 @@ def score(
         own_numbers = metric.score(rows, context)
         for name in own_numbers:
             if (first := first_of_name.setdefault(str(name), (metric.name, name))) != (metric.name, name):
-                raise HeedfulError("two-numbers", f"{metric.name} and {first[0]} both yield the metric {name}.")
+                raise RunError(
+                    f"{metric.name} and {first[0]} both yield the metric {name}. Rename the label, part or column in "
+                    "it."
+                )
         numbers |= own_numbers
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
         shown.append(metric.shown(own_numbers, context, metadata["counts"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from heedful.records import Context, HeedfulError, MetricName
+from heedful.records import Context, MetricName, RunError
 from heedful.records.made import IN_PYTHON
 from heedful.records.storage.folder_names import folder_name, regime_name
 from heedful.records.storage.named_configs import backbones
@@ -108,8 +108,10 @@ def require_gold(folder: str | Path, context: Context) -> None:
         HeedfulError: They are such.
     """
     if context.unlabelled:
-        wrong = f"{folder} was evaluated without gold labels, so that no answer is known to be right."
-        raise HeedfulError("not-measured", wrong, "Evaluate examples with gold labels.")
+        raise RunError(
+            f"{folder} was evaluated without gold labels, so that no answer is known to be right. Evaluate examples "
+            "with gold labels."
+        )
 
 
 def measured(folders: Sequence[str]) -> list[Measured]:
@@ -188,7 +190,10 @@ def settings(folder: Path) -> dict[str, Any]:
             for kind in ("model", "data")
         }
     except (KeyError, TypeError):
-        raise HeedfulError("changed-run-file", f"{path} is not a configuration that train.py wrote.") from None
+        raise RunError(
+            f"{path} is not a configuration that train.py wrote. Bring the file back that was written, or begin a new "
+            "run."
+        ) from None
     checkpoint = saved.get("checkpoint")  # of a run, settings of how they are kept
     seed = saved.get("seed_everything")
     return {

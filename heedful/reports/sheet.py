@@ -11,7 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.records import HeedfulError, Measurement, atomic_path, percent, printable
+from heedful.records import (
+    DataError,
+    Measurement,
+    RunError,
+    SettingError,
+    atomic_path,
+    percent,
+    printable,
+)
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.folder_names import folder_name
 from heedful.reports.annotation.scoring import answers_of, attentive_among, kappa, require_same_sheet, share_wrong
@@ -41,8 +49,7 @@ def write_sheet(folder: str, n: int, output: str | None) -> tuple[Path, Path]:
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = [chosen(run.rows, part, run.context, count) for part, count in zip(parts, counts, strict=True)]
     if not sum(map(len, places)):
-        wrong = f"{folder} has no example whose prediction counts, so that there is nothing to annotate."
-        raise HeedfulError("nothing-to-show", wrong)
+        raise RunError(f"{folder} has no example whose prediction counts, so that there is nothing to annotate.")
     data = data_of(folder, run.context.seed)
     require_examples(data, run.rows, folder)
     made = cases(run.rows, np.concatenate(places), data)
@@ -51,8 +58,7 @@ def write_sheet(folder: str, n: int, output: str | None) -> tuple[Path, Path]:
     texts = {".tsv": tsv(made, str(Path(folder).resolve())), ".html": page(made, heading)}
     paths = [name.with_name(name.name + end) for end in texts]
     if taken := [path for path in paths if path.exists()]:
-        remedy = "Move it away, or name another with --output."
-        raise HeedfulError("folder-taken", f"{taken[0]} exists, and may hold answers.", remedy)
+        raise RunError(f"{taken[0]} exists, and may hold answers. Move it away, or name another with --output.")
     for path, text in zip(paths, texts.values(), strict=True):
         with atomic_path(path) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
@@ -86,8 +92,7 @@ def print_scores(files: Sequence[str], folder: str | None) -> None:
         print(f"the two agree on {agreed} of {len(both)}; Cohen's kappa {said}")
     run = folder or sheets[0][0].get(RUN) or ""
     if not run or not Path(run).is_dir():
-        told = f"The run {run!r} that the sheet was made of is not there."
-        raise HeedfulError("missing-file", told, "Name its folder before --score.")
+        raise DataError(f"The run {run!r} that the sheet was made of is not there. Name its folder before --score.")
     rows = read_run(run)
     wrong = {key for key in both if all(given[key] == "yes" for given in answers)}
     attentive = attentive_among(rows.rows, rows.context, sheets[0], wrong, run)
@@ -123,21 +128,23 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     if options.score:
         if len(options.score) > 2 or len(options.runs) > 1:
-            wrong = f"--score names {len(options.score)} sheets of {len(options.runs)} runs."
-            raise HeedfulError("bad-setting", wrong, "Name those of one annotator or of two, of one run.")
+            raise SettingError(
+                f"--score names {len(options.score)} sheets of {len(options.runs)} runs. Name those of one annotator "
+                "or of two, of one run."
+            )
         if len({Path(file).resolve() for file in options.score}) < len(options.score):
-            wrong = f"--score names {options.score[0]} twice."
-            raise HeedfulError("repeated-name", wrong, "Two annotators have a sheet each.")
+            raise SettingError(f"--score names {options.score[0]} twice. Two annotators have a sheet each.")
         print_scores(options.score, next(iter(options.runs), None))
         return
     if not options.runs:
-        remedy = "Name the folder of a run, or --score and a sheet that was filled in."
-        raise HeedfulError("too-few-runs", "No run is named.", remedy)
+        raise RunError("No run is named. Name the folder of a run, or --score and a sheet that was filled in.")
     if options.n < 1:
-        raise HeedfulError("bad-setting", f"--n is {options.n}.", "Take one case or more.")
+        raise SettingError(f"--n is {options.n}. Take one case or more.")
     if options.output and len(options.runs) > 1:
-        wrong = f"--output names the files of one run, and {len(options.runs)} are named."
-        raise HeedfulError("bad-setting", wrong, "Name one run, or leave --output out.")
+        raise SettingError(
+            f"--output names the files of one run, and {len(options.runs)} are named. Name one run, or leave --output "
+            "out."
+        )
     for folder in options.runs:
         for path in write_sheet(folder, options.n, options.output):
             print(printable(f"in {path}"))

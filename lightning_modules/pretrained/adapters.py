@@ -7,7 +7,7 @@ from torch import nn
 
 from heedful.lightning_modules.pretrained.backbones import load
 from heedful.lightning_modules.pretrained.misfits import first_names
-from heedful.records import HeedfulError
+from heedful.records import ModelError, RunError
 
 
 def with_adapter(network: nn.Module, folder: str) -> nn.Module:
@@ -23,19 +23,18 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
     try:
         from peft import PeftConfig, PeftModel
     except ImportError:
-        raise HeedfulError(
-            "missing-package", "§model.adapter needs the package peft.", "Install it with pip install peft."
-        ) from None
+        raise RunError("model.adapter needs the package peft. Install it with pip install peft.") from None
     path = Path(folder)
     if path.is_dir() and not (path / "adapter_model.safetensors").is_file():
-        raise HeedfulError(
-            "missing-weights", f"§model.adapter {folder} has no adapter_model.safetensors.", "Save it so with peft."
-        )
+        raise ModelError(f"model.adapter {folder} has no adapter_model.safetensors. Save it so with peft.")
 
     def adapted(name: str, **_: Any) -> nn.Module:
         model = PeftModel(network, PeftConfig.from_pretrained(name))
         if missing := model.load_adapter(name, "default").missing_keys:  # peft would go on without them
-            raise HeedfulError("unfit-adapter", f"§model.adapter {folder} lacks {first_names(missing)}.")
+            raise ModelError(
+                f"model.adapter {folder} lacks {first_names(missing)}. Take the adapter that was trained for this "
+                "model."
+            )
         return model
 
     return load(adapted, folder).merge_and_unload()

@@ -8,7 +8,7 @@ from transformers import AutoConfig, PretrainedConfig
 
 from heedful.lightning_modules.pretrained.backbones import load
 from heedful.lightning_modules.pretrained.labels import is_named
-from heedful.records import HeedfulError, same_name
+from heedful.records import ModelError, same_name
 from heedful.records.storage.schema import ENTRY, FORMER_ENTRY
 
 # models that count positions from the one after padding's
@@ -69,14 +69,15 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
     config.id2label = {i: config.id2label[i] for i in sorted(config.id2label)}
     for name, (is_sound, should) in SOUND.items():
         if hasattr(config, name) and not is_sound(getattr(config, name)):
-            raise HeedfulError(
-                "damaged-model", f"The config.json of {folder} is damaged: its {name} should be {should}."
+            raise ModelError(
+                f"The config.json of {folder} is damaged: its {name} should be {should}. Download the files of the "
+                "model again."
             )
     targets = getattr(config, LEARNED, {}).get("targets")
     if targets is not None and len(targets) != len(config.id2label):
-        raise HeedfulError(
-            "damaged-model",
-            f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label.",
+        raise ModelError(
+            f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label. Download the "
+            "files of the model again."
         )
     return config
 
@@ -93,10 +94,9 @@ def require_one_order(config: PretrainedConfig, folder: str) -> None:
     for i, name in config.id2label.items():
         others = names[str(i)]
         if others and same_name(name) not in map(same_name, others) and is_named(others) and is_named([name]):
-            raise HeedfulError(
-                "damaged-model",
-                f"The config.json of {folder} calls output {i} {name} in id2label, and {others[0]} in label2id.",
-                "Name all outputs in their order, §model.labels '[NAME_0, NAME_1, ...]'.",
+            raise ModelError(
+                f"The config.json of {folder} calls output {i} {name} in id2label, and {others[0]} in label2id. Name "
+                "all outputs in their order, model.labels '[NAME_0, NAME_1, ...]'."
             )
 
 
@@ -118,8 +118,6 @@ def require_positions(config: PretrainedConfig, max_length: int) -> None:
     """
     positions = positions_of(config)
     if positions is not None and max_length > positions:
-        raise HeedfulError(
-            "too-long",
-            f"The model has {positions} positions and would read {max_length}.",
-            f"Add §model.max_length {positions}.",
+        raise ModelError(
+            f"The model has {positions} positions and would read {max_length}. Add model.max_length {positions}."
         )

@@ -25,7 +25,7 @@ from heedful.lightning_modules.pretrained.weights import (
     require_whole_files,
     weight_files,
 )
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, ModelError, RunError
 from heedful.records.storage.run_files import require_exported
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
@@ -54,38 +54,27 @@ def resolve(backbone: str, sha256: str | None = None, file: str | None = None) -
     if backbone.startswith(PACKAGE):
         module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
         if (top := module.partition(".")[0]) not in PACKAGES | allowed_packages:
-            raise HeedfulError(
-                "foreign-package",
-                f"{backbone} is in the Python package {top!r}, which Heedful does not know.",
-                f"If you know it, add §allow_package {top} to the command line.",
+            raise ModelError(
+                f"{backbone} is in the Python package {top!r}, which Heedful does not know. If you know it, add "
+                f"allow_package {top} to the command line."
             )
         if (package := package_folder(module)) is None:
-            raise HeedfulError(
-                "missing-package", f"{backbone} is in the Python package {module!r}.", "Install requirements.txt."
-            )
+            raise RunError(f"{backbone} is in the Python package {module!r}. Install requirements.txt.")
         backbone = str(package / folder)
         weights = Path(backbone) / (file or "model.safetensors")
         if not weights.is_file():
-            raise HeedfulError("missing-file", f"The package {module!r} has no {folder}/{weights.name}.")
+            raise ModelError(f"The package {module!r} has no {folder}/{weights.name}.")
         if sha256 is not None and (actual := _sha256(weights)) != sha256:
-            raise HeedfulError(
-                "untrusted-weights", f"{weights} is not the published file: its sha256 is {actual}.", "Install it anew."
-            )
+            raise ModelError(f"{weights} is not the published file: its sha256 is {actual}. Install it anew.")
     path = Path(backbone)
     if file is not None and path.is_dir() and not (path / file).is_file():
-        raise HeedfulError("missing-file", f"§model.gguf_file {file} is not in {backbone}.")
+        raise ModelError(f"model.gguf_file {file} is not in {backbone}.")
     if file is None and path.exists() and not (path / "config.json").is_file():
         inside = path / "checkpoints" / "backbone"
         of_run = f"Name {inside}, the model of this run." if (inside / "config.json").is_file() else ""
-        raise HeedfulError(
-            "missing-weights",
-            f"§model.backbone {backbone} is not the folder of a model: it has no config.json.",
-            of_run,
-        )
+        raise ModelError(f"model.backbone {backbone} is not the folder of a model: it has no config.json. {of_run}")
     if not path.exists() and not is_hub_id(backbone):
-        raise HeedfulError(
-            "missing-file", f"§model.backbone {backbone} is neither a folder nor a name that the hub could have."
-        )
+        raise ModelError(f"model.backbone {backbone} is neither a folder nor a name that the hub could have.")
     if file is None and path.is_dir():
         require_one_set(path)
         require_exported(path)
@@ -145,16 +134,15 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     except HeedfulError:
         raise
     except UnpicklingError as error:
-        raise HeedfulError(
-            "untrusted-weights", f"The weights of {backbone} hold something else than numbers, which is not loaded."
+        raise ModelError(
+            f"The weights of {backbone} hold something else than numbers, which is not loaded. Take weights as "
+            "safetensors, from whom you trust."
         ) from error
     except Exception as error:  # of what anybody may have written, any line can be wrong in any way
         said = f"The model {backbone} cannot be loaded ({reason(error)})."
         if Path(backbone).is_dir():
-            ways = "Take a whole copy, or a model of which transformers has the code."
-            raise HeedfulError("damaged-model", said, ways) from error
-        ways = "Check the name and the network, or take §model FOLDER or minilm."
-        raise HeedfulError("no-hub", said, ways) from error
+            raise ModelError(f"{said} Take a whole copy, or a model of which transformers has the code.") from error
+        raise ModelError(f"{said} Check the name and the network, or take model FOLDER or minilm.") from error
 
 
 @contextlib.contextmanager
@@ -171,10 +159,9 @@ def readable(backbone: str) -> Iterator[None]:
         of_network = [frame.filename for frame in frames if "/transformers/models/" in Path(frame.filename).as_posix()]
         if not of_network or is_of_memory(error):
             raise
-        raise HeedfulError(
-            "unfit-model",
-            f"The network {backbone} ({Path(of_network[-1]).parent.name}) cannot read these inputs ({reason(error)}).",
-            "Take another model; it may want inputs of one length.",
+        raise ModelError(
+            f"The network {backbone} ({Path(of_network[-1]).parent.name}) cannot read these inputs ({reason(error)}). "
+            "Take another model; it may want inputs of one length."
         ) from error
 
 
@@ -215,10 +202,9 @@ def _require_floats(network: nn.Module, backbone: str) -> None:
             odd[name] = kind
     if odd:
         kinds = " and ".join(sorted(set(odd.values())))
-        raise HeedfulError(
-            "damaged-weights",
-            f"The weights of {backbone} hold {kinds}, not floating-point numbers: {first_names(odd)}.",
-            "Take the ones that are not quantised.",
+        raise ModelError(
+            f"The weights of {backbone} hold {kinds}, not floating-point numbers: {first_names(odd)}. Take the ones "
+            "that are not quantised."
         )
 
 
@@ -282,7 +268,9 @@ def require_fit(
     left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
     told = misfits(set(missing) - new, set(extra) - unused - left_out, {n: shapes[n] for n in shapes.keys() - replaced})
     if told:
-        raise HeedfulError("unfit-weights", f"The weights of {backbone} do not fit its config.json: they {told}.")
+        raise ModelError(
+            f"The weights of {backbone} do not fit its config.json: they {told}. Take all files of one model."
+        )
     if new or left_out:
         said = [f"{first_names(new, 3)} begin with random weights"] if new else []
         said += [f"{first_names(left_out, 3)} of the file are for other tasks and left out"] if left_out else []

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from heedful.records import HeedfulError, is_entailment, is_non_entailment, listing, same_name
+from heedful.records import ModelError, is_entailment, is_non_entailment, listing, same_name
 
 NLI = ("entailment", "neutral", "contradiction")
 
@@ -83,8 +83,8 @@ def require_head_for(
     clash = f"The outputs of {backbone} are {listing(head)}, and the data want {listing(task)}."
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
     if not renaming or (len(head) != len(task) and not of_three):
-        raise HeedfulError("other-question", clash)
+        raise ModelError(f"{clash} Train the model on the data.")
     names = [*map(same_name, NLI if of_three else task)]
     slots = [name if is_named([name]) and same_name(name) in names else f"NAME_{i}" for i, name in enumerate(head)]
     of = f", of {listing(NLI)}" if of_three else ""
-    raise HeedfulError("other-labels", clash, f"Name them in their order: §model.labels '[{listing(slots)}]'{of}.")
+    raise ModelError(f"{clash} Name them in their order: model.labels '[{listing(slots)}]'{of}.")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.lightning_modules.pretrained.backbones import package_folder
-from heedful.records import HeedfulError
+from heedful.records import ModelError, RunError
 
 
 class Packaged(NamedTuple):
@@ -43,26 +43,20 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
     packaged = PACKAGED[name]
     package = packaged.module.replace("_", "-")
     if (folder := package_folder(packaged.module)) is None:
-        raise HeedfulError(
-            "missing-package",
-            f"§model.vision {name} needs the Python package {package}.",
-            "Install requirements.txt, or the extra 'pictures'.",
+        raise RunError(
+            f"model.vision {name} needs the Python package {package}. Install requirements.txt, or the extra "
+            "'pictures'."
         )
     data = (folder / packaged.file).read_bytes()
     if (digest := hashlib.sha256(data).hexdigest()) != packaged.sha256:
-        raise HeedfulError(
-            "untrusted-weights",
-            f"{packaged.file} is not the published file: its sha256 is {digest}.",
-            f"Install {package} anew.",
-        )
+        raise ModelError(f"{packaged.file} is not the published file: its sha256 is {digest}. Install {package} anew.")
     # the bytes that were hashed: the file may be another one by now
     weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     values = [value for key, value in weights.items() if key not in packaged.left_out]
     names = network.state_dict()
     if [value.shape for value in values] != [value.shape for value in names.values()]:
-        raise HeedfulError(
-            "unfit-weights",
-            f"{packaged.architecture} of this timm is not the network that {package} has.",
-            "Install the timm of requirements.txt.",
+        raise ModelError(
+            f"{packaged.architecture} of this timm is not the network that {package} has. Install the timm of "
+            "requirements.txt."
         )
     return dict(zip(names, values, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from heedful.lightning_modules.pretrained.weights import hash_of_files
-from heedful.records import Examples, HeedfulError
+from heedful.records import Examples, ModelError, RunError
 
 FILE = "trained_on.npz"  # in the folder of an exported model
 
@@ -67,7 +67,7 @@ class TrainedOn:
             return None
         keys = state.get("keys") if isinstance(state, Mapping) else None
         if not isinstance(keys, torch.Tensor) or keys.dtype != torch.int64 or keys.ndim != 1:
-            raise HeedfulError("not-a-checkpoint", "The checkpoint does not say what it was trained on.")
+            raise RunError("The checkpoint does not say what it was trained on. Name a checkpoint that train.py wrote.")
         return cls(tuple(state["parts"]), np.unique(keys.numpy().view(np.uint64)))
 
     def write(self, folder: str | Path) -> None:
@@ -95,11 +95,10 @@ class TrainedOn:
             if keys.dtype != np.uint64 or keys.ndim != 1:
                 raise ValueError
         except (OSError, EOFError, ValueError, KeyError, MemoryError, zipfile.BadZipFile):
-            raise HeedfulError("damaged-model", f"{path} is damaged.", "Export the model again.") from None
+            raise ModelError(f"{path} is damaged. Export the model again.") from None
         if weights is not None and hash_of_files(path.parent) not in (None, weights):
-            raise HeedfulError(
-                "damaged-model",
-                f"{folder} holds other weights than those that its {FILE} was written with.",
-                f"Take all files of one export; if you changed the weights yourself, remove {FILE}.",
+            raise ModelError(
+                f"{folder} holds other weights than those that its {FILE} was written with. Take all files of one "
+                f"export; if you changed the weights yourself, remove {FILE}."
             )
         return cls(parts, np.unique(keys))

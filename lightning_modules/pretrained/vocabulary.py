@@ -3,7 +3,7 @@
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 
 from heedful.lightning_modules.pretrained.backbones import load
-from heedful.records import HeedfulError
+from heedful.records import ModelError
 
 PROBES = (  # common words of several languages, of which a model reads one at least
     "the and of to a in is not it on",
@@ -30,23 +30,21 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
     """
     tokenizer = load(AutoTokenizer.from_pretrained, folder, **kwargs)
     if not tokenizer.is_fast:
-        raise HeedfulError(
-            "unfit-tokenizer",
-            f"The tokenizer of {folder} ({type(tokenizer).__name__}) does not say which part a token comes from.",
-            "Take a model with a fast tokenizer.",
+        raise ModelError(
+            f"The tokenizer of {folder} ({type(tokenizer).__name__}) does not say which part a token comes from. Take "
+            "a model with a fast tokenizer."
         )
     if max(share_known(tokenizer, words.split()) for words in PROBES) < KNOWN:
-        raise HeedfulError(
-            "unfit-tokenizer",
-            f"The tokenizer of {folder} knows next to no words: its files (tokenizer.json or the like) are missing "
-            "or damaged.",
+        raise ModelError(
+            f"The tokenizer of {folder} knows next to no words: its files (tokenizer.json or the like) are missing or "
+            "damaged. Copy the files of the model that its weights come from."
         )
     rows = getattr(config.get_text_config(), "vocab_size", None)
     size = 1 + max(tokenizer.get_vocab().values())
     if rows is not None and not 3 / 4 * rows <= size <= rows:  # tables are rounded up, or have a few rows to spare
-        raise HeedfulError(
-            "unfit-tokenizer",
-            f"The tokenizer of {folder} has {size:,} tokens, and its config.json {rows:,} (vocab_size).",
+        raise ModelError(
+            f"The tokenizer of {folder} has {size:,} tokens, and its config.json {rows:,} (vocab_size). Copy the files "
+            "of the model that its weights come from."
         )
     return tokenizer
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from heedful.lightning_modules.pretrained.misfits import first_names, reason
-from heedful.records import HeedfulError
+from heedful.records import ModelError
 
 SETS = (  # a model in one file, and its shards
     ("model.safetensors", ("model-*.safetensors", "model.safetensors.index.json")),
@@ -57,7 +57,9 @@ def hash_of_files(folder: Path) -> str | None:
         try:
             content = load_file(file) if file.suffix == ".safetensors" else torch.load(file, "cpu", weights_only=True)
         except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
-            raise HeedfulError("damaged-weights", f"{file} cannot be loaded ({reason(error)}).") from error
+            raise ModelError(
+                f"{file} cannot be loaded ({reason(error)}). Take a whole file, from before it was damaged."
+            ) from error
         weights |= {name: value for name, value in content.items() if isinstance(value, Tensor)}
     return weights_hash(weights)
 
@@ -90,10 +92,9 @@ def require_finite_weights(weights: Mapping[str, Tensor], of: str) -> None:
     """
     broken = [n for n, value in weights.items() if value.is_floating_point() and not value.isfinite().all()]
     if broken:
-        raise HeedfulError(
-            "damaged-weights",
-            f"The weights of {of} are not finite numbers: {first_names(broken)}.",
-            "Take a file from before they were damaged, or before training diverged.",
+        raise ModelError(
+            f"The weights of {of} are not finite numbers: {first_names(broken)}. Take a file from before they were "
+            "damaged, or before training diverged."
         )
 
 
@@ -106,14 +107,14 @@ def require_one_set(folder: Path) -> None:
     for whole, patterns in SETS:
         shards = sorted(path.name for pattern in patterns for path in folder.glob(pattern))
         if shards and (folder / whole).is_file():
-            raise HeedfulError(
-                "ambiguous-weights", f"{folder} holds its weights twice, as {whole} and in shards ({shards[0]})."
+            raise ModelError(
+                f"{folder} holds its weights twice, as {whole} and in shards ({shards[0]}). Keep the files of one "
+                "model."
             )
     if (folder / ADAPTER).is_file() and (folder / "config.json").is_file():
-        raise HeedfulError(
-            "ambiguous-weights",
-            f"{folder} holds an adapter ({ADAPTER}) beside the weights of a model.",
-            "Merge it into them (merge_and_unload of peft), or move it into a folder of its own.",
+        raise ModelError(
+            f"{folder} holds an adapter ({ADAPTER}) beside the weights of a model. Merge it into them "
+            "(merge_and_unload of peft), or move it into a folder of its own."
         )
 
 
@@ -130,10 +131,9 @@ def require_whole_files(folder: Path) -> None:
         empty = _zeros_at_the_end(file)
         norms = {name for name, dimensions in empty.items() if dimensions == 1 and name.endswith(".weight")}
         if any(dimensions > 1 for dimensions in empty.values()) or (norms and _has_other_norms(file, norms)):
-            raise HeedfulError(
-                "damaged-weights",
-                f"{file} ends in zeros, as one that was not copied to its end: {first_names(empty)}.",
-                "Take the whole file.",
+            raise ModelError(
+                f"{file} ends in zeros, as one that was not copied to its end: {first_names(empty)}. Take the whole "
+                "file."
             )
 
 

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import Frame, ranges, share_budget
 from heedful.lightning_modules.processors.token_store import tokenised
-from heedful.records import Example, HeedfulError, Part, column
+from heedful.records import Example, ModelError, Part, column
 from heedful.records.parts.words import word_spans
 
 SENTINEL = "<extra_id_0>"  # what a T5 was trained to read in place of hidden words
@@ -207,9 +207,8 @@ def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
         return tokenizer.mask_token_id
     sentinel = tokenizer.get_vocab().get(SENTINEL)
     if (token := tokenizer.unk_token_id if sentinel is None else sentinel) is None:
-        raise HeedfulError(
-            "unfit-tokenizer",
-            f"The tokenizer {type(tokenizer).__name__} has neither a mask nor an unknown token to hide words by.",
-            "Take another model, or leave attributions out.",
+        raise ModelError(
+            f"The tokenizer {type(tokenizer).__name__} has neither a mask nor an unknown token to hide words by. Take "
+            "another model, or leave attributions out."
         )
     return token

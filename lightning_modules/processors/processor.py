@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from heedful.lightning_modules.processors.hiding import HiddenWords
-from heedful.records import EMPTIED, Composed, Example, Examples, HeedfulError, emptied
+from heedful.records import EMPTIED, Composed, Example, Examples, ModelError, emptied
 
 
 class Processor(ABC):
@@ -82,10 +82,9 @@ class Processor(ABC):
         Raises:
             HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
         """
-        raise HeedfulError(
-            "unfit-model",
-            "Attributions need a model that reads one or two texts and nothing else.",
-            "Take such a model, or leave attributions out.",
+        raise ModelError(
+            "Attributions need a model that reads one or two texts and nothing else. Take such a model, or leave "
+            "attributions out."
         )
 
 

@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import Frame
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import HeedfulError, Part, TableForm, parts_of
+from heedful.records import Part, SettingError, TableForm, parts_of
 from heedful.records.parts.template import PART
 from heedful.records.prompts.prompt import Prompt
 
@@ -42,11 +42,9 @@ class TemplateProcessor(TextProcessor):
         self.template = template
         self.prefix = prefix
         if re.search(r"\S\{|\}\S", template):
-            raise HeedfulError(
-                "bad-prompt", f"The template {template!r} has braces without spaces.", "Put spaces around the braces."
-            )
+            raise SettingError(f"The template {template!r} has braces without spaces. Put spaces around the braces.")
         if prefix:
-            self.room = "Raise it, or ask for fewer §prompt.tuples or other §prompt.wordings."
+            self.room = "Raise it, or ask for fewer prompt.tuples or other prompt.wordings."
         super().__init__(tokenizer, parts_of(template), max_length, form)
 
     def _read_frame(self) -> Frame:

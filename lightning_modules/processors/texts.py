@@ -13,7 +13,16 @@ from heedful.lightning_modules.processors.frame import Frame, share_budget
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
 from heedful.lightning_modules.processors.token_store import ESCAPED, MARKED, TokenStore, mark_error, mark_in
-from heedful.records import BATCH, Composed, Example, HeedfulError, Part, TableForm, column
+from heedful.records import (
+    BATCH,
+    Composed,
+    Example,
+    HeedfulError,
+    ModelError,
+    Part,
+    TableForm,
+    column,
+)
 
 
 class TextProcessor(NumberProcessor):
@@ -61,20 +70,18 @@ class TextProcessor(NumberProcessor):
         self.frame = self._read_frame()
         self.budget = max_length - self.frame.size
         if self.budget < len(parts):
-            raise HeedfulError(
-                "too-long",
-                f"§model.max_length {max_length} leaves no room for the parts beside {self.frame.size} other tokens.",
-                self.room,
+            raise ModelError(
+                f"model.max_length {max_length} leaves no room for the parts beside {self.frame.size} other tokens. "
+                f"{self.room}"
             )
         self._check_frame()
 
     def _read_frame(self) -> Frame:
         """Find the special tokens before, between and after the parts, and the token type of every stretch."""
         if not 1 <= len(self.parts) <= 2:
-            raise HeedfulError(
-                "unfit-model",
-                f"An encoder reads one or two parts, and the data have {len(self.parts)}: {', '.join(self.parts)}.",
-                "Name two §data.parts, or take §model t5.",
+            raise ModelError(
+                f"An encoder reads one or two parts, and the data have {len(self.parts)}: {', '.join(self.parts)}. "
+                "Name two data.parts, or take model t5."
             )
         encoded = self.tokenizer(*["a"] * len(self.parts), return_token_type_ids=True)
         sequence = encoded.sequence_ids(0)
@@ -93,9 +100,7 @@ class TextProcessor(NumberProcessor):
 
     def _unfit_tokenizer(self) -> HeedfulError:
         name = type(self.tokenizer).__name__
-        return HeedfulError(
-            "unfit-tokenizer", f"The tokenizer {name} reads a whole otherwise than its parts.", "Take another model."
-        )
+        return ModelError(f"The tokenizer {name} reads a whole otherwise than its parts. Take another model.")
 
     def _check_frame(self) -> None:
         probes = [*self._probes()]

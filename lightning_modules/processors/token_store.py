@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.fingerprints import hashes, scattered
 from heedful.lightning_modules.processors.frame import ranges
-from heedful.records import HeedfulError, keys, spooling
+from heedful.records import HeedfulError, ModelError, keys, spooling
 
 HASHED = 20  # bits of the tokens that are hashed at once
 PIECE = 512  # texts that are tokenised at once; of more, Python collects garbage for longer than they take
@@ -34,7 +34,7 @@ def mark_in(tokenizer: PreTrainedTokenizerBase, text: str) -> str | None:
 
 def mark_error(uid: str, mark: str | None) -> HeedfulError:
     """The error about an example that holds a special token."""
-    return HeedfulError("reserved-text", f"{uid} holds {mark!r}, which the model reads as a mark of its own.")
+    return ModelError(f"{uid} holds {mark!r}, which the model reads as a mark of its own. Change the text.")
 
 
 def tokenised(

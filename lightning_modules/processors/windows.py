@@ -14,7 +14,7 @@ from heedful.lightning_modules.processors.frame import ranges
 from heedful.lightning_modules.processors.processor import chosen, kept_of
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.lightning_modules.processors.token_store import ESCAPED
-from heedful.records import SPAN, Composed, Example, HeedfulError, column
+from heedful.records import SPAN, Composed, Example, ModelError, SettingError, column
 
 
 class WindowProcessor(TextProcessor):
@@ -40,16 +40,14 @@ class WindowProcessor(TextProcessor):
     def __init__(self, tokenizer: PreTrainedTokenizerBase, parts: Sequence[str], max_length: int, overlap: int) -> None:
         super().__init__(tokenizer, tuple(reversed(parts)), max_length)
         if not 0 <= overlap <= self.budget - 2:
-            raise HeedfulError(
-                "bad-setting",
-                f"§model.overlap {overlap} does not fit: windows of {max_length} tokens have room for 0 to "
-                f"{self.budget - 2}.",
+            raise SettingError(
+                f"model.overlap {overlap} does not fit: windows of {max_length} tokens have room for 0 to "
+                f"{self.budget - 2}."
             )
         if not self.frame.sizes[0]:
-            raise HeedfulError(
-                "unfit-tokenizer",
-                f"The tokenizer {type(tokenizer).__name__} puts no token in front, which would mean no answer.",
-                "Take another model.",
+            raise ModelError(
+                f"The tokenizer {type(tokenizer).__name__} puts no token in front, which would mean no answer. Take "
+                "another model."
             )
         self.overlap = overlap
         self.longest_question = (self.budget - overlap) // 2

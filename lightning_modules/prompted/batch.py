@@ -11,7 +11,7 @@ from heedful.lightning_modules.prompted.endpoint import Endpoint
 from heedful.lightning_modules.prompted.requests.asker import Asker
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Unusable
-from heedful.records import HeedfulError, keys
+from heedful.records import ModelError, keys
 
 PATHS = "/chat/completions", "/completions"  # of the protocol that take a batch
 
@@ -108,5 +108,7 @@ def require_batch(endpoint: Endpoint) -> None:
         HeedfulError: It is a typed decision.
     """
     if endpoint.way.path not in PATHS:
-        wrong = f"§model.read {endpoint.read} asks for typed decisions, which servers take one by one."
-        raise HeedfulError("unfit-model", wrong, "Take §model.read written or first_token.")
+        raise ModelError(
+            f"model.read {endpoint.read} asks for typed decisions, which servers take one by one. Take model.read "
+            "written or first_token."
+        )

@@ -27,7 +27,7 @@ from heedful.lightning_modules.prompted.shared_prefix import (
     read_queries,
     write,
 )
-from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 
 COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
@@ -111,9 +111,8 @@ class CausalLM(Classifier):
 
     def prepare(self, task: Task) -> None:
         if task.kind not in (CLASSIFICATION, SPAN):
-            raise HeedfulError(
-                "unfit-model",
-                f"§model {type(self).__name__} answers with one label or a text, and the data are {task.kind}.",
+            raise ModelError(
+                f"model {type(self).__name__} answers with one label or a text, and the data are {task.kind}."
             )
         self.task = task
         if not hasattr(self, "tokenizer"):
@@ -122,13 +121,12 @@ class CausalLM(Classifier):
             self.config = open_config(self.folder, **gguf)
             self.tokenizer = open_tokenizer(self.folder, self.config, **gguf)
         if self.config.is_encoder_decoder:
-            raise HeedfulError(
-                "unfit-model",
-                f"§model.backbone {self.backbone} has an encoder and a decoder: it is a {self.config.model_type}.",
-                "Take §model Seq2Seq.",
+            raise ModelError(
+                f"model.backbone {self.backbone} has an encoder and a decoder: it is a {self.config.model_type}. Take "
+                "model Seq2Seq."
             )
         if self.chat and not self.tokenizer.chat_template:
-            raise HeedfulError("idle-setting", f"§model.chat: the tokenizer of {self.backbone} has no chat template.")
+            raise SettingError(f"model.chat: the tokenizer of {self.backbone} has no chat template. Leave it out.")
 
     def prompt_with(self, prompt: Prompt) -> None:
         """Ask by this prompt from now on.
@@ -139,11 +137,9 @@ class CausalLM(Classifier):
         chat = bool(self.tokenizer.chat_template) if self.chat is None else self.chat
         most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
         if self.max_length is not None and self.max_length > most:
-            raise HeedfulError(
-                "bad-setting", f"§model.max_length {self.max_length} is more than the {most} positions of the model."
-            )
+            raise SettingError(f"model.max_length {self.max_length} is more than the {most} positions of the model.")
         if not self.writes:
-            prompt.require_written(f"§model.decoding {self.decoding}")
+            prompt.require_written(f"model.decoding {self.decoding}")
         by_kind = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
         self.longest = max(by_kind, *(len(self.tokenizer(answer)["input_ids"]) for answer in prompt.answers))
         self.prompt = prompt
@@ -207,10 +203,9 @@ class CausalLM(Classifier):
         """
         read = read_queries(self.network, self._prefix, queries, self._answers)
         if self._window is not None and (most := int(read.mask.sum(dim=1).max()) + self.longest) > self._window:
-            raise HeedfulError(
-                "shared-prefix",
-                f"{self.backbone} sees {self._window:,} tokens at once, and a prompt with its answer has {most:,}.",
-                "Add §model.share_prefix false, or lower §prompt.tuples.",
+            raise ModelError(
+                f"{self.backbone} sees {self._window:,} tokens at once, and a prompt with its answer has {most:,}. Add "
+                "model.share_prefix false, or lower prompt.tuples."
             )
         return read
 
@@ -226,8 +221,10 @@ class CausalLM(Classifier):
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
             if is_of_memory(error):
                 raise
-            wrong = f"{self.backbone} cannot read prompts that share their beginning ({reason(error)})."
-            raise HeedfulError("shared-prefix", wrong) from error
+            raise ModelError(
+                f"{self.backbone} cannot read prompts that share their beginning ({reason(error)}). Add "
+                "model.share_prefix false."
+            ) from error
         if self.largest_difference is None:
             self._compare(queries, read)
         return read
@@ -256,11 +253,9 @@ class CausalLM(Classifier):
             f"differ by at most {self.largest_difference:.0e} from those of whole prompts, on {len(whole)} examples."
         )
         if self.largest_difference > (CLOSE if exact else FAR):
-            raise HeedfulError(
-                "shared-prefix",
+            raise ModelError(
                 f"{self.backbone} gives other scores where prompts share their beginning (they differ by "
-                f"{self.largest_difference:.1e}).",
-                "Add §model.share_prefix false.",
+                f"{self.largest_difference:.1e}). Add model.share_prefix false."
             )
 
     def _scored(self, scores: Tensor) -> Tensor:

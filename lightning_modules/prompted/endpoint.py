@@ -25,7 +25,8 @@ from heedful.records import (
     SPAN,
     Composed,
     Example,
-    HeedfulError,
+    ModelError,
+    SettingError,
     Task,
     column,
     keys,
@@ -90,7 +91,7 @@ class Endpoint(Classifier):
             token; "systemone" and "decisions" are typed decisions, with a probability for each label.
         chat: Whether the prompt is sent as the turns of a chat; otherwise as one text.
         concurrency: Most requests on their way at once. Batches are asked one after the other, so that more than
-            §data.eval_batch_size have no effect.
+            data.eval_batch_size have no effect.
         max_requests: Most requests that the command sends; null for any number. What a server refuses is not counted.
         temperature: Of drawing tokens; 0 takes the most probable.
         seed: Of drawing tokens, which not every server heeds; null sends none.
@@ -136,21 +137,19 @@ class Endpoint(Classifier):
         _require_at_least(1, concurrency=concurrency, max_tokens=max_tokens)
         _require_at_least(0, max_requests=max_requests, temperature=temperature)
         if not timeout > 0:
-            raise HeedfulError("bad-setting", f"§model.timeout {timeout} is not a positive number.")
+            raise SettingError(f"model.timeout {timeout} is not a positive number.")
         if prices is not None and (len(prices) != 2 or min(prices) < 0):
-            raise HeedfulError(
-                "bad-setting",
-                f"§model.prices {prices} are not two prices.",
-                "Name the US dollars for a million tokens that are read, and for a million that are written.",
+            raise SettingError(
+                f"model.prices {prices} are not two prices. Name the US dollars for a million tokens that are read, "
+                "and for a million that are written."
             )
         if replaced := [entry for entry in BODY if entry in (extra or {})]:
-            raise HeedfulError(
-                "clashing-settings",
-                f"§model.extra holds {replaced[0]!r}, and what is asked, and of whom, is said by other settings.",
-                "Leave it out; see §model.name and §model.prompt.",
+            raise SettingError(
+                f"model.extra holds {replaced[0]!r}, and what is asked, and of whom, is said by other settings. Leave "
+                "it out; see model.name and model.prompt."
             )
         if read not in WAYS:
-            raise HeedfulError("unknown-name", f"§model.read {read} is not a way to ask.", guess(read, WAYS))
+            raise SettingError(f"model.read {read} is not a way to ask. {guess(read, WAYS)}")
         self.name = name
         self.read = read
         self.has_probabilities = WAYS[read].has_probabilities
@@ -193,11 +192,9 @@ class Endpoint(Classifier):
 
     def prepare(self, task: Task) -> None:
         if not self.name:
-            raise HeedfulError("missing-setting", "§model.name, the name of the model at the server, is not given.")
+            raise SettingError("model.name, the name of the model at the server, is not given.")
         if not task.labels and task.kind is not SPAN:
-            raise HeedfulError(
-                "unfit-model", f"§model {type(self).__name__} chooses among labels, and the data have none."
-            )
+            raise ModelError(f"model {type(self).__name__} chooses among labels, and the data have none.")
         self.task = task
         self.has_learned = True
 
@@ -338,11 +335,10 @@ class Endpoint(Classifier):
         self._require_one_model([before, now])
         answers = [self.way.read(reply, self.prompt)[0] for reply in (before, now)]
         if answers[0] != answers[1] and not self.temperature and not self.allow_invalid:
-            raise HeedfulError(
-                "other-server-model",
+            raise ModelError(
                 f"{self.name} answers the first question otherwise than {before.at[:10] or 'before'}: "
-                f"{_quoted(before)} then, {_quoted(now)} now.",
-                f"Name another file than §model.cache {self.cache}, or add §model.allow_invalid true.",
+                f"{_quoted(before)} then, {_quoted(now)} now. Name another file than model.cache {self.cache}, or add "
+                "model.allow_invalid true."
             )
 
     def _require_one_model(self, replies: Sequence[Reply]) -> None:
@@ -364,11 +360,10 @@ class Endpoint(Classifier):
         if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
             return
         quoted = ", ".join(list(dict.fromkeys(map(_quoted, without)))[:COMMONEST])
-        words = "§data.prompts" if self.wording is None else "§model.prompt"
-        raise HeedfulError(
-            "server-answers",
-            f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}.",
-            f"Look at its log, change {words}, §model.max_tokens or §model.read, or add §model.allow_invalid true.",
+        words = "data.prompts" if self.wording is None else "model.prompt"
+        raise ModelError(
+            f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}. Look at its log, "
+            f"change {words}, model.max_tokens or model.read, or add model.allow_invalid true."
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
@@ -433,19 +428,16 @@ class Endpoint(Classifier):
         self.counts["empty"] += sum(reply is not None and reply.is_empty for reply in replies) - len(refusals)
         most = max(FORGIVEN, MOST_MISSING * self.counts["answers"])
         allowed = f"and at most {percent(MOST_MISSING)} may be"
-        goes_on = "or add §model.allow_invalid true"
+        goes_on = "or add model.allow_invalid true"
         if self.counts["refused"] > most and not self.allow_invalid:
-            raise HeedfulError(
-                "server-refuses",
+            raise ModelError(
                 f"{self.counts['refused']:,} of {self.counts['answers']:,} requests were refused, {allowed}: "
-                f"{refusals[-1].said}.",
-                f"Lower §prompt.tuples where they are too long, see §model.extra, {goes_on}.",
+                f"{refusals[-1].said}. Lower prompt.tuples where they are too long, see model.extra, {goes_on}."
             )
         if self.task.kind is SPAN and self.counts["empty"] > most and not self.allow_invalid:
-            raise HeedfulError(
-                "server-answers",
-                f"{self.counts['empty']:,} of {self.counts['answers']:,} answers of {self.name} are empty, {allowed}.",
-                f"Raise §model.max_tokens, look at the log of the server, {goes_on}.",
+            raise ModelError(
+                f"{self.counts['empty']:,} of {self.counts['answers']:,} answers of {self.name} are empty, {allowed}. "
+                f"Raise model.max_tokens, look at the log of the server, {goes_on}."
             )
 
     def on_validation_end(self) -> None:
@@ -460,7 +452,7 @@ class Endpoint(Classifier):
             rank_zero_info(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
 
     def configure_optimizers(self) -> dict[str, Any]:
-        raise HeedfulError("never-trained", f"§model {type(self).__name__} is asked and never trained.")
+        raise ModelError(f"model {type(self).__name__} is asked and never trained. Measure it with evaluate.py.")
 
     def export(self, folder: str, weights: bool) -> None:
         """There is nothing to export."""
@@ -469,7 +461,7 @@ class Endpoint(Classifier):
 def _require_at_least(least: int, **settings: float | None) -> None:
     for name, value in settings.items():
         if value is not None and not value >= least:  # nor is NaN
-            raise HeedfulError("bad-setting", f"§model.{name} {value} is less than {least}.")
+            raise SettingError(f"model.{name} {value} is less than {least}.")
 
 
 def _quoted(reply: Reply) -> str:
@@ -478,8 +470,7 @@ def _quoted(reply: Reply) -> str:
 
 def _require_one(name: str, models: Collection[str], cache: str) -> None:
     if len(models) > 1:
-        raise HeedfulError(
-            "other-server-model",
-            f"Two models answer to the name {name}, as the server says: {listing(sorted(models))}.",
-            f"Take a name that only one of them has, and another file than §model.cache {cache}.",
+        raise ModelError(
+            f"Two models answer to the name {name}, as the server says: {listing(sorted(models))}. Take a name that "
+            f"only one of them has, and another file than model.cache {cache}."
         )

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
 from heedful.lightning_modules.prompted.beginnings import cut, nearness
 from heedful.lightning_modules.prompted.prompt_tokens import PromptStore, PromptTokens
-from heedful.records import BATCH, Composed, Example, HeedfulError, Part
+from heedful.records import BATCH, Composed, Example, ModelError, Part
 from heedful.records.prompts.prompt import Prompt
 
 ROOM = 4  # tokens that a part keeps at least
@@ -47,11 +47,9 @@ class PromptProcessor(NumberProcessor):
         names = prompt.task.parts
         empty = self.store.lengths(self.store.numbers([self._text([""] * len(names))]))[0]
         if self.budget < empty + ROOM * len(names):
-            raise HeedfulError(
-                "too-long",
+            raise ModelError(
                 f"Instruction and demonstrations have {len(self.tokens.prefix):,} tokens, and the model reads "
-                f"{max_length:,}.",
-                "Lower §prompt.tuples, or raise §model.max_length.",
+                f"{max_length:,}. Lower prompt.tuples, or raise model.max_length."
             )
         self._cut: dict[int, list[int]] = {}  # number of a text that is too long to the tokens of each part that stay
 

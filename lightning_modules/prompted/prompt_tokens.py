@@ -7,7 +7,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.token_store import TokenStore, mark_error
-from heedful.records import HeedfulError
+from heedful.records import ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 
 MARK = "\ue000"  # of the private use area, stands for the question while the words around it are found
@@ -82,11 +82,9 @@ class PromptTokens:
         added = {tuple(after[len(before) :]) for before, after in zip(ids, whole, strict=True)}
         joined = any(after[: len(before)] != before for before, after in zip(ids, whole, strict=True))
         if joined or len(added) > 1 or not (tokens := added.pop()):
-            raise HeedfulError(
-                "bad-prompt",
-                f"The tokenizer joins the answer {answer!r} to the words before it.",
-                f"End the question of the wording {self.prompt.name} (§data.prompts) with a colon, and begin the "
-                "answer with a letter.",
+            raise SettingError(
+                f"The tokenizer joins the answer {answer!r} to the words before it. End the question of the wording "
+                f"{self.prompt.name} (data.prompts) with a colon, and begin the answer with a letter."
             )
         return list(tokens)
 
@@ -96,10 +94,9 @@ class PromptTokens:
                 if i != j and one == other[: len(one)]:
                     first = self.prompt.answers[i]
                     second = self.prompt.answers[j]
-                    raise HeedfulError(
-                        "ambiguous-answers",
-                        f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely.",
-                        f"Give the labels other answers in the wording {self.prompt.name} (§data.prompts).",
+                    raise ModelError(
+                        f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely. "
+                        f"Give the labels other answers in the wording {self.prompt.name} (data.prompts)."
                     )
 
     def require_no_special(self, question: str, uid: str) -> None:
@@ -114,10 +111,9 @@ class PromptTokens:
             HeedfulError: It does not begin with them.
         """
         if ids[: len(self.prefix)] != self.prefix:
-            raise HeedfulError(
-                "bad-prompt",
-                "The tokenizer joins a question to the words before it.",
-                f"Begin the question of the wording {self.prompt.name} (§data.prompts) with a word of its own.",
+            raise SettingError(
+                "The tokenizer joins a question to the words before it. Begin the question of the wording "
+                f"{self.prompt.name} (data.prompts) with a word of its own."
             )
         return ids[len(self.prefix) :]
 

@@ -6,7 +6,7 @@ from transformers import AutoModelForSequenceClassification
 from heedful.lightning_modules.pretrained.vocabulary import padding_of
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import HeedfulError, Task
+from heedful.records import ModelError, Task
 
 
 class Encoder(PretrainedClassifier):
@@ -19,10 +19,9 @@ class Encoder(PretrainedClassifier):
         tokenizer = self.open_backbone(task)
         pad_id = padding_of(self.config, tokenizer)
         if pad_id is None:
-            raise HeedfulError(
-                "unfit-tokenizer",
-                f"Neither the config.json of {self.backbone} nor its tokenizer names a token for padding.",
-                "Add its pad_token_id to config.json.",
+            raise ModelError(
+                f"Neither the config.json of {self.backbone} nor its tokenizer names a token for padding. Add its "
+                "pad_token_id to config.json."
             )
         self.config.get_text_config().pad_token_id = pad_id  # which some heads look for
         pads_left = getattr(self.config, "summary_type", None) == "last"  # as XLNet's, whose head reads the last place

@@ -11,7 +11,7 @@ from transformers import AutoModelForQuestionAnswering
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier, drop
 from heedful.lightning_modules.processors.windows import WindowProcessor
-from heedful.records import SPAN, HeedfulError, Task
+from heedful.records import SPAN, ModelError, SettingError, Task
 
 WINDOWS = 64  # that the network reads at a time when it predicts
 
@@ -47,20 +47,17 @@ class Reader(PretrainedClassifier):
         drop(kwargs, "labels", "collapse")
         super().__init__(backbone, max_length, labels=None, collapse=None, **kwargs)
         if not 1 <= longest_answer <= overlap:
-            raise HeedfulError(
-                "bad-setting", f"§model.longest_answer {longest_answer} is not from 1 to §model.overlap {overlap}."
-            )
+            raise SettingError(f"model.longest_answer {longest_answer} is not from 1 to model.overlap {overlap}.")
         self.overlap = overlap
         self.longest_answer = longest_answer
         self.threshold = threshold
 
     def prepare(self, task: Task) -> None:
         if len(task.parts) > 2:
-            raise HeedfulError(
-                "unfit-model",
-                f"§model {type(self).__name__} reads a text and a question, and these data have also "
-                f"{', '.join(task.parts[2:])}.",
-                "Take a model that writes the answer, such as §model t5, or name two §data.parts.",
+            raise ModelError(
+                f"model {type(self).__name__} reads a text and a question, and these data have also "
+                f"{', '.join(task.parts[2:])}. Take a model that writes the answer, such as model t5, or name two "
+                "data.parts."
             )
         tokenizer = self.open_backbone(task)
         self.processor = WindowProcessor(tokenizer, self.task.parts, self.max_length, self.overlap)
@@ -70,10 +67,8 @@ class Reader(PretrainedClassifier):
 
     def require_head(self) -> None:
         if not self.trained:
-            raise HeedfulError(
-                "untrained-head",
-                f"The model {self.backbone} was never trained to answer questions.",
-                "Name a run with §checkpoint RUN.",
+            raise ModelError(
+                f"The model {self.backbone} was never trained to answer questions. Name a run with checkpoint RUN."
             )
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:

@@ -17,7 +17,7 @@ from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
 from heedful.lightning_modules.processors.token_store import mark_error, mark_in
-from heedful.records import CLASSIFICATION, Example, HeedfulError, Task, rename_parts
+from heedful.records import CLASSIFICATION, Example, ModelError, SettingError, Task, rename_parts
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -76,10 +76,9 @@ class Seq2Seq(PretrainedClassifier):
 
     def require_architecture(self) -> None:
         if not self.config.is_encoder_decoder:
-            raise HeedfulError(
-                "unfit-model",
-                f"§model.backbone {self.backbone} does not write text: it is a {self.config.model_type}.",
-                "Take it as an encoder, with §model Encoder.",
+            raise ModelError(
+                f"model.backbone {self.backbone} does not write text: it is a {self.config.model_type}. Take it as an "
+                "encoder, with model Encoder."
             )
 
     def prepare(self, task: Task) -> None:
@@ -95,7 +94,7 @@ class Seq2Seq(PretrainedClassifier):
 
     def prompt_with(self, prompt: Prompt) -> None:
         if not self.writes:
-            prompt.require_written(f"§model.decoding {self.decoding}")
+            prompt.require_written(f"model.decoding {self.decoding}")
         self.prompt = prompt
         self.meanings = None  # a text for each label
         self.output_names = ()
@@ -152,9 +151,9 @@ class Seq2Seq(PretrainedClassifier):
         tokenizer = self.processor.tokenizer
         ids = [tokenizer(text_target=text)["input_ids"] for text in targets]
         if len(set(map(tuple, ids))) < len(ids):
-            raise HeedfulError(
-                "ambiguous-answers",
-                f"The tokenizer of {self.backbone} cannot tell the answers {', '.join(targets)} apart.",
+            raise ModelError(
+                f"The tokenizer of {self.backbone} cannot tell the answers {', '.join(targets)} apart. Give the labels "
+                "other answers with data.prompts or data.verbalisers."
             )
         written, read = teach(ids, tokenizer.pad_token_id, self.config.decoder_start_token_id)
         self.register_buffer("written", written, persistent=False)
@@ -174,10 +173,9 @@ class Seq2Seq(PretrainedClassifier):
     def require_precision(self, precision: str) -> None:
         """Refuse float16 for a T5, whose activations overflow in it."""
         if "t5" in self.config.model_type and precision in ("16", "16-mixed", "16-true", "transformer-engine-float16"):
-            raise HeedfulError(
-                "unfit-trainer",
-                f"§trainer.precision {precision}: the numbers within {self.backbone} are too large for float16.",
-                "Take bf16-mixed or 32-true.",
+            raise SettingError(
+                f"trainer.precision {precision}: the numbers within {self.backbone} are too large for float16. Take "
+                "bf16-mixed or 32-true."
             )
 
     def setup(self, stage: str) -> None:
@@ -198,10 +196,9 @@ class Seq2Seq(PretrainedClassifier):
         outputs = network.get_output_embeddings()
         inputs = network.get_input_embeddings()
         if said.get("tie_word_embeddings") is False and outputs.weight is inputs.weight:
-            raise HeedfulError(
-                "unfit-weights",
+            raise ModelError(
                 f"The weights of {self.backbone} lack lm_head.weight or the table of words, which its config.json "
-                "keeps apart (tie_word_embeddings).",
+                "keeps apart (tie_word_embeddings). Take all files of one model."
             )
         return network
 

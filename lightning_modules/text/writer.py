@@ -15,7 +15,7 @@ from heedful.lightning_modules.processors.processor import chosen
 from heedful.lightning_modules.processors.targets import teach
 from heedful.lightning_modules.processors.templates import TemplateProcessor
 from heedful.lightning_modules.text.seq2seq import Seq2Seq
-from heedful.records import NO_LABEL, SPAN, Example, HeedfulError, Task, column
+from heedful.records import NO_LABEL, SPAN, Example, SettingError, Task, column
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -82,10 +82,9 @@ class Writer(Seq2Seq):
         self._name_no_answer(self.no_answer)
         ids = tokenizer(text_target=self.no_answer)["input_ids"]
         if (read := self._text(ids)) != self.no_answer:
-            raise HeedfulError(
-                "bad-setting",
-                f"§model.no_answer {self.no_answer!r} is {read!r} to the tokenizer of {self.backbone}.",
-                "Take words that it knows, with single spaces.",
+            raise SettingError(
+                f"model.no_answer {self.no_answer!r} is {read!r} to the tokenizer of {self.backbone}. Take words that "
+                "it knows, with single spaces."
             )
         self.own_wording = Wording(task.wording, answers={NO_ANSWER: self.no_answer})
         setattr(config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": self.no_answer})

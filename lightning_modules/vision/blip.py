@@ -23,7 +23,7 @@ from heedful.lightning_modules.pretrained.backbone_config import LEARNED, requir
 from heedful.lightning_modules.pretrained.backbones import load, load_weights
 from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
-from heedful.records import HeedfulError, Task
+from heedful.records import ModelError, Task
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
 TEXT = {  # where a released model without a text encoder keeps what can be one
@@ -129,18 +129,16 @@ class Blip(PictureClassifier):
     def require_parts(self, task: Task) -> None:
         super().require_parts(task)
         if len(task.pictures) > self.most_pictures:
-            raise HeedfulError(
-                "unfit-model",
-                f"§model {type(self).__name__} reads {counted(self.most_pictures)} at most, and the data have "
-                f"{', '.join(task.pictures)}.",
+            raise ModelError(
+                f"model {type(self).__name__} reads {counted(self.most_pictures)} at most, and the data have "
+                f"{', '.join(task.pictures)}."
             )
 
     def require_architecture(self) -> None:
         if self.config.model_type != "blip":
-            raise HeedfulError(
-                "unfit-model",
-                f"§model.backbone {self.backbone} is a {self.config.model_type}, and §model blip takes a BLIP.",
-                "Name a BLIP.",
+            raise ModelError(
+                f"model.backbone {self.backbone} is a {self.config.model_type}, and model blip takes a BLIP. Name a "
+                "BLIP."
             )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
@@ -163,10 +161,9 @@ class Blip(PictureClassifier):
         size = self.config.vision_config.image_size
         steps = (image_processor.do_resize, image_processor.do_rescale, image_processor.do_normalize)
         if not all(steps) or (image_processor.size.height, image_processor.size.width) != (size, size):
-            raise HeedfulError(
-                "damaged-model",
-                f"§model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of "
-                f"{size} x {size}, as its config.json has them.",
+            raise ModelError(
+                f"model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of {size} x "
+                f"{size}, as its config.json has them. Download the files of the model again."
             )
         return image_processor
 

@@ -13,7 +13,7 @@ from heedful.lightning_modules.pretrained.labels import is_named, match_labels, 
 from heedful.lightning_modules.pretrained_classifier import drop
 from heedful.lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from heedful.lightning_modules.vision.blip import Blip
-from heedful.records import HeedfulError, Task, listing
+from heedful.records import ModelError, SettingError, Task, listing
 
 SEQUENCES = 256  # answers that the decoder reads together; each takes the scores of a whole vocabulary
 
@@ -61,7 +61,7 @@ class BlipAnswers(Blip):
         drop(kwargs, "labels", "collapse")
         super().__init__(backbone, learning_rate, labels=None, collapse=None, **kwargs)
         if rank < 1:
-            raise HeedfulError("bad-setting", f"§model.rank {rank} leaves no label to score.", "Score one at least.")
+            raise SettingError(f"model.rank {rank} leaves no label to score. Score one at least.")
         self.rank = rank
 
     def match_head(self, task: Task) -> None:
@@ -83,15 +83,15 @@ class BlipAnswers(Blip):
         tokenizer, config = self.processor.tokenizer, self.config.text_config
         ids = [[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.sep_token_id] for text in targets]
         if twins := [text for row, text in zip(ids, targets, strict=True) if ids.count(row) > 1]:
-            raise HeedfulError(
-                "ambiguous-answers", f"The tokenizer of {self.backbone} cannot tell the answers {listing(twins)} apart."
+            raise ModelError(
+                f"The tokenizer of {self.backbone} cannot tell the answers {listing(twins)} apart. Give the labels "
+                "other answers with data.prompts or data.verbalisers."
             )
         if (longest := max(map(len, ids))) > config.max_position_embeddings:
             most = config.max_position_embeddings
-            raise HeedfulError(
-                "too-long",
-                f"The longest label has {longest} tokens, and {self.backbone} writes {most}.",
-                "Give it a shorter text with §data.verbalisers.",
+            raise ModelError(
+                f"The longest label has {longest} tokens, and {self.backbone} writes {most}. Give it a shorter text "
+                "with data.verbalisers."
             )
         written, read = teach(ids, tokenizer.pad_token_id, config.bos_token_id)
         self.register_buffer("written", written, persistent=False)

@@ -19,7 +19,7 @@ from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packa
 from heedful.lightning_modules.pretrained.weights import require_finite_weights, require_whole_files
 from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
-from heedful.records import HeedfulError, read_json, write_json
+from heedful.records import ModelError, SettingError, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
 LAST = "head.3."  # how the last layer is called
@@ -127,11 +127,7 @@ class LateFusion(PictureClassifier):
     ) -> None:
         super().__init__(backbone, **kwargs)
         if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
-            raise HeedfulError(
-                "bad-setting",
-                f"§model.image_size {image_size} is not a height and a width.",
-                "Write '[224, 224]', say.",
-            )
+            raise SettingError(f"model.image_size {image_size} is not a height and a width. Write '[224, 224]', say.")
         self.vision = vision
         self.freeze_vision = freeze_vision
         self.hidden = hidden
@@ -156,18 +152,15 @@ class LateFusion(PictureClassifier):
         if self.trained:
             settings = read_json(file)
             if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, settings, name)]:
-                raise HeedfulError(
-                    "damaged-model", f"{file} is damaged: its {odd[0]} cannot be so.", "Export the model again."
-                )
+                raise ModelError(f"{file} is damaged: its {odd[0]} cannot be so. Export the model again.")
             self.require_as_many(settings["pictures"])
             self._keep(settings)
             return settings
         self.vision = self.vision or VISION
         name = _architecture(self.vision)
         if not _is_architecture(name):
-            raise HeedfulError(
-                "unknown-name",
-                f"§model.vision {self.vision} is neither {' nor '.join(PACKAGED)} nor a name that timm knows.",
+            raise SettingError(
+                f"model.vision {self.vision} is neither {' nor '.join(PACKAGED)} nor a name that timm knows."
             )
         from timm import get_pretrained_cfg
 
@@ -194,8 +187,9 @@ class LateFusion(PictureClassifier):
             if asked is None:
                 setattr(self, name, value)
             elif (_architecture(asked) if name == "vision" else asked) != value:
-                raise HeedfulError(
-                    "fixed-network", f"§model.{name} {asked}: {self.backbone} was trained with {value}, and keeps it."
+                raise SettingError(
+                    f"model.{name} {asked}: {self.backbone} was trained with {value}, and keeps it. Leave the setting "
+                    "out."
                 )
 
     def build(self) -> nn.Module:
@@ -226,10 +220,9 @@ class LateFusion(PictureClassifier):
         try:
             vision = timm.create_model(name, pretrained=from_hub, num_classes=0)
         except Exception as error:
-            raise HeedfulError(
-                "no-hub",
-                f"§model.vision {name} cannot be loaded ({reason(error)}).",
-                f"Take {' or '.join(PACKAGED)}, which needs no hub.",
+            raise ModelError(
+                f"model.vision {name} cannot be loaded ({reason(error)}). Take {' or '.join(PACKAGED)}, which needs "
+                "no hub."
             ) from error
         if new and packaged is not None:
             vision.load_state_dict(packaged_weights(self.vision, vision))

@@ -8,7 +8,7 @@ from transformers import BaseImageProcessor
 
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize
-from heedful.records import HeedfulError, Task
+from heedful.records import ModelError, Task
 
 
 class PictureClassifier(PretrainedClassifier):
@@ -37,15 +37,11 @@ class PictureClassifier(PretrainedClassifier):
         texts = [part for part in task.parts if part not in task.pictures]
         model = type(self).__name__
         if len(task.parts) > 1 and not task.pictures:
-            raise HeedfulError(
-                "unfit-model",
-                f"§model {model} reads pictures, and the parts of the data are texts: {', '.join(task.parts)}.",
+            raise ModelError(
+                f"model {model} reads pictures, and the parts of the data are texts: {', '.join(task.parts)}."
             )
         if len(texts) > 1:
-            raise HeedfulError(
-                "unfit-model",
-                f"§model {model} reads one text beside the pictures, and the data have {', '.join(texts)}.",
-            )
+            raise ModelError(f"model {model} reads one text beside the pictures, and the data have {', '.join(texts)}.")
 
     def prepare(self, task: Task) -> None:
         self.pictures = max(1, len(task.pictures))
@@ -65,10 +61,9 @@ class PictureClassifier(PretrainedClassifier):
             HeedfulError: It reads more or fewer.
         """
         if learned != self.pictures:
-            raise HeedfulError(
-                "unfit-model",
-                f"{self.backbone} reads {counted(learned)}, and the data have {counted(self.pictures)}.",
-                "Name a model that was trained on such data.",
+            raise ModelError(
+                f"{self.backbone} reads {counted(learned)}, and the data have {counted(self.pictures)}. Name a model "
+                "that was trained on such data."
             )
 
     def empty_network(self) -> nn.Module:

@@ -21,7 +21,7 @@ from transformers import (
 from heedful.lightning_modules.pretrained.backbones import load
 from heedful.lightning_modules.processors.pictures import Resize, normalised
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
-from heedful.records import HeedfulError, Task
+from heedful.records import ModelError, Task
 
 PREPROCESSOR = ("preprocessor_config.json", "processor_config.json")  # either says what is done to pictures
 
@@ -50,10 +50,9 @@ class Vilt(PictureClassifier):
 
     def require_architecture(self) -> None:
         if self.config.model_type != "vilt":
-            raise HeedfulError(
-                "unfit-model",
-                f"§model.backbone {self.backbone} is a {self.config.model_type}, and §model vilt takes a ViLT.",
-                "Name a ViLT.",
+            raise ModelError(
+                f"model.backbone {self.backbone} is a {self.config.model_type}, and model vilt takes a ViLT. Name a "
+                "ViLT."
             )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
@@ -80,16 +79,14 @@ class Vilt(PictureClassifier):
             images = load(ViltImageProcessorPil.from_pretrained, self.folder)
         steps = images.do_resize and images.do_rescale and images.do_normalize
         if not steps or images.size.shortest_edge is None or abs(255 * images.rescale_factor - 1) > 1e-6:
-            raise HeedfulError(
-                "damaged-model",
+            raise ModelError(
                 f"{self.backbone}: its {PREPROCESSOR[0]} should resize by shortest_edge, rescale by 1/255 and "
-                "normalise, as ViLT's does.",
+                "normalise, as ViLT's does. Download the files of the model again."
             )
         if np.any(images.size_divisor % np.array(self.config.patch_size)):
-            raise HeedfulError(
-                "damaged-model",
+            raise ModelError(
                 f"{self.backbone}: the size_divisor {images.size_divisor} in its {PREPROCESSOR[0]} is not a multiple "
-                f"of the patch_size {self.config.patch_size}.",
+                f"of the patch_size {self.config.patch_size}. Download the files of the model again."
             )
         return images
 

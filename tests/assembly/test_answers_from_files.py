@@ -21,7 +21,7 @@ from heedful.cli import evaluation as evaluate
 from heedful.cli.inputs import main as inputs
 from heedful.datamodules.planted import Planted
 from heedful.lightning_modules.pretrained import linear
-from heedful.records import MetricName
+from heedful.records import DataError, HeedfulError, MetricName, ModelError, RunError, SettingError
 from heedful.reports.rescore import rescored
 
 from commands import results_of, run
@@ -185,14 +185,14 @@ def test_a_batch_by_first_tokens_without_failed_requests(monkeypatch: pytest.Mon
     lines[4]["response"]["body"] = {"choices": []}
     lines[5] |= {"response": None, "error": {"code": "batch_expired"}}
     write_lines("output.jsonl", lines)
-    with refused("missing-answers", f"3 of {len(lines)} inputs", "row "):
+    with refused(ModelError, f"3 of {len(lines)} inputs", "row "):
         score("batch.jsonl", "output.jsonl", trainer=QUIET)
     rest = score("batch.jsonl", "output.jsonl", partial=True, trainer=QUIET)
     assert rest.content["counts"]["unanswered"] == 3
     assert rest.content["counts"]["not_predicted"] == 3  # the first 20 lines are of one example each
-    with refused("unfit-model", "decisions"):
+    with refused(ModelError, "decisions"):
         write_inputs(data, "batch.jsonl", endpoint=heedful.Endpoint(model="tiny", read="decisions"))
-    with refused("clashing-settings", "prompts"):
+    with refused(SettingError, "prompts"):
         write_inputs(data, "batch.jsonl", endpoint=endpoint, prompt={"tuples": 1, "seeds": 2})
 
 
@@ -214,7 +214,7 @@ def test_free_texts_of_a_file_of_rows_and_of_rows_in_memory() -> None:
     assert known(scored.content) == known(measured.content)
     again = write_inputs(rows, "memory.jsonl", SEGMENTS, **how)
     assert again.version == written.version
-    with refused("missing-setting", "memory.jsonl", "rows="):
+    with refused(SettingError, "memory.jsonl", "rows="):
         score("memory.jsonl", "answers.jsonl", trainer=QUIET)
     from_memory = score("memory.jsonl", "answers.jsonl", rows=rows, trainer=QUIET)
     assert from_memory.content["metrics"] == scored.content["metrics"]
@@ -236,7 +236,7 @@ def test_tables_and_examples_that_an_evaluation_brings(tmp_path: Path) -> None:
     assert known(scored.content) == known(measured.content)
     assert {name.family for name in scored} >= {"accuracy", "attentiveness", "evidence"}
     write_lines("part.jsonl", answered[7:])
-    with refused("missing-answers", "infotabs", "partial"):
+    with refused(ModelError, "infotabs", "partial"):
         score("inputs.jsonl", "part.jsonl", partial=True, trainer=QUIET)
 
 
@@ -253,17 +253,17 @@ def test_ids_are_compared(answered: list[Line], capsys: pytest.CaptureFixture[st
         return score("inputs.jsonl", "changed.jsonl", trainer=QUIET, **more)
 
     first, second, *others = answered
-    with refused("missing-answers", f"1 of {len(answered)} inputs", first["id"]):
+    with refused(ModelError, f"1 of {len(answered)} inputs", first["id"]):
         scored(second, *others)
     for empty in ({"answer": None}, {"error": "time-out"}, {"probs": None}):
-        with refused("missing-answers", f"1 of {len(answered)}", first["id"], "row 1 of changed.jsonl"):
+        with refused(ModelError, f"1 of {len(answered)}", first["id"], "row 1 of changed.jsonl"):
             scored({"id": first["id"], **empty}, second, *others)
     for partial in (False, True):
-        with refused("repeated-answers", "1 answers", first["id"], f"row {len(answered) + 1}"):
+        with refused(ModelError, "1 answers", first["id"], f"row {len(answered) + 1}"):
             scored(*answered, first, partial=partial)
-        with refused("foreign-answers", "2 ids", '"17" in row 1'):
+        with refused(ModelError, "2 ids", '"17" in row 1'):
             scored({"id": "17", "answer": "neutral"}, {"id": None, "answer": "neutral"}, *answered, partial=partial)
-        with refused("foreign-answers", "1 ids"):
+        with refused(ModelError, "1 ids"):
             scored({**first, "id": f"{first['id'][:9]}{'0' * 16}"}, *answered, partial=partial)
     failed_first = {"id": first["id"], "error": "time-out"}
     assert scored(failed_first, *answered).content == score("inputs.jsonl", "answers.jsonl", trainer=QUIET).content
@@ -273,58 +273,58 @@ def test_ids_are_compared(answered: list[Line], capsys: pytest.CaptureFixture[st
     assert both.content == score("inputs.jsonl", "answers.jsonl", trainer=QUIET).content
     assert json.loads((both.folder / "run.json").read_text())["answers"]["files"].keys() == {"one.jsonl", "two.jsonl"}
     write_inputs(heedful.load_data("planted", n_validation=31), "inputs.jsonl")
-    with refused("other-inputs", "another version", first["id"]):
+    with refused(ModelError, "another version", first["id"]):
         scored(*answered, partial=True)
 
 
 def test_files_are_compared_with_what_was_written(answered: list[Line]) -> None:
     content = Path("inputs.jsonl").read_text()
     Path("inputs.jsonl").write_text(content.replace("The", "A"))
-    with refused("other-inputs", "inputs.jsonl"):
+    with refused(ModelError, "inputs.jsonl"):
         score("inputs.jsonl", "answers.jsonl")
     Path("inputs.jsonl").write_text(content)
     about = json.loads(beside("inputs.jsonl").read_text())
     beside("inputs.jsonl").write_text(json.dumps(about | {"version": 99}))
-    with refused("other-schema", "inputs.jsonl.meta.json"):
+    with refused(RunError, "inputs.jsonl.meta.json"):
         score("inputs.jsonl", "answers.jsonl")
     for setting, other in ({"ids": "00000000", "seed": 9, "is_ordered": True, "of_rows": {}}).items():
         beside("inputs.jsonl").write_text(json.dumps(about | {setting: other}))
-        with refused("changed-run-file", "inputs.jsonl.meta.json"):
+        with refused(RunError, "inputs.jsonl.meta.json"):
             score("inputs.jsonl", "answers.jsonl")
     beside("inputs.jsonl").unlink()
-    with refused("missing-file", "inputs.jsonl.meta.json"):
+    with refused(DataError, "inputs.jsonl.meta.json"):
         score("inputs.jsonl", "answers.jsonl")
-    with refused("missing-file", "no.jsonl"):
+    with refused(DataError, "no.jsonl"):
         score("no.jsonl", "answers.jsonl")
     rows = [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": NAMES[i % 3]} for i in range(9)]
     write_lines("rows.jsonl", rows)
     write_inputs("rows.jsonl", "inputs.jsonl", PARTS, "neutral")
     answer_by(by_words)
     write_lines("rows.jsonl", rows[:8])
-    with refused("changed-data", "inputs.jsonl"):
+    with refused(DataError, "inputs.jsonl"):
         score("inputs.jsonl", "answers.jsonl")
 
 
 @pytest.mark.parametrize(
-    ("answer", "code", "facts"),
+    ("answer", "error", "facts"),
     [
-        ({"answer": "maybe"}, "unknown-label", ["changed.jsonl", "'maybe'", "'row': 1"]),
-        ({"answer": ["neutral"]}, "wrong-value", ["changed.jsonl, row 1"]),
-        ({"probs": 0.5}, "wrong-value", ["changed.jsonl, row 1"]),
-        ({"answer": "neutral", "probs": {"neutral": 1}}, "wrong-value", ["both"]),
-        ({"probs": {"neutral": 1.0}}, "broken-model", ["changed.jsonl", "'row': 2"]),
+        ({"answer": "maybe"}, DataError, ["changed.jsonl", "'maybe'", "'row': 1"]),
+        ({"answer": ["neutral"]}, DataError, ["changed.jsonl, row 1"]),
+        ({"probs": 0.5}, DataError, ["changed.jsonl, row 1"]),
+        ({"answer": "neutral", "probs": {"neutral": 1}}, DataError, ["both"]),
+        ({"probs": {"neutral": 1.0}}, ModelError, ["changed.jsonl", "'row': 2"]),
     ],
 )
-def test_what_is_not_an_answer(answered: list[Line], answer: Line, code: str, facts: list[str]) -> None:
+def test_what_is_not_an_answer(answered: list[Line], answer: Line, error: type[HeedfulError], facts: list[str]) -> None:
     write_lines("changed.jsonl", [{"id": answered[0]["id"], **answer}, *answered[1:]])
-    with refused(code, *facts):
+    with refused(error, *facts):
         score("inputs.jsonl", "changed.jsonl", trainer=QUIET)
 
 
 def test_probabilities_in_the_order_of_labels_that_were_named(answered: list[Line]) -> None:
     probs = [{"id": line["id"], "probs": [0.5, 0.25, 0.25]} for line in answered]
     write_lines("probs.jsonl", probs)
-    with refused("missing-setting", "probs.jsonl", "labels="):
+    with refused(SettingError, "probs.jsonl", "labels="):
         score("inputs.jsonl", "probs.jsonl", trainer=QUIET)
     rows = [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": NAMES[i % 3]} for i in range(12)]
     write_inputs(rows, "rows.jsonl", PARTS, labels=NAMES)
@@ -336,7 +336,7 @@ def test_a_default_label_that_is_misspelt() -> None:
     rows = [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": NAMES[i % 3]} for i in range(9)]
     write_inputs(rows, "inputs.jsonl", PARTS, "nuetral")
     answer_by(by_words)
-    with refused("unknown-label", "'nuetral'", "contradiction"):
+    with refused(DataError, "'nuetral'", "contradiction"):
         score("inputs.jsonl", "answers.jsonl", rows=rows, trainer=QUIET)
 
 
@@ -364,7 +364,7 @@ def test_part_of_the_answers(answered: list[Line], caplog: pytest.LogCaptureFixt
         assert len({row["uid"] for row in of_whole} - kept) == left
         assert rows == [row for row in of_whole if row["uid"] in kept]
     assert json.loads(rescored(part.folder)) == json.loads((part.folder / "results.json").read_text())
-    with refused("nothing-left", "each example"):
+    with refused(DataError, "each example"):
         write_lines("none.jsonl", answered[30:])
         score("inputs.jsonl", "none.jsonl", partial=True, trainer=QUIET)
 

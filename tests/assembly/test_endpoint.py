@@ -11,7 +11,7 @@ import heedful
 from heedful.assembly.results import Results
 from heedful.cli import evaluation as evaluate
 from heedful.datamodules import PairedData
-from heedful.records import MetricName
+from heedful.records import HeedfulError, MetricName, ModelError, SettingError
 from heedful.records.prompts.wording import Wording
 
 from commands import run
@@ -116,18 +116,20 @@ def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "code", "facts"),
+    ("prompt", "error", "facts"),
     [
-        ("{premise} and {hypotesis}:", "bad-prompt", ["{hypotesis}", "premise, hypothesis"]),
-        ("{premise}:", "bad-prompt", ["{hypothesis}", "premise, hypothesis"]),
-        ("{{premise}} {hypothesis}:", "bad-prompt", ["lacks {premise}"]),
-        (f"{PROMPT} ", "bad-prompt", ["ends with a space"]),
-        (Wording("{premise} {hypothesis}:", answers={"maybe": "x"}), "unknown-name", ["maybe", "entailment"]),
+        ("{premise} and {hypotesis}:", SettingError, ["{hypotesis}", "premise, hypothesis"]),
+        ("{premise}:", SettingError, ["{hypothesis}", "premise, hypothesis"]),
+        ("{{premise}} {hypothesis}:", SettingError, ["lacks {premise}"]),
+        (f"{PROMPT} ", SettingError, ["ends with a space"]),
+        (Wording("{premise} {hypothesis}:", answers={"maybe": "x"}), SettingError, ["maybe", "entailment"]),
     ],
 )
-def test_a_prompt_that_does_not_fit_the_data(prompt: str | Wording, code: str, facts: list[str]) -> None:
+def test_a_prompt_that_does_not_fit_the_data(
+    prompt: str | Wording, error: type[HeedfulError], facts: list[str]
+) -> None:
     with FakeServer(answer) as fake:
-        with refused(code, "prompt", *facts) as caught:
+        with refused(error, "prompt", *facts) as caught:
             measured(heedful.Endpoint(fake.url, "m", prompt))
         assert not fake.requests
     assert "prompts" not in str(caught.value)
@@ -135,13 +137,13 @@ def test_a_prompt_that_does_not_fit_the_data(prompt: str | Wording, code: str, f
 
 def test_a_prompt_that_is_not_measured() -> None:
     own = pairs(prompts={"paper": Wording("{premise} / {hypothesis}:")})
-    with refused("idle-setting", "prompt", "paper"):
+    with refused(SettingError, "prompt", "paper"):
         measured(heedful.Endpoint("http://localhost:1/v1", "m", PROMPT), own, prompt={"wordings": ["paper"]})
 
 
 def test_prompts_of_the_data_that_the_command_names_beside_another_one() -> None:
     words = ["--data=planted", "--data.prompts={p: {question: '{premise} {hypothesis}:'}}", "--endpoint=m"]
-    with refused("idle-setting", "data.prompts"):
+    with refused(SettingError, "data.prompts"):
         run(evaluate.main, *words, "--endpoint.prompt", PROMPT, "--dry_run")
 
 
@@ -152,7 +154,7 @@ def test_rows_without_labels_are_measured() -> None:
         labels = {"labels": LABELS, "default_label": "neutral", "trainer": QUIET}
         results = heedful.measure(endpoint, rows, ["premise", "hypothesis"], **labels)
         assert MetricName("attentiveness", "rows", "premise") in results.numbers
-        with refused("bad-prompt", "{hypothesis}", "premise, claim"):
+        with refused(SettingError, "{hypothesis}", "premise, claim"):
             heedful.measure(endpoint, rows, {"premise": "premise", "claim": "hypothesis"}, **labels)
 
 
@@ -189,7 +191,7 @@ def test_a_dry_run_needs_no_key_and_sends_nothing(here: Path) -> None:
 def test_further_settings_are_those_of_the_class() -> None:
     endpoint = heedful.Endpoint("http://localhost:1/v1", "m", max_requests=3, prices=[1, 2], extra={"a": 1})
     assert (endpoint.max_requests, endpoint.prices, endpoint.extra) == (3, [1, 2], {"a": 1})
-    with FakeServer(answer) as fake, refused("request-limit", "max_requests 3"):
+    with FakeServer(answer) as fake, refused(ModelError, "max_requests 3"):
         measured(heedful.Endpoint(fake.url, "m", max_requests=3))
 
 
@@ -245,50 +247,56 @@ def test_secrets_reach_no_file(
 
 
 @pytest.mark.parametrize(
-    ("given", "environment", "code", "facts"),
+    ("given", "environment", "error", "facts"),
     [
-        ({"url": "localhost:8000"}, {}, "bad-address", ["url="]),
-        ({"url": ""}, {}, "bad-address", ["url="]),
-        ({}, {"OPENAI_BASE_URL": "localhost:8000"}, "bad-address", ["OPENAI_BASE_URL"]),
-        ({"url": "https://models.example/v1"}, {}, "bad-key", ["key= is not set", "or url="]),
-        ({}, {}, "bad-key", ["OPENAI_API_KEY is not set", "OPENAI_BASE_URL"]),
-        ({"url": "https://models.example/v1", "key": f"'{KEY}'"}, {}, "bad-key", ["key= stands in quotes"]),
-        ({"url": "https://models.example/v1"}, {"OPENAI_API_KEY": f"{KEY}\n"}, "bad-key", ["OPENAI_API_KEY holds"]),
-        ({"url": "http://localhost:1/v1"}, {}, "no-server", ["http://localhost:1/v1", "set url="]),
+        ({"url": "localhost:8000"}, {}, ModelError, ["url="]),
+        ({"url": ""}, {}, ModelError, ["url="]),
+        ({}, {"OPENAI_BASE_URL": "localhost:8000"}, ModelError, ["OPENAI_BASE_URL"]),
+        ({"url": "https://models.example/v1"}, {}, ModelError, ["key= is not set", "or url="]),
+        ({}, {}, ModelError, ["OPENAI_API_KEY is not set", "OPENAI_BASE_URL"]),
+        ({"url": "https://models.example/v1", "key": f"'{KEY}'"}, {}, ModelError, ["key= stands in quotes"]),
+        ({"url": "https://models.example/v1"}, {"OPENAI_API_KEY": f"{KEY}\n"}, ModelError, ["OPENAI_API_KEY holds"]),
+        ({"url": "http://localhost:1/v1"}, {}, ModelError, ["http://localhost:1/v1", "set url="]),
     ],
 )
 def test_messages_name_what_the_user_wrote(
-    given: dict[str, str], environment: dict[str, str], code: str, facts: list[str], monkeypatch: pytest.MonkeyPatch
+    given: dict[str, str],
+    environment: dict[str, str],
+    error: type[HeedfulError],
+    facts: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    with refused(code, *facts) as caught:
+    with refused(error, *facts) as caught:
         measured(heedful.Endpoint(model="m", **given))  # type: ignore[arg-type]
     assert KEY not in str(caught.value)
 
 
 def test_a_key_that_the_server_refuses() -> None:
-    with FakeServer(lambda body, n: Fault(401, f"no {KEY}")) as fake, refused("bad-key", "key=", "401", "***"):
+    with FakeServer(lambda body, n: Fault(401, f"no {KEY}")) as fake, refused(ModelError, "key=", "401", "***"):
         measured(heedful.Endpoint(fake.url, "m", key=KEY))
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "facts"),
+    ("given", "error", "facts"),
     [
-        ({}, "missing-setting", ["model"]),
-        ({"model": ""}, "missing-setting", ["model"]),
-        ({"model": 5}, "bad-setting", ["model", "int"]),
-        ({"model": "m", "key": KEY.encode()}, "bad-setting", ["key", "bytes"]),
-        ({"model": "m", "url": 8000}, "bad-setting", ["url", "int"]),
-        ({"model": "m", "name": "n"}, "unknown-setting", ["name", "model"]),
-        ({"model": "m", "concurency": 2}, "unknown-setting", ["concurency", "concurrency"]),
-        ({"model": "m", "concurrency": "many"}, "bad-setting", ["concurrency", "many"]),
-        ({"model": "m", "prompt": 5}, "bad-setting", ["prompt 5"]),
-        ({"model": "m", "prompt": {"qestion": "x"}}, "unknown-setting", ["qestion"]),
-        ({"model": "m", "extra": {"messages": []}}, "clashing-settings", ["messages"]),
+        ({}, SettingError, ["model"]),
+        ({"model": ""}, SettingError, ["model"]),
+        ({"model": 5}, SettingError, ["model", "int"]),
+        ({"model": "m", "key": KEY.encode()}, SettingError, ["key", "bytes"]),
+        ({"model": "m", "url": 8000}, SettingError, ["url", "int"]),
+        ({"model": "m", "name": "n"}, SettingError, ["name", "model"]),
+        ({"model": "m", "concurency": 2}, SettingError, ["concurency", "concurrency"]),
+        ({"model": "m", "concurrency": "many"}, SettingError, ["concurrency", "many"]),
+        ({"model": "m", "prompt": 5}, SettingError, ["prompt 5"]),
+        ({"model": "m", "prompt": {"qestion": "x"}}, SettingError, ["qestion"]),
+        ({"model": "m", "extra": {"messages": []}}, SettingError, ["messages"]),
     ],
 )
-def test_what_is_refused_where_it_is_written(given: dict[str, Any], code: str, facts: list[str]) -> None:
-    with refused(code, *facts) as caught:
+def test_what_is_refused_where_it_is_written(
+    given: dict[str, Any], error: type[HeedfulError], facts: list[str]
+) -> None:
+    with refused(error, *facts) as caught:
         heedful.Endpoint(**given)
-    assert not [mark for mark in ("--", "§", KEY) if mark in str(caught.value)]
+    assert not [mark for mark in ("--", KEY) if mark in str(caught.value)]

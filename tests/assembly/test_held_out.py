@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.lightning_modules.pretrained.trained_on import FILE
-from heedful.records import read_json, write_json
+from heedful.records import DataError, ModelError, read_json, write_json
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -101,7 +101,7 @@ def test_training_does_not_depend_on_the_order_either(own: Path, tiny_bert: Path
 
 @pytest.mark.slow
 def test_more_than_was_held_out_is_refused_by_name_or_counted(own: Path, capsys: pytest.CaptureFixture) -> None:
-    with refused("trained-on", "--data.hold_out 50", "30 of these 50", "--data.hold_out was 20"):
+    with refused(DataError, "data.hold_out 50", "30 of these 50", "data.hold_out was 20"):
         evaluated(own, "more", "--data.hold_out", 50)
     assert not (own / "more").exists()
     capsys.readouterr()
@@ -119,10 +119,10 @@ def test_a_split_that_was_trained_on_is_measured_and_said(own: Path, capsys: pyt
 
 
 def test_another_fold_is_refused_by_name(fold: Path, tmp_path: Path) -> None:
-    with refused("trained-on", "--data.folds 4 --data.fold 1", "20 of these 20", "--data.fold was 0"):
+    with refused(DataError, "data.folds 4 --data.fold 1", "20 of these 20", "data.fold was 0"):
         run(evaluate.main, "--checkpoint", fold, "--data.fold", 1)
     exported = ["--model", fold / "checkpoints" / "backbone", "--model.max_length", 64]
-    with refused("trained-on", "--data.fold 1", "--model ", "20 of these 20"):
+    with refused(DataError, "data.fold 1", "model ", "20 of these 20"):
         run(evaluate.main, *exported, *FOLDS, "--data.fold", 1, "--output", tmp_path / "exported")
 
 
@@ -130,7 +130,7 @@ def test_an_export_with_the_weights_of_another_run_is_refused(fold: Path, tmp_pa
     export = shutil.copytree(fold / "checkpoints" / "backbone", tmp_path / "export")
     weights = load_file(export / "model.safetensors")
     save_file({name: value + 1 for name, value in weights.items()}, export / "model.safetensors")
-    with refused("damaged-model", export, FILE):
+    with refused(ModelError, export, FILE):
         run(evaluate.main, "--model", export, "--data", "planted", "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -138,7 +138,7 @@ def test_an_export_with_the_weights_of_another_run_is_refused(fold: Path, tmp_pa
 @pytest.mark.slow
 def test_a_model_that_goes_on_learning_remembers(fold: Path, tmp_path: Path) -> None:
     more = ["--init_from", fold, "--trainer.max_epochs", 1, "--attentiveness.draws", 1]
-    with refused("trained-on", "--data.fold 1", "20 of these 20"):
+    with refused(DataError, "data.fold 1", "20 of these 20"):
         run(train.main, *more, *FOLDS, "--data.fold", 1, "--output", tmp_path / "other")
     run(train.main, *more, "--data.n_train", 32, "--data.grammar_seed", 7, "--output", tmp_path / "on")
     with (
@@ -148,7 +148,7 @@ def test_a_model_that_goes_on_learning_remembers(fold: Path, tmp_path: Path) -> 
         assert len(before["keys"]) == 60
         assert len(after["keys"]) == 60 + 32
         assert set(before["keys"]) < set(after["keys"])
-    with refused("trained-on", "--data.fold 1", "20 of these 20"):
+    with refused(DataError, "data.fold 1", "20 of these 20"):
         run(evaluate.main, "--checkpoint", tmp_path / "on", *FOLDS, "--data.fold", 1)
 
 
@@ -170,7 +170,7 @@ def test_a_checkpoint_that_does_not_say_it_holds_out_nothing_but_what_it_validat
     torch.save(saved, copy / "checkpoints" / "best.ckpt")
     about = read_json(copy / "run.json")
     write_json(copy / "run.json", {key: about[key] for key in about if key != "files"} | {"schema": 6})
-    with refused("trained-on", "--data.fold 1", "does not say"):
+    with refused(DataError, "data.fold 1", "does not say"):
         run(evaluate.main, "--checkpoint", copy, "--data.fold", 1)
     with caplog.at_level("INFO"):
         run(evaluate.main, "--checkpoint", copy, "--attentiveness.draws", 1, "--output", tmp_path / "same")

@@ -18,6 +18,7 @@ from heedful.cli.messages import Parser
 from heedful.datamodules import PairedData, PairedText, Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
+from heedful.records import HeedfulError, SettingError
 from heedful.records.made import defaults_of, section, settings_of
 
 from refusals import refused
@@ -89,33 +90,33 @@ def test_settings_that_are_handed_on() -> None:
     callback = made({"class_path": "Told", "dict_kwargs": {"a": 1}}, (Callback,), ("trainer", "callbacks"))
     assert (callback.share, callback.more) == (0.5, {"a": 1})
     assert section(callback)["dict_kwargs"] == {"a": 1}
-    with refused("unknown-setting", "Planted", "a"):
+    with refused(SettingError, "Planted", "a"):
         made({"class_path": "Planted", "dict_kwargs": {"a": 1}}, (PairedData,), ("data",))
 
 
 @pytest.mark.parametrize(
-    ("name", "code"),
+    ("name", "error"),
     [
-        ("os.system", "foreign-class"),
-        ("collections.Counter", "foreign-class"),
-        ("heedful.lightning_modules.Encoder", "foreign-class"),
-        ("nowhere.Mine", "unknown-name"),
-        ("Encoder", "unknown-name"),
-        ("heedful.datamodules.PairedTexts", "unknown-name"),
-        ("", "unknown-name"),
-        ("./mine.yaml", "unknown-name"),
-        (None, "missing-setting"),
-        (3, "unknown-name"),
+        ("os.system", SettingError),
+        ("collections.Counter", SettingError),
+        ("heedful.lightning_modules.Encoder", SettingError),
+        ("nowhere.Mine", SettingError),
+        ("Encoder", SettingError),
+        ("heedful.datamodules.PairedTexts", SettingError),
+        ("", SettingError),
+        ("./mine.yaml", SettingError),
+        (None, SettingError),
+        (3, SettingError),
     ],
 )
-def test_only_classes_of_the_kinds_are_made(name: Any, code: str) -> None:
-    with refused(code, "" if name is None else name):
+def test_only_classes_of_the_kinds_are_made(name: Any, error: type[HeedfulError]) -> None:
+    with refused(error, "" if name is None else name):
         made({"class_path": name}, (PairedData,), ("data",))
 
 
 def test_a_function_is_given_as_itself_and_not_by_its_name() -> None:
     for given in ("os.system", {"class_path": "os.system"}):
-        with refused("bad-setting", "setup", "os.system"):
+        with refused(SettingError, "setup", "os.system"):
             checked(
                 Trainer, {"callbacks": {"class_path": "LambdaCallback", "init_args": {"setup": given}}}, ("trainer",)
             )
@@ -127,7 +128,7 @@ def test_a_function_is_given_as_itself_and_not_by_its_name() -> None:
 
 def test_an_evaluation_from_its_settings() -> None:
     assert made_of(Attentiveness, {"draws": 3}, ("attentiveness",)).made_of == {"draws": 3}
-    with refused("unknown-setting", "draw", "draws?"):
+    with refused(SettingError, "draw", "draws?"):
         made_of(Attentiveness, {"draw": 3}, ("attentiveness",))
 
 
@@ -135,7 +136,7 @@ def test_the_path_of_data_may_be_rows() -> None:
     words = {"name": "m", "parts": {"a": "x", "b": "y"}, "labels": {"u": [0], "v": [1]}}
     rows = [{"x": "p", "y": "q", "label": 0}]
     assert made_of(PairedText, {**words, "path": rows}, ("data",)).made_of["path"] is rows
-    with refused("bad-setting", "id", "3"):
+    with refused(SettingError, "id", "3"):
         made_of(PairedText, {**words, "hub": {"id": 3}}, ("data",))
 
 

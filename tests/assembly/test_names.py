@@ -11,6 +11,7 @@ from heedful.assembly import names
 from heedful.assembly.names import augmented, fitting, load_data, load_model, section_of
 from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Encoder
+from heedful.records import ModelError, SettingError
 from heedful.records.made import section
 
 from refusals import refused
@@ -56,10 +57,10 @@ def test_settings_win_over_those_of_the_file(tmp_path: Path, monkeypatch: pytest
 def test_a_mistake_in_a_file_has_its_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("class_path: Planted\ninit_args:\n  n_train: many\n")
-    with refused("bad-setting", f"data {file}, line 3", "n_train many"):
+    with refused(SettingError, f"data {file}, line 3", "n_train many"):
         load_data(file, n_train=7)
     file.write_text("class_path: PairedText\ninit_args:\n  default_label: no\n")
-    with refused("bad-setting", "line 3", "default_label no", '"yes"'):
+    with refused(SettingError, "line 3", "default_label no", '"yes"'):
         load_data(file)
 
 
@@ -77,7 +78,7 @@ def test_rows_are_data_with_their_settings(rows: Any) -> None:
     assert type(data) is PairedText
     assert data.made_of["path"] is rows
     assert data.given == {"path", *WORDS}
-    with refused("missing-setting", "PairedText", "name, parts, labels"):
+    with refused(SettingError, "PairedText", "name, parts, labels"):
         load_data(rows)
 
 
@@ -98,7 +99,7 @@ def test_a_model_by_its_folder_or_its_id(tiny_bert: Path, monkeypatch: pytest.Mo
 
 def test_a_run_is_not_the_folder_of_a_model(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").touch()
-    with refused("missing-weights", f"model {tmp_path} is a run", "init_from", "checkpoint"):
+    with refused(ModelError, f"model {tmp_path} is a run", "init_from", "checkpoint"):
         load_model(tmp_path)
 
 
@@ -114,15 +115,15 @@ def test_an_experiment_changes_settings_of_the_data(tmp_path: Path) -> None:
     plain = load_data("planted", n_train=5)
     data = augmented(plain, "counterfactual")
     assert (plain.augment, data.augment, data.given) == (None, "counterfactual", {"n_train", "augment"})
-    with refused("unknown-name", "counterfactal", "counterfactual?"):
+    with refused(SettingError, "counterfactal", "counterfactual?"):
         augmented(plain, "counterfactal")
     file = tmp_path / "mine.yaml"
     for text in ("data: {init_args: {}}\nmodel: {init_args: {}}", "data: {class_path: Planted}", "3"):
         file.write_text(text)
-        with refused("unknown-setting", file):
+        with refused(SettingError, file):
             augmented(plain, str(file))
     file.write_text("data: {init_args: {agment: counterfactual}}")
-    with refused("unknown-setting", "agment", "augment?"):
+    with refused(SettingError, "agment", "augment?"):
         augmented(plain, str(file))
 
 

@@ -12,8 +12,7 @@ import heedful
 from heedful.assembly.parts import allowing
 from heedful.callbacks import Attentiveness
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
-from heedful.records import HeedfulError
-from heedful.records.refusals import REFUSALS
+from heedful.records import DataError, RunError, SettingError
 
 from refusals import refused
 
@@ -62,13 +61,11 @@ def test_an_argument_of_another_type(
     monkeypatch.chdir(tmp_path)
     packages = set(allowed_packages)
     for value in values:
-        with pytest.raises(HeedfulError) as caught:
+        with pytest.raises(SettingError) as caught:
             function(**{"output": tmp_path / "run", "trainer": QUIET, name: value})
         said = str(caught.value)
-        assert caught.value.code in REFUSALS, said
-        assert caught.value.code in {"bad-setting", "unknown-setting", "missing-setting", "foreign-class"}, said
         assert name in said
-        assert not [mark for mark in ("--", "§") if mark in said], said
+        assert not [mark for mark in ("--",) if mark in said], said
     assert not [*tmp_path.iterdir()]
     assert allowed_packages == packages
 
@@ -91,16 +88,16 @@ def test_numbers_and_paths_of_other_kinds(tiny_bert: Path, tmp_path: Path) -> No
 
 def test_a_call_after_a_refusal(tiny_bert: Path, tmp_path: Path) -> None:
     data = pairs()
-    with refused("missing-column"):
+    with refused(DataError):
         heedful.train(small(tiny_bert), data, slices="x", trainer=ONCE, output=tmp_path / "a" / "run")
-    with refused("bad-monitor"):
+    with refused(SettingError):
         heedful.train(small(tiny_bert), data, checkpoint={"monitor": "x"}, trainer=ONCE, output=tmp_path / "a" / "run")
     assert not [*tmp_path.iterdir()]
     run = heedful.train(
         small(tiny_bert), data, trainer=ONCE, evaluations=["accuracy"], output=str(tmp_path / "a" / "run")
     )
     assert run.folder == tmp_path / "a" / "run"
-    with refused("folder-taken"):
+    with refused(RunError):
         heedful.train(small(tiny_bert), data, trainer=ONCE, output=run.folder)
 
 

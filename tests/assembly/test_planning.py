@@ -10,6 +10,7 @@ import heedful
 from heedful.assembly.planning import plan_study
 from heedful.metrics.statistics import study_size
 from heedful.metrics.statistics.study_size import Told
+from heedful.records import RunError, SettingError
 
 from refusals import refused
 
@@ -122,7 +123,7 @@ def test_two_models(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_two_that_do_not_belong_together(tmp_path: Path) -> None:
     one, other = (measured(seeing, rows(60, seed), output=tmp_path / f"{seed}") for seed in (4, 5))
-    with refused("other-examples"):
+    with refused(RunError):
         plan_study([one, other])
-    with refused("bad-setting"):
+    with refused(SettingError):
         plan_study([one, one, one])

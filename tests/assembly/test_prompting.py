@@ -9,10 +9,9 @@ import pytest
 from heedful.assembly.prompting import each_prompt, name_of, prompts_of
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.engine.evaluation import Plan
-from heedful.cli.app import naming_flags
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
-from heedful.records import Context, Example, ExamplesBuilder, HeedfulError
+from heedful.records import Context, Example, ExamplesBuilder, HeedfulError, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 
 from commands import job_of
@@ -89,12 +88,12 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
 def test_a_model_that_reads_no_prompts_refuses_settings_of_them(data: Planted) -> None:
     ordinary = Oracle(lambda table, hypothesis: "neutral")
     assert prompts_of(Prompting(wordings=[]), ordinary, data) == []
-    with refused("idle-setting", "tuples", "Oracle", "--model smollm2"), naming_flags():
+    with refused(SettingError, "tuples", "Oracle", "model smollm2"):
         prompts_of(Prompting(tuples=1), ordinary, data)
 
 
 def test_a_model_in_context_is_not_trained(data: Planted) -> None:
-    with refused("never-trained", "InContext", "evaluate.py"):
+    with refused(ModelError, "InContext", "evaluate.py"):
         prompts_of(None, InContext(), data)
     assert prompts_of(None, Trained(), data) == []
 
@@ -145,8 +144,7 @@ def command(monkeypatch: pytest.MonkeyPatch, data: Planted) -> Callable[..., lis
 
     def parsed(*argv: str) -> list[Prompt]:
         job = job_of(monkeypatch, argv, evaluating=True)
-        with naming_flags():
-            return prompts_of(job.prompting, InContext(), job.data)
+        return prompts_of(job.prompting, InContext(), job.data)
 
     return parsed
 
@@ -190,14 +188,14 @@ def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[...,
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["--prompt.wordings", "[long]"], ("unknown-name", "--prompt.wordings long", "mnli")),
-        (["--data.prompts", "{p: {}}"], ("missing-setting", "--data.prompts.p", "question")),
-        (["--data.prompts", "{p: {asked: x}}"], ("unknown-setting", "--data.prompts.p.asked")),
-        (["--data.prompts", "[p]"], ("bad-setting", "--data.prompts [p]", "{NAME: VALUE}")),
-        (["--prompt.tuples", "-1"], ("bad-setting", "--prompt.tuples -1")),
-        (["--prompt.seeds", "none"], ("bad-setting", "--prompt.seeds none")),
-        (["--prompt.demonstrations", "more"], ("bad-setting", "--prompt.demonstrations more", "extra_tuple")),
-        (["--prompt.demonstrations", "extra_tuple"], ("idle-setting", "extra_tuple", "--prompt.tuples 1")),
+        (["--prompt.wordings", "[long]"], (SettingError, "prompt.wordings long", "mnli")),
+        (["--data.prompts", "{p: {}}"], (SettingError, "data.prompts.p", "question")),
+        (["--data.prompts", "{p: {asked: x}}"], (SettingError, "data.prompts.p.asked")),
+        (["--data.prompts", "[p]"], (SettingError, "data.prompts [p]", "{NAME: VALUE}")),
+        (["--prompt.tuples", "-1"], (SettingError, "prompt.tuples -1")),
+        (["--prompt.seeds", "none"], (SettingError, "prompt.seeds none")),
+        (["--prompt.demonstrations", "more"], (SettingError, "prompt.demonstrations more", "extra_tuple")),
+        (["--prompt.demonstrations", "extra_tuple"], (SettingError, "extra_tuple", "prompt.tuples 1")),
     ],
 )
 def test_a_mistake_is_a_sentence_that_names_the_flag(

@@ -11,6 +11,7 @@ import heedful
 from heedful.assembly.record import completed, defaults, differences, file_record, merged, write_record
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
+from heedful.records import HeedfulError, SettingError
 from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml
 
 from commands import run
@@ -53,7 +54,7 @@ def test_a_file_of_some_settings_stands_on_what_the_call_names(tiny_bert: Path, 
         "attentiveness: {draws: 3}\n"
     )
     settings = {"evaluations": ["accuracy"], "attentiveness": {"max_examples": 9}, "output": tmp_path / "run"}
-    with refused("idle-setting", "attentiveness"):
+    with refused(SettingError, "attentiveness"):
         heedful.train(str(tiny_bert), config=file, **settings)
     del settings["attentiveness"]
     folder = heedful.train(str(tiny_bert), config=file, **settings).folder
@@ -64,24 +65,24 @@ def test_a_file_of_some_settings_stands_on_what_the_call_names(tiny_bert: Path, 
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "fact"),
+    ("text", "error", "fact"),
     [
-        ("trainer: {max_epoch: 1}", "unknown-setting", "max_epochs"),
-        ("modle: minilm", "unknown-setting", "line 1"),
-        ("seed_everything: many", "bad-setting", "line 1"),
-        ("data: {class_path: os.system}", "foreign-class", "os.system"),
-        ("data: {class_path: Planted, init_args: {n_train: x}}", "bad-setting", "line 1"),
-        ("resume: runs/x", "command-line-only", "resume"),
-        ("allow_package: json", "command-line-only", "allow_package"),
-        ("- 3", "bad-setting", "line 1"),
-        ("a: [", "bad-yaml", "config"),
-        ("seed_everything: 1\nseed_everything: 2", "bad-yaml", "twice"),
+        ("trainer: {max_epoch: 1}", SettingError, "max_epochs"),
+        ("modle: minilm", SettingError, "line 1"),
+        ("seed_everything: many", SettingError, "line 1"),
+        ("data: {class_path: os.system}", SettingError, "os.system"),
+        ("data: {class_path: Planted, init_args: {n_train: x}}", SettingError, "line 1"),
+        ("resume: runs/x", SettingError, "resume"),
+        ("allow_package: json", SettingError, "allow_package"),
+        ("- 3", SettingError, "line 1"),
+        ("a: [", SettingError, "config"),
+        ("seed_everything: 1\nseed_everything: 2", SettingError, "twice"),
     ],
 )
-def test_a_file_with_a_mistake_is_refused(tmp_path: Path, text: str, code: str, fact: str) -> None:
+def test_a_file_with_a_mistake_is_refused(tmp_path: Path, text: str, error: type[HeedfulError], fact: str) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(text)
-    with refused(code, fact):
+    with refused(error, fact):
         heedful.train(config=file, output=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -14,7 +14,7 @@ from live_runs import MEASURED, ONCE, pairs, small
 import heedful
 from heedful.assembly.results import Differences, Results, Run
 from heedful.cli import command
-from heedful.records import Context, Measurement, MetricName
+from heedful.records import Context, DataError, HeedfulError, Measurement, MetricName, RunError, SettingError
 from heedful.reports import compare, rescore
 
 import written_results
@@ -68,7 +68,7 @@ def test_rows_that_were_changed_are_refused(run: Run, tmp_path: Path) -> None:
     whole = rows.read_bytes()
     try:
         rows.write_bytes(whole[:-9])
-        with refused("other-rows"):
+        with refused(RunError):
             run.rows_of("accuracy")
     finally:
         rows.write_bytes(whole)
@@ -132,20 +132,22 @@ def test_a_few_words_name_a_number(made: Results, key: object, name: MetricName)
 
 
 @pytest.mark.parametrize(
-    ("key", "code", "facts"),
+    ("key", "error", "facts"),
     [
-        ("attentiveness", "several-numbers", (PREMISE, HYPOTHESIS)),
-        (("challenge", "lexical"), "several-numbers", ("challenge/hans/lexical", "challenge/med/lexical")),
-        (("attentiveness", "title"), "not-measured", ("title", "attentiveness premise", "attentiveness hypothesis")),
-        ("acuracy", "not-measured", ("accuracy?",)),
-        ("accuracy accuracy", "not-measured", ("accuracy majority",)),
-        (MetricName("accuracy", "other"), "not-measured", ("other",)),
-        ("null", "not-measured", ("null flips",)),  # and no other statistic in its place
-        ("", "not-measured", ()),
+        ("attentiveness", RunError, (PREMISE, HYPOTHESIS)),
+        (("challenge", "lexical"), RunError, ("challenge/hans/lexical", "challenge/med/lexical")),
+        (("attentiveness", "title"), RunError, ("title", "attentiveness premise", "attentiveness hypothesis")),
+        ("acuracy", RunError, ("accuracy?",)),
+        ("accuracy accuracy", RunError, ("accuracy majority",)),
+        (MetricName("accuracy", "other"), RunError, ("other",)),
+        ("null", RunError, ("null flips",)),  # and no other statistic in its place
+        ("", RunError, ()),
     ],
 )
-def test_other_words_are_refused_and_are_a_key_error(made: Results, key: object, code: str, facts: tuple) -> None:
-    with refused(code, *facts):
+def test_other_words_are_refused_and_are_a_key_error(
+    made: Results, key: object, error: type[HeedfulError], facts: tuple
+) -> None:
+    with refused(error, *facts):
         made[key]
     with pytest.raises(KeyError):
         made[key]
@@ -156,7 +158,7 @@ def test_names_are_iterated(made: Results) -> None:
     assert list(made) == list(NUMBERS)
     nothing = Results(Path("made"), {})
     assert (list(nothing), len(nothing.to_frame())) == ([], 0)
-    with refused("not-measured"):
+    with refused(RunError):
         nothing["accuracy"]
 
 
@@ -190,27 +192,29 @@ def test_a_requirement_that_the_bound_meets_holds(made: Results, text: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "facts"),
+    ("text", "error", "facts"),
     [
-        ("attentiveness premise >= 0.7", "requirement-missed", ("0.75", "[0.65, 0.85]", "n=40")),  # the value is above
-        ("attentiveness premise > 0.65", "requirement-missed", ()),
-        ("accuracy <= 85 %", "requirement-missed", ("80 %", "90 %", "n=50")),
-        ("null flips < 0.07", "requirement-missed", ()),
-        ("accuracy majority >= 0.1", "undecided", ("accuracy majority",)),
-        ("attentiveness premise from_neutral >= 0", "undecided", ("no prediction is neutral",)),
-        ("attentiveness >= 0.1", "several-numbers", ()),
-        ("acuracy >= 0.1", "not-measured", ()),
-        ("attentiveness flagged >= 0.1", "undecided", ("attentiveness flagged", "majority")),
-        ("attentiveness flagged <= 0.5", "requirement-missed", ("0.5", "[0.4, 0.6]")),
-        ("accuracy <= 85", "bad-setting", ("85 %",)),
-        ("accuracy > -1", "bad-setting", ()),
-        ("accuracy", "bad-setting", ("accuracy",)),
-        ("accuracy >= much", "bad-setting", ()),
-        ("accuracy == 0.8", "bad-setting", ()),
+        ("attentiveness premise >= 0.7", RunError, ("0.75", "[0.65, 0.85]", "n=40")),  # the value is above
+        ("attentiveness premise > 0.65", RunError, ()),
+        ("accuracy <= 85 %", RunError, ("80 %", "90 %", "n=50")),
+        ("null flips < 0.07", RunError, ()),
+        ("accuracy majority >= 0.1", RunError, ("accuracy majority",)),
+        ("attentiveness premise from_neutral >= 0", RunError, ("no prediction is neutral",)),
+        ("attentiveness >= 0.1", RunError, ()),
+        ("acuracy >= 0.1", RunError, ()),
+        ("attentiveness flagged >= 0.1", RunError, ("attentiveness flagged", "majority")),
+        ("attentiveness flagged <= 0.5", RunError, ("0.5", "[0.4, 0.6]")),
+        ("accuracy <= 85", SettingError, ("85 %",)),
+        ("accuracy > -1", SettingError, ()),
+        ("accuracy", SettingError, ("accuracy",)),
+        ("accuracy >= much", SettingError, ()),
+        ("accuracy == 0.8", SettingError, ()),
     ],
 )
-def test_a_requirement_is_decided_on_the_bound(made: Results, text: str, code: str, facts: tuple) -> None:
-    with refused(code, *facts):
+def test_a_requirement_is_decided_on_the_bound(
+    made: Results, text: str, error: type[HeedfulError], facts: tuple
+) -> None:
+    with refused(error, *facts):
         made.require(text)
 
 
@@ -246,7 +250,7 @@ def test_a_difference_is_that_of_the_report(two: tuple[Results, Results]) -> Non
     assert number.value == pytest.approx(0.25)
     assert (worse - better)["accuracy"].value == -number.value
     assert less.require("accuracy > 10 %") is less
-    with refused("requirement-missed"):
+    with refused(RunError):
         less.require("accuracy >= 0.25")
     assert less.to_frame()["value"].iloc[0] == number.value
     assert len(repr(less)) < 300
@@ -261,7 +265,7 @@ def test_other_examples_have_no_difference(
     two: tuple[Results, Results], rows_of: Callable[..., pa.Table], tmp_path: Path
 ) -> None:
     other = saved_rows(tmp_path / "other", rows_of({"x": ("yes", "yes")}))
-    with refused("other-examples"):
+    with refused(RunError):
         two[0] - other
     with pytest.raises(TypeError):
         two[0] - 1
@@ -289,7 +293,7 @@ def test_what_is_saved_is_the_same_to_the_byte(two: tuple[Results, Results], tmp
 def test_a_folder_that_holds_something_stays(two: tuple[Results, Results], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for to in (two[1].folder, two[0].folder, tmp_path / "file", two[0].folder / "inside"):
-        with refused("folder-taken", to):
+        with refused(RunError, to):
             two[0].save(str(to))
     assert (tmp_path / "file").read_text() == "mine"
     assert heedful.load(two[1].folder).content == two[1].content
@@ -297,7 +301,7 @@ def test_a_folder_that_holds_something_stays(two: tuple[Results, Results], tmp_p
 
 def test_results_that_were_changed_are_not_saved(two: tuple[Results, Results], tmp_path: Path) -> None:
     (two[0].folder / "rows" / "accuracy.parquet").write_bytes(b"")
-    with refused("other-rows"):
+    with refused(RunError):
         two[0].save(tmp_path / "saved")
     assert not (tmp_path / "saved").exists()
 
@@ -309,7 +313,7 @@ def test_a_folder_is_loaded_as_what_it_is(run: Run, two: tuple[Results, Results]
     assert type(heedful.load(str(two[0].folder))) is Results
     saved = run.save(tmp_path / "saved")
     assert isinstance(saved, Run)
-    for folder, code in ((tmp_path, "not-a-run"), (tmp_path / "missing", "missing-file")):
+    for folder, code in ((tmp_path, RunError), (tmp_path / "missing", DataError)):
         with refused(code, folder):
             heedful.load(folder)
 
@@ -386,7 +390,7 @@ def test_of_several_prompts_one_is_asked(two: tuple[Results, Results], monkeypat
         lambda: list(several),
     ]
     for call in calls:
-        with refused("several-numbers", "2 prompts", ".each[0]"):
+        with refused(RunError, "2 prompts", ".each[0]"):
             call()
     assert "2 prompts" in repr(several)
     several._repr_html_()

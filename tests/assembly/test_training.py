@@ -20,6 +20,7 @@ from heedful.callbacks import Attentiveness, BestCheckpoint
 from heedful.callbacks.evaluations import Accuracy
 from heedful.cli import training as shell
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
+from heedful.records import DataError, RunError, SettingError
 from heedful.records.storage.claim import LOCK
 
 from commands import run as run_command
@@ -100,9 +101,9 @@ def test_a_run_folder_makes_the_same_run_on_both_sides(whole: Run, tmp_path: Pat
 
 @pytest.mark.slow
 def test_what_was_made_in_python_is_refused_in_the_shell(fallen: Path, tmp_path: Path) -> None:
-    with refused("bad-setting", "trainer.callbacks", "made in Python"):
+    with refused(SettingError, "trainer.callbacks", "made in Python"):
         run_command(shell.main, "--config", fallen / "config.yaml", "--output", tmp_path / "again")
-    with refused("bad-setting", "trainer.callbacks", "made in Python"):
+    with refused(SettingError, "trainer.callbacks", "made in Python"):
         run_command(shell.main, "--resume", fallen)
 
 
@@ -140,15 +141,15 @@ def times(folder: Path) -> dict[Path, int]:
 
 
 CHANGED: dict[str, tuple[dict[str, Any], str]] = {
-    "seed": ({"seed": 4}, "resumed-setting"),
-    "seed of none": ({"seed": 0}, "resumed-setting"),
-    "evaluations": ({"evaluations": ["accuracy"]}, "resumed-setting"),
-    "callbacks": ({"trainer": {"callbacks": None}}, "resumed-setting"),
-    "lost callbacks": ({"trainer": {}}, "bad-setting"),
-    "model": ({"model": {"learning_rate": 1e-3}}, "resumed-setting"),
-    "data": ({"data": {"n_train": 40}}, "changed-data"),
-    "output": ({"output": "elsewhere"}, "clashing-settings"),
-    "init_from": ({"init_from": "elsewhere"}, "clashing-settings"),
+    "seed": ({"seed": 4}, SettingError),
+    "seed of none": ({"seed": 0}, SettingError),
+    "evaluations": ({"evaluations": ["accuracy"]}, SettingError),
+    "callbacks": ({"trainer": {"callbacks": None}}, SettingError),
+    "lost callbacks": ({"trainer": {}}, SettingError),
+    "model": ({"model": {"learning_rate": 1e-3}}, SettingError),
+    "data": ({"data": {"n_train": 40}}, DataError),
+    "output": ({"output": "elsewhere"}, SettingError),
+    "init_from": ({"init_from": "elsewhere"}, SettingError),
 }
 
 
@@ -173,7 +174,7 @@ def test_a_finished_run_gives_its_results(whole: Run) -> None:
     assert run.was_finished
     assert run.numbers == whole.numbers
     assert run.rows_of("accuracy") == whole.rows_of("accuracy")
-    with refused("finished-run", "max_epochs 3", whole.folder):
+    with refused(RunError, "max_epochs 3", whole.folder):
         heedful.train(resume=whole.folder, trainer={"max_epochs": 3})
 
 
@@ -184,7 +185,7 @@ def test_a_model_from_a_finished_run(whole: Run, tiny_bert: Path, tmp_path: Path
     )
     assert written(first.folder) == written(second.folder)
     assert written(first.folder) != written(whole.folder)
-    with refused("clashing-settings", "init_from", "model"):
+    with refused(SettingError, "init_from", "model"):
         heedful.train(small(tiny_bert), pairs(), init_from=whole.folder, output=tmp_path / "c")
 
 
@@ -235,10 +236,10 @@ def test_objects_may_be_given_again(tiny_bert: Path, tmp_path: Path) -> None:
 
 def test_a_model_is_trained_once(tiny_bert: Path, tmp_path: Path) -> None:
     model = small(tiny_bert)
-    with refused("bad-monitor"):
+    with refused(SettingError):
         heedful.train(model, pairs(), checkpoint={"monitor": "x"}, trainer=ONCE, output=tmp_path / "a")
     heedful.train(model, pairs(), trainer=ONCE, evaluations=["accuracy"], output=tmp_path / "a")
-    with refused("clashing-settings", "model", "init_from"):
+    with refused(SettingError, "model", "init_from"):
         heedful.train(model, pairs(), trainer=ONCE, output=tmp_path / "b")
     assert not (tmp_path / "b").exists()
 
@@ -271,11 +272,11 @@ def test_evaluations_as_objects(tiny_bert: Path, tmp_path: Path) -> None:
     mine = train("mine", "accuracy", Mine(draws=2))
     assert written(mine.folder) == written(plain.folder)
     assert config(mine.folder)["attentiveness"] == "(made in Python)"
-    with refused("repeated-name", "attentiveness"):
+    with refused(SettingError, "attentiveness"):
         train("twice", Attentiveness(draws=2), attentiveness={"draws": 3})
-    with refused("repeated-name", "attentiveness"):
+    with refused(SettingError, "attentiveness"):
         train("twice", Attentiveness(draws=2), Attentiveness(draws=3))
     for other in (Other(), Accuracy(max_null=3)):
-        with refused("repeated-name", "accuracy", "a name of its own"):
+        with refused(SettingError, "accuracy", "a name of its own"):
             train("twice", other)
     assert not (tmp_path / "twice").exists()

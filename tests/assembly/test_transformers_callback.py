@@ -15,6 +15,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trai
 
 import heedful
 from heedful.datamodules import Planted
+from heedful.records import RunError, SettingError
 
 from refusals import refused
 
@@ -150,13 +151,13 @@ def test_what_is_undefined_is_never_the_best(rows: list[Row], train: Callable[..
 
 
 def test_what_is_refused(rows: list[Row], train: Callable[..., Any]) -> None:
-    with refused("unknown-setting", "drawn"):
+    with refused(SettingError, "drawn"):
         heedful.TransformersCallback(rows, PARTS, "neutral", drawn=3)
-    with refused("bad-setting", "draws"):
+    with refused(SettingError, "draws"):
         heedful.TransformersCallback(rows, PARTS, "neutral", draws="many")
-    with refused("bad-setting", "predict"):
+    with refused(SettingError, "predict"):
         heedful.TransformersCallback(rows, PARTS, "neutral", predict="bert-base-uncased")
-    with refused("missing-setting", "tokenizer"):
+    with refused(SettingError, "tokenizer"):
         train(heeds(rows), processing_class=None)
-    with refused("two-numbers", "eval_attentiveness_premise", "name"):
+    with refused(RunError, "eval_attentiveness_premise", "name"):
         train(heeds(rows), compute_metrics=lambda predicted: {"attentiveness_premise": 0.5})

@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import heedful
+from heedful.records import DataError, RunError, SettingError
 
 from refusals import refused
 
@@ -124,7 +125,7 @@ def test_training_is_left_as_it_is(L: Any, rows: list[Row]) -> None:
 
 
 def test_two_of_them_have_names(L: Any, rows: list[Row]) -> None:
-    with refused("two-numbers", "name"):
+    with refused(RunError, "name"):
         fitted(L, watching(rows), watching(rows[:20]))
     trainer = fitted(L, watching(rows, name="all"), watching(rows[:20], name="half"), max_epochs=2)
     found = trainer.callback_metrics
@@ -132,11 +133,11 @@ def test_two_of_them_have_names(L: Any, rows: list[Row]) -> None:
 
 
 def test_what_is_refused(rows: list[Row]) -> None:
-    with refused("bad-setting", "predict"):
+    with refused(SettingError, "predict"):
         heedful.Watch(nn.Linear(2, 1), rows, PARTS)
-    with refused("unknown-setting", "draw"):
+    with refused(SettingError, "draw"):
         heedful.Watch(parity, rows, PARTS, draw=1)
-    with refused("unknown-setting", "dry_run"):
+    with refused(SettingError, "dry_run"):
         heedful.Watch(parity, rows, PARTS, dry_run=True)
 
 
@@ -154,7 +155,7 @@ def test_a_number_that_the_module_logs_as_well_is_refused(L: Any, rows: list[Row
         setattr(module, step, logs)
         trainer = L.Trainer(**QUIET, max_epochs=3, enable_checkpointing=False, callbacks=[watch])
         loader = DataLoader(TensorDataset(torch.ones(8, 2)), 4)
-        with refused("two-numbers", "attentiveness_premise"):
+        with refused(RunError, "attentiveness_premise"):
             trainer.fit(module, loader, loader)
         assert len(watch.history) == known + 1
 
@@ -163,7 +164,7 @@ def test_what_cannot_be_measured_is_said_before_training_and_what_never_was_afte
     loader = DataLoader(TensorDataset(torch.ones(8, 2)), 4)
     wrong = heedful.Watch(parity, rows, ["premise", "hypotesis"])
     trainer = L.Trainer(**QUIET, max_epochs=1, enable_checkpointing=False, callbacks=[wrong])
-    with refused("missing-column", "hypotesis"):
+    with refused(DataError, "hypotesis"):
         trainer.fit(module_of(L), loader, loader)
     assert trainer.global_step == 0
     never = heedful.Watch(parity, rows, PARTS)
@@ -181,5 +182,5 @@ def test_a_watch_without_attentiveness_is_refused(L: Any, rows: list[Row]) -> No
         enable_checkpointing=False,
         callbacks=[heedful.Watch(parity, gold, PARTS, evaluations=["accuracy"])],
     )
-    with refused("not-measured", "Attentiveness"):
+    with refused(RunError, "Attentiveness"):
         trainer.fit(module_of(L), loader, loader)

@@ -15,7 +15,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 import heedful
 from heedful.datamodules import Planted
 
-from refusals import read
+from refusals import holds
 from run_lab import Forks
 
 PARTS, NAMES = ["premise", "hypothesis"], ["entailment", "neutral", "contradiction"]
@@ -201,7 +201,7 @@ def failing(rank, world):
     try:
         trainer.fit(lightning_module(L), *[DataLoader(TensorDataset(*texts), 8)] * 2)
     except HeedfulError as error:
-        (output / f"failed-{rank}").write_text(json.dumps([error.code, str(error)]))
+        (output / f"failed-{rank}").write_text(json.dumps([type(error).__name__, str(error)]))
 
 
 for world in (1, 2):
@@ -298,4 +298,5 @@ def test_what_transformers_logs_is_what_measure_says_of_the_best_checkpoint(fold
 def test_what_fails_fails_on_every_process(folder: Path) -> None:
     errors = [json.loads((folder / f"failed-{rank}").read_text()) for rank in (0, 1)]
     assert errors[0] == errors[1]
-    read(*errors[0], "failed-function", "broken raised ValueError (no such table)")
+    assert errors[0][0] == "ModelError"
+    holds(errors[0][1], "broken raised ValueError (no such table)")

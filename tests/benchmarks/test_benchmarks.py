@@ -12,7 +12,7 @@ import torch
 
 from benchmarks import engine, gpu, harness, memory, monitoring
 from heedful.datamodules import Planted
-from heedful.records import CLASSIFICATION, Example, Examples, Task, read_json
+from heedful.records import CLASSIFICATION, Example, Examples, ModelError, Task, read_json
 
 import causal
 from refusals import refused
@@ -233,7 +233,7 @@ def test_each_moment_belongs_to_the_innermost_stage(monkeypatch: pytest.MonkeyPa
 
 def test_a_checkpoint_without_the_weights_beside_it(tmp_path: Path) -> None:
     config = tmp_path / "backbone" / "config.json"
-    with refused("missing-weights", f"--checkpoint {tmp_path / 'best.ckpt'}", config):
+    with refused(ModelError, f"checkpoint {tmp_path / 'best.ckpt'}", config):
         harness.exported(str(tmp_path / "best.ckpt"))
     config.parent.mkdir()
     config.touch()

@@ -13,7 +13,7 @@ from heedful.callbacks.engine.inquiry import Ask
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Encoder, Seq2Seq
 from heedful.lightning_modules.processors.hiding import HiddenWords
-from heedful.records import Example, Examples, stopping
+from heedful.records import Example, Examples, HeedfulError, ModelError, SettingError, stopping
 from heedful.records.rows import BASE, select
 
 from letters import LABELS, METHODS, Letters, by_example, random, reader, rows_of
@@ -257,7 +257,7 @@ class NotFinite(Encoder):
 def test_outputs_that_are_not_finite_are_refused(tiny_bert):
     data = Letters()
     module = NotFinite(str(tiny_bert), max_length=64)
-    with refused("not-finite", "(inputs without words)"):
+    with refused(ModelError, "(inputs without words)"):
         explain(module, data, ["shap"])
 
 
@@ -268,7 +268,7 @@ def test_gradients_that_are_not_finite_are_refused(tiny_bert, monkeypatch):
         return torch.full(inputs["input_ids"].shape, torch.nan)
 
     monkeypatch.setattr(inquiry, "integrated_gradients", broken)
-    with refused("not-finite", "6 of 6", "(integrated gradients)"):
+    with refused(ModelError, "6 of 6", "(integrated gradients)"):
         explain(reader(tiny_bert, data), data, ["gradients"])
 
 
@@ -279,7 +279,7 @@ def test_a_probability_of_1_has_no_log_odds(tiny_bert):
     rows = rows_of(explain(module, data, ["shap"], scale="logit"))
     assert [row["full"] for row in rows] == pytest.approx([80 - math.log(2)] * len(rows))
     module.network.gain = 200.0
-    with refused("bad-setting", "scale logit", "6 of 12", "0 or 1", "Take probability"):
+    with refused(SettingError, "scale logit", "6 of 12", "0 or 1", "Take probability"):
         explain(module, data, ["shap"], scale="logit")
 
 
@@ -299,20 +299,20 @@ def test_sigterm_ends_it_where_processes_meet(tiny_bert, method, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"methods": ["shap", "gues"]}, "unknown-name", ["methods gues"]),
-        ({"methods": "permutation"}, "unknown-name", ["methods permutation", "lime, shap, owen, gradients"]),
-        ({"methods": "shap, gradient"}, "unknown-name", ["methods gradient", "mean gradients?"]),
-        ({"samples": 1}, "bad-setting", ["samples 1", "at least 2"]),
-        ({"examples": 0}, "bad-setting", ["examples 0", "at least 1"]),
-        ({"steps": 0}, "bad-setting", ["steps 0", "at least 1"]),
-        ({"shown": -1}, "bad-setting", ["shown -1", "at least 0"]),
-        ({"methods": ["gradients"], "hide": "delete"}, "clashing-settings", ["hide delete", "gradients", "mask"]),
+        ({"methods": ["shap", "gues"]}, SettingError, ["methods gues"]),
+        ({"methods": "permutation"}, SettingError, ["methods permutation", "lime, shap, owen, gradients"]),
+        ({"methods": "shap, gradient"}, SettingError, ["methods gradient", "mean gradients?"]),
+        ({"samples": 1}, SettingError, ["samples 1", "at least 2"]),
+        ({"examples": 0}, SettingError, ["examples 0", "at least 1"]),
+        ({"steps": 0}, SettingError, ["steps 0", "at least 1"]),
+        ({"shown": -1}, SettingError, ["shown -1", "at least 0"]),
+        ({"methods": ["gradients"], "hide": "delete"}, SettingError, ["hide delete", "gradients", "mask"]),
     ],
 )
-def test_settings_that_make_no_sense(settings, code, facts):
-    with refused(code, *facts):
+def test_settings_that_make_no_sense(settings, error: type[HeedfulError], facts):
+    with refused(error, *facts):
         Attributions(**settings)
 
 

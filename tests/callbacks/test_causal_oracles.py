@@ -8,6 +8,7 @@ from heedful.callbacks import NaturalLogic, Nothing, Setting
 from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import DataError, SettingError
 from heedful.records.rows import select
 
 import oracles
@@ -154,7 +155,7 @@ def test_the_two_rules_part_where_entailment_is_first_with_less_than_half(nlixy)
 
 def test_a_model_without_entailment_is_refused(nlixy):
     data = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
-    with refused("no-labels-for-it", f"path {nlixy}", "entailment", "yes, no"):
+    with refused(DataError, f"path {nlixy}", "entailment", "yes, no"):
         NaturalLogic(str(nlixy)).plan(Setting(data))
 
 
@@ -163,10 +164,10 @@ def test_without_a_path_there_is_nothing_to_do():
 
 
 def test_at_least_one_seed():
-    with refused("bad-setting", "seeds 0", "at least 1"):
+    with refused(SettingError, "seeds 0", "at least 1"):
         NaturalLogic(seeds=0)
 
 
 def test_written_answers_have_no_effects_that_were_asked_for(nlixy):
-    with refused("no-labels-for-it", f"path {nlixy}", "read first_token"):
+    with refused(DataError, f"path {nlixy}", "read first_token"):
         NaturalLogic(str(nlixy)).plan(Setting(Planted(), has_probabilities=False))

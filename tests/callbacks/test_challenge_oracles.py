@@ -15,7 +15,7 @@ from heedful.interventions.hypotheses.analysis import Analysis, RuleAnalyser, Sp
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import Example, Examples, Table
+from heedful.records import Example, Examples, RunError, SettingError, Table
 
 from oracles import measure as measured
 from oracles import sure_of
@@ -190,7 +190,7 @@ def test_half_or_double_is_of_numbers_alone_and_needs_them():
     assert rest[0] == rest[1]
     assert plain.rows["challenge"][1]["manifest"] != halved.rows["challenge"][1]["manifest"]
     assert Challenge(half_or_double=True).title == "challenge-half_or_double"
-    with refused("idle-setting", "half_or_double", "numbers", "kinds"):
+    with refused(SettingError, "half_or_double", "numbers", "kinds"):
         Challenge(["negation"], half_or_double=True)
 
 
@@ -307,7 +307,7 @@ def test_names_need_spacy_and_without_it_that_is_said_and_counted(caplog):
     assert engine.results["counts"]["challenge/left_out"] == ["entities"]
     assert engine.results["counts"]["challenge/analyser"] == "rules-3"
     assert not any("entities" in name for name in engine.measurements)
-    with refused("missing-package", "kinds entities", "pip install 'spacy"):
+    with refused(RunError, "kinds entities", "pip install 'spacy"):
         Challenge(["title", "entities"])
     assert measure(kinds=["negation"]).results["counts"]["challenge/left_out"] == []
 
@@ -348,7 +348,7 @@ def test_only_the_kinds_that_were_asked_for():
     for kinds in (["title"], ["numbers"], None):
         engine = measure(kinds=kinds)
         assert set(engine.headlines) <= set(engine.measurements)
-    with refused("unknown-name", "kinds verbs", "entities, nominal_modifiers, ", "title"):
+    with refused(SettingError, "kinds verbs", "entities, nominal_modifiers, ", "title"):
         Challenge(["numbers", "verbs"])
 
 

@@ -18,7 +18,7 @@ from heedful.datamodules import PairedData, PairedImages, Planted, Reading
 from heedful.datamodules.sources.image_files import thumbnail
 from heedful.lightning_modules import Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import Context, Example, Examples, Picture, Table, TableForm, generator
+from heedful.records import Context, DataError, Example, Examples, Picture, Table, TableForm, generator
 from heedful.records.rows import select
 from heedful.reports.figures.contact_sheet import Unchanged, unchanged
 
@@ -248,7 +248,7 @@ def test_a_thumbnail_is_small_upright_and_of_a_known_format(tmp_path):
     assert small[90, 10, 0] > 200
     Image.new("RGB", (4, 4)).save(tmp_path / "b.ico")
     data = (tmp_path / "b.ico").read_bytes()
-    with refused("unknown-format", "row 1", tmp_path / "b.ico"):
+    with refused(DataError, "row 1", tmp_path / "b.ico"):
         thumbnail(Picture(hashlib.sha256(data).hexdigest(), str(tmp_path / "b.ico"), 0, len(data), "row 1"))
 
 

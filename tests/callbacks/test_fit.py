@@ -15,6 +15,7 @@ from heedful.callbacks.checkpoints.files import best_of
 from heedful.callbacks.outputs.run_folder import new_version
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
+from heedful.records import DataError, HeedfulError, RunError, SettingError
 from heedful.records.stopping import Stopped
 
 from refusals import refused
@@ -56,7 +57,7 @@ def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
     engine, data = next(c for c in module.trainer.callbacks if isinstance(c, Engine)), module.trainer.datamodule
     for loss in ("loss/train", "loss/planted"):
         BestCheckpoint(loss, mode="min").require_known(engine, data)
-        with refused("bad-monitor", f"monitor {loss}", "mode min"):
+        with refused(SettingError, f"monitor {loss}", "mode min"):
             BestCheckpoint(loss).require_known(engine, data)
     measured = engine.measurements["loss/planted"].value
     assert module.trainer.callback_metrics["loss/planted"].item() == pytest.approx(measured, rel=1e-6)
@@ -75,7 +76,7 @@ def test_an_undefined_metric_is_not_the_best_and_stops_nothing(tiny_bert, tmp_pa
 
 
 def test_a_misspelt_monitor_is_an_error_before_anything_is_trained(tiny_bert, tmp_path):
-    with refused("bad-monitor", "monitor attentiveness/nonsense", "mean attentiveness/planted/premise?"):
+    with refused(SettingError, "monitor attentiveness/nonsense", "mean attentiveness/planted/premise?"):
         fit(tiny_bert, tmp_path, monitor="attentiveness/nonsense")
 
 
@@ -88,7 +89,7 @@ def test_a_misspelt_monitor_is_an_error_before_anything_is_trained(tiny_bert, tm
     ],
 )
 def test_a_monitor_that_no_evaluation_may_yield_is_refused(tiny_bert, tmp_path, monitor, meant):
-    with refused("bad-monitor", f"monitor {monitor} ", meant):
+    with refused(SettingError, f"monitor {monitor} ", meant):
         fit(tiny_bert, tmp_path, monitor=monitor)
     assert not list(tmp_path.iterdir())
 
@@ -102,7 +103,7 @@ def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path
 
 def test_what_was_learned_is_kept_where_the_monitor_was_not_measured(tiny_bert, tmp_path):
     monitor = "attentiveness/planted/premise/with_invalid"  # only of a model that writes
-    with refused("bad-monitor", f"monitor {monitor} ", "mean attentiveness/planted/premise"):
+    with refused(SettingError, f"monitor {monitor} ", "mean attentiveness/planted/premise"):
         fit(tiny_bert, tmp_path, epochs=1, monitor=monitor)
     assert torch.load(tmp_path / "last.ckpt", weights_only=True)["global_step"] == 4
 
@@ -121,7 +122,7 @@ def test_bf16_training_clips_gradients(tiny_bert, tmp_path):
 
 
 def test_several_best_checkpoints_need_names_of_their_own():
-    with refused("repeated-name", "save_top_k 2", "best.ckpt", "'best-{epoch}'"):
+    with refused(SettingError, "save_top_k 2", "best.ckpt", "'best-{epoch}'"):
         BestCheckpoint(save_top_k=2)
     assert BestCheckpoint(save_top_k=2, filename="best-{epoch}").save_top_k == 2
 
@@ -136,37 +137,37 @@ def test_several_best_checkpoints_need_names_of_their_own():
     ],
 )
 def test_checkpoints_that_are_not_what_was_measured_are_refused(setting, facts):
-    with refused("unfit-checkpoints", *facts):
+    with refused(SettingError, *facts):
         BestCheckpoint(**setting)
     BestCheckpoint(**{name: 0 if name == "every_n_train_steps" else None for name in setting})
 
 
 @pytest.mark.parametrize(
-    ("setting", "code", "facts"),
+    ("setting", "error", "facts"),
     [
-        ({"mode": "best"}, "bad-setting", ["mode best", "max or min"]),
-        ({"last_every_n_steps": 0}, "bad-setting", ["last_every_n_steps 0", "at least 1, or null"]),
-        ({"filename": "last"}, "bad-name", ["filename last"]),
-        ({"filename": "../best"}, "bad-name", ["filename '../best'"]),
-        ({"filename": "b-{accuracy/planted}"}, "bad-name", ["filename b-", "auto_insert_metric_name false"]),
+        ({"mode": "best"}, SettingError, ["mode best", "max or min"]),
+        ({"last_every_n_steps": 0}, SettingError, ["last_every_n_steps 0", "at least 1, or null"]),
+        ({"filename": "last"}, SettingError, ["filename last"]),
+        ({"filename": "../best"}, SettingError, ["filename '../best'"]),
+        ({"filename": "b-{accuracy/planted}"}, SettingError, ["filename b-", "auto_insert_metric_name false"]),
     ],
 )
-def test_settings_of_checkpoints_that_make_no_sense(setting, code, facts):
-    with refused(code, *facts):
+def test_settings_of_checkpoints_that_make_no_sense(setting, error: type[HeedfulError], facts):
+    with refused(error, *facts):
         BestCheckpoint(**setting)
 
 
 def test_the_best_checkpoint_of_a_run_or_what_to_do_without(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     best, last, other = (tmp_path / "checkpoints" / name for name in ("best.ckpt", "last.ckpt", "best-2.ckpt"))
-    with refused("missing-file", "--checkpoint x", best, "no other", f"resume {tmp_path}"):
+    with refused(DataError, "checkpoint x", best, "no other", f"resume {tmp_path}"):
         best_of(tmp_path, "--checkpoint x", finished=False)
-    with refused("missing-file", "--checkpoint x", best, "no other"):
+    with refused(DataError, "checkpoint x", best, "no other"):
         best_of(tmp_path, "--checkpoint x", finished=True)
     other.touch()
-    with refused("missing-file", "--checkpoint x", best, f"one of {other}, or ", f"resume {tmp_path}"):
+    with refused(DataError, "checkpoint x", best, f"one of {other}, or ", f"resume {tmp_path}"):
         best_of(tmp_path, "--checkpoint x", finished=False)
-    with refused("missing-file", "--checkpoint x", best, f"one of {other}."):
+    with refused(DataError, "checkpoint x", best, f"one of {other}."):
         best_of(tmp_path, "--checkpoint x", finished=True)
     last.touch()
     assert best_of(tmp_path, "--checkpoint x", finished=True) == last
@@ -240,7 +241,7 @@ EPOCH = ("on_validation_epoch_start", "on_validation_epoch_end")
 
 @pytest.mark.parametrize("hooks", [EPOCH, ("on_train_epoch_end", "on_train_epoch_start")])
 def test_a_best_checkpoint_of_other_weights_than_were_measured_is_not_written(tiny_bert, tmp_path, hooks):
-    with refused("other-weights", "best.ckpt", "callbacks"):
+    with refused(RunError, "best.ckpt", "callbacks"):
         fit(tiny_bert, tmp_path, epochs=1, stop_after=[Exchange(*hooks, "fit")])
     assert not (tmp_path / "best.ckpt").exists()
 
@@ -256,7 +257,7 @@ def test_a_best_checkpoint_of_other_weights_than_were_measured_is_not_written(ti
 )
 def test_other_weights_than_those_of_the_checkpoint_make_no_results(tiny_bert, tmp_path, hooks, what):
     trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1, stop_after=[Exchange(*hooks, "validate")])
-    with refused("other-weights", what, "callbacks"):
+    with refused(RunError, what, "callbacks"):
         trainer.validate(module, trainer.datamodule, ckpt_path=checkpoint.best_model_path, verbose=False)
 
 
@@ -266,7 +267,7 @@ def test_other_weights_than_were_measured_are_not_exported(tiny_bert, tmp_path):
     engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
     engine.require_measured(module, "what backbone would hold")
     module.network.classifier.bias.data[0] += 1e-3
-    with refused("other-weights", "what backbone would hold"):
+    with refused(RunError, "what backbone would hold"):
         engine.require_measured(module, "what backbone would hold")
 
 
@@ -275,7 +276,7 @@ def test_a_learning_rate_that_a_callback_chooses_is_refused(tiny_bert, tmp_path)
         def on_fit_start(self, trainer, pl_module):
             pl_module.learning_rate = 0.5
 
-    with refused("unfit-trainer", "learning_rate 0.5", " 0.001"):
+    with refused(SettingError, "learning_rate 0.5", " 0.001"):
         fit(tiny_bert, tmp_path, epochs=1, stop_after=[Choose()])
 
 

@@ -10,6 +10,7 @@ from heedful.callbacks import Answers, Attentiveness
 from heedful.datamodules import Reading
 from heedful.lightning_modules import Outputs, Reader
 from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import DataError, ModelError, SettingError
 from heedful.records.answers import exact_match
 
 from oracles import Oracle, measure
@@ -171,12 +172,12 @@ def test_distractors_may_be_all_that_is_swapped(folder):
 
 def test_settings_that_make_no_sense_are_refused(folder, tiny_bert):
     for settings, code, facts in (
-        ({"distractors": ["passage"]}, "unknown-name", ["distractors passage", "rag", "distractor."]),
-        ({"swap": ["passage", "distractor"]}, "clashing-settings", ["swap distractor", "distractors"]),
-        ({"swap": ["passage+distractor"]}, "clashing-settings", ["swap distractor", "distractors"]),
-        ({"partial": "question"}, "unfit-data", ["partial question", "rag", "passage, question, distractor"]),
+        ({"distractors": ["passage"]}, SettingError, ["distractors passage", "rag", "distractor."]),
+        ({"swap": ["passage", "distractor"]}, SettingError, ["swap distractor", "distractors"]),
+        ({"swap": ["passage+distractor"]}, SettingError, ["swap distractor", "distractors"]),
+        ({"partial": "question"}, DataError, ["partial question", "rag", "passage, question, distractor"]),
     ):
         with refused(code, *facts):
             rag(folder, **settings)
-    with refused("unfit-model", "distractor"):
+    with refused(ModelError, "distractor"):
         Reader(str(tiny_bert), max_length=64, overlap=32).prepare(rag(folder).task)

@@ -13,7 +13,7 @@ from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.lightning_modules import Encoder
 from heedful.records.rows import read_rows, select
 
-from refusals import told
+from refusals import refused_output
 
 SIZES = (1, 5, 37)  # in batches of 4: most leave ranks of unequal load, some a rank without work
 BATCH = 4
@@ -113,7 +113,7 @@ def refuse(rank):
         try:
             validate(2, Encoder(backbone, max_length=64), data, output / "refused", Accuracy(), other)
         except HeedfulError as error:
-            (output / f"refused-{case}-{rank}").write_text(f"evaluate.py: {error.line}")
+            (output / f"refused-{case}-{rank}").write_text(f"evaluate.py: {error}")
 
 
 for world in (1, 2, 3):
@@ -177,7 +177,7 @@ def test_attributions_are_the_same_bytes(results):
 )
 def test_processes_that_read_other_data_are_told_so(results, case, what):
     for rank in (0, 1):
-        told((results / f"refused-{case}-{rank}").read_text(), "changed-data", what, "process 1", "process 0")
+        refused_output((results / f"refused-{case}-{rank}").read_text(), what, "process 1", "process 0")
 
 
 def test_answers_from_windows_are_the_same_bytes(results):

@@ -12,7 +12,7 @@ from heedful.datamodules import PairedData, Planted
 from heedful.interventions import Donors, RowEdits
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.lightning_modules import Encoder
-from heedful.records import Example, Examples, Table
+from heedful.records import Example, Examples, SettingError, Table
 
 import oracles
 from refusals import refused
@@ -296,10 +296,10 @@ def test_all_operations_take_the_same_hypotheses():
 )
 def test_settings_that_make_no_sense(settings):
     ((name, value),) = settings.items()
-    with refused("bad-setting", f"{name} {value} ", "at least 1"):
+    with refused(SettingError, f"{name} {value} ", "at least 1"):
         TableRows(**settings)
 
 
 def test_an_operation_that_does_not_exist():
-    with refused("unknown-name", "operations", "'swap'"):
+    with refused(SettingError, "operations", "'swap'"):
         TableRows(["delete", "swap"])

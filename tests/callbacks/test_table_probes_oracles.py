@@ -11,7 +11,7 @@ from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.lightning_modules import Seq2Seq
-from heedful.records import MetricName
+from heedful.records import DataError, HeedfulError, MetricName, ModelError, RunError, SettingError
 from heedful.records.rows import contents, save_rows
 from heedful.records.storage.results import write_results
 from heedful.reports.inoculation import compare
@@ -120,7 +120,7 @@ def written(engine: Any, folder: Path) -> Path:
 
 def test_eight_cells_need_the_rows_of_a_model_of_the_hypothesis(folder):
     paths = [str(folder / "flips")]
-    with refused("missing-rows", f"hypothesis_only {folder}", "counterfactual_tables", "paths"):
+    with refused(RunError, f"hypothesis_only {folder}", "counterfactual_tables", "paths"):
         CounterfactualTables(paths, str(folder))
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
     evaluation = CounterfactualTables(paths, str(written(partial, folder / "partial")))
@@ -135,13 +135,13 @@ def test_eight_cells_need_the_rows_of_a_model_of_the_hypothesis(folder):
 def test_eight_cells_are_refused_where_the_other_rows_do_not_fit(folder):
     paths = [str(folder / "flips")]
     reads = measure(reads_the_rows, module(folder), CounterfactualTables(paths))
-    with refused("other-hypothesis-model", f"hypothesis_only {folder / 'full'}", "reads the table", "flips/"):
+    with refused(RunError, f"hypothesis_only {folder / 'full'}", "reads the table", "flips/"):
         CounterfactualTables(paths, str(written(reads, folder / "full"))).plan(Setting(module(folder)))
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
     rows, meta = partial.rows["counterfactual_tables"]
     few = meta["counts"] | {"examples": meta["counts"]["examples"] - 1}
     partial.rows["counterfactual_tables"] = rows.slice(2), meta | {"counts": few}
-    with refused("other-hypothesis-model", f"hypothesis_only {folder / 'partial'}", "was not predicted", "flips/"):
+    with refused(RunError, f"hypothesis_only {folder / 'partial'}", "was not predicted", "flips/"):
         CounterfactualTables(paths, str(written(partial, folder / "partial"))).plan(Setting(module(folder)))
 
 
@@ -158,14 +158,14 @@ def test_eight_cells_are_refused_where_the_other_rows_are_about_other_examples(f
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
     changed_base(partial, "counterfactual_tables", content="0" * 16)
     other = str(written(partial, folder / "other"))
-    with refused("other-hypothesis-model", f"hypothesis_only {other}", "other examples", "1 of "):
+    with refused(RunError, f"hypothesis_only {other}", "other examples", "1 of "):
         CounterfactualTables(paths, other).plan(Setting(module(folder)))
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis", seed=4), CounterfactualTables(paths))
-    with refused("other-hypothesis-model", f"hypothesis_only {folder / 'seed'}", "seed 4", " 0", "seed_everything"):
+    with refused(RunError, f"hypothesis_only {folder / 'seed'}", "seed 4", " 0", "seed_everything"):
         CounterfactualTables(paths, str(written(partial, folder / "seed"))).plan(Setting(module(folder)))
     save_rows(folder / "seed" / "rows" / "counterfactual_tables.parquet", *partial.rows["counterfactual_tables"])
     (folder / "other" / "rows" / "counterfactual_tables.parquet").write_bytes(b"")
-    with refused("other-rows", f"hypothesis_only {other}", "counterfactual_tables.parquet"):
+    with refused(RunError, f"hypothesis_only {other}", "counterfactual_tables.parquet"):
         CounterfactualTables(paths, other)
 
 
@@ -176,14 +176,14 @@ def test_inoculation_is_refused_where_examples_are_not_the_same(folder):
         engines[name] = measure(rule, module(folder), CounterfactualTables(sets), Challenge())
     before = written(engines["before"], folder / "before")
     assert compare(before, written(engines["after"], folder / "after"))
-    with refused("incomparable-runs", folder / "after" / ".." / "before"):
+    with refused(RunError, folder / "after" / ".." / "before"):
         compare(before, folder / "after" / ".." / "before")
     changed_base(engines["after"], "accuracy", content="0" * 16)
-    with refused("other-examples", "1 of 7 "):
+    with refused(RunError, "1 of 7 "):
         compare(before, written(engines["after"], folder / "after"))
     engines["after"].rows["accuracy"] = engines["before"].rows["accuracy"]
     engines["after"].rows["challenge"][1]["manifest"] = "other"
-    with refused("other-examples", "challenge", folder / "after", "were not made alike"):
+    with refused(RunError, "challenge", folder / "after", "were not made alike"):
         compare(before, written(engines["after"], folder / "after"))
 
 
@@ -224,7 +224,7 @@ def test_the_outcome_of_each_split_rests_on_the_seed_of_the_rows(folder):
             assert (in_report.value, in_report.n) == (engine.measurements[shown].value, engine.measurements[shown].n)
         assert measured[MetricName("inoculation", str(test), "original", "after")].n == len(PAIRS)
     other = written(measure(reads_the_rows, module(folder, **several | {"seed": 4}), Challenge()), folder / "other")
-    with refused("other-examples", "3 and 4"):
+    with refused(RunError, "3 and 4"):
         compare(before, other)
 
 
@@ -261,22 +261,22 @@ def test_a_model_that_writes_the_label_takes_every_probe(folder, tiny_t5):
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"partial": "hypothesis"}, "unfit-model", ["the hypothesis alone"]),
-        ({"partial": "premise"}, "unfit-model", ["the premise alone"]),
-        (OTHER_LABELS, "no-labels-for-it", ["entailment, neutral, contradiction", "entailment, other"]),
+        ({"partial": "hypothesis"}, ModelError, ["the hypothesis alone"]),
+        ({"partial": "premise"}, ModelError, ["the premise alone"]),
+        (OTHER_LABELS, DataError, ["entailment, neutral, contradiction", "entailment, other"]),
     ],
 )
-def test_evidence_is_not_for_every_model(folder, settings, code, facts):
+def test_evidence_is_not_for_every_model(folder, settings, error: type[HeedfulError], facts):
     data = module(folder, **{"default_label": None} | settings)
-    with refused(code, f"path {folder / 'relevant.csv'}", *facts):
+    with refused(error, f"path {folder / 'relevant.csv'}", *facts):
         Evidence(str(folder / "relevant.csv")).plan(Setting(data))
 
 
 def test_counterfactual_tables_are_for_three_labels(folder):
     data = module(folder, default_label=None, **OTHER_LABELS)
-    with refused("no-labels-for-it", "paths", "entailment, neutral, contradiction", "entailment, other"):
+    with refused(DataError, "paths", "entailment, neutral, contradiction", "entailment, other"):
         CounterfactualTables([str(folder / "flips")]).plan(Setting(data))
 
 
@@ -284,16 +284,16 @@ def test_annotations_mark_some_row(folder):
     annotations = folder / "none.csv"
     header, *rows = (folder / "relevant.csv").read_text().splitlines()
     annotations.write_text("\n".join([header, *(row for row in rows if ",N," in row)]))
-    with refused("nothing-left", f"path {annotations}", "split"):
+    with refused(DataError, f"path {annotations}", "split"):
         Evidence(str(annotations)).plan(Setting(module(folder)))
 
 
 def test_probes_are_about_tables(folder):
-    with refused("unfit-data", f"path {folder / 'relevant.csv'}", "infotabs", "path DIR"):
+    with refused(DataError, f"path {folder / 'relevant.csv'}", "infotabs", "path DIR"):
         Evidence(str(folder / "relevant.csv")).plan(Setting(Planted(n_validation=8)))
     for evaluation in (Evidence(), CounterfactualTables()):
         assert isinstance(evaluation.plan(Setting(module(folder))), Nothing)
     again = folder / "again" / "flips"
     again.mkdir(parents=True)
-    with refused("repeated-name", f"paths {again}", "called flips"):
+    with refused(SettingError, f"paths {again}", "called flips"):
         CounterfactualTables([str(folder / "flips"), str(again)]).plan(Setting(module(folder)))

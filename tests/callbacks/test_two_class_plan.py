@@ -4,7 +4,7 @@ import pytest
 
 from heedful.callbacks import Nothing, Setting, TwoClass
 from heedful.datamodules import PairedText, Planted
-from heedful.records import HeedfulError
+from heedful.records import DataError, SettingError
 
 from refusals import refused
 
@@ -29,20 +29,20 @@ def test_benchmarks_are_measured_together(data):
 
 
 def test_other_data_are_read_by_the_command_line(data):
-    with refused("command-line-only", "benchmarks snli: ", "evaluate.py"):
+    with refused(SettingError, "benchmarks snli: ", "evaluate.py"):
         TwoClass({"snli": None}).plan(Setting(data))
 
 
 def test_two_classes_need_probabilities(data):
-    with refused("no-labels-for-it", "benchmarks needs probabilities", "read first_token"):
+    with refused(DataError, "benchmarks needs probabilities", "read first_token"):
         TwoClass({"snli": None}).plan(Setting(data, has_probabilities=False))
 
 
 def test_a_benchmark_that_cannot_be_read_is_named(data):
     def read(name, path):
-        raise HeedfulError("missing-file", f"The file {path} does not exist.")
+        raise DataError(f"The file {path} does not exist.")
 
-    with refused("missing-file", "benchmarks med: the file no.tsv does not exist."):
+    with refused(DataError, "benchmarks med: the file no.tsv does not exist."):
         TwoClass({"med": "no.tsv"}).plan(Setting(data, read=read))
 
 
@@ -50,13 +50,13 @@ def test_two_benchmarks_of_one_name(data):
     def read(name, path):
         return benchmark("both")
 
-    with refused("repeated-name", "benchmarks b", "called both"):
+    with refused(SettingError, "benchmarks b", "called both"):
         TwoClass({"a": None, "b": None}).plan(Setting(data, read=read))
 
 
 def test_benchmark_and_model_know_entailment(data):
     other = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
-    with refused("no-labels-for-it", "benchmarks med", "entailment", "yes, no"):
+    with refused(DataError, "benchmarks med", "entailment", "yes, no"):
         TwoClass({"med": None}).plan(Setting(data, read=lambda name, path: other))
-    with refused("no-labels-for-it", "this model", "entailment", "yes, no"):
+    with refused(DataError, "this model", "entailment", "yes, no"):
         TwoClass({"med": None}).plan(Setting(other, read=lambda name, path: benchmark("med")))

@@ -15,6 +15,7 @@ from heedful.cli import command, compare, figure, info, pages
 from heedful.cli.app import HeedfulCLI
 from heedful.cli.first_look import look
 from heedful.cli.short_forms import expand
+from heedful.records import RunError, SettingError
 from heedful.records.storage.run_files import CONFIG
 
 from refusals import refused
@@ -138,13 +139,13 @@ def test_requirements_are_decided_on_the_bound(two: list[str], capsys: pytest.Ca
     """Accuracy 40 of 60 is 66.7 % [53.3, 78.3], and 55 of 60 is 91.7 %."""
     command.main(["compare", "--require", "accuracy >= 0.5", "--require", "accuracy > 50 %", *two])
     assert capsys.readouterr().out.count(" holds.") == 4
-    with refused("requirement-missed", two[0], "does not hold"):
+    with refused(RunError, two[0], "does not hold"):
         command.main(["compare", "--require", "accuracy >= .6", *two])
     assert capsys.readouterr().out == f"{two[1]}: accuracy >= .6 holds.\n"
-    with refused("requirement-missed", two[0]):
+    with refused(RunError, two[0]):
         command.main(["compare", "--require", "accuracy >= .95", *two])
     assert two[1] in capsys.readouterr().out  # the second that does not hold
-    with refused("not-measured", "recall"):
+    with refused(RunError, "recall"):
         command.main(["compare", "--require", "recall >= 0.5", *two])
 
 
@@ -153,13 +154,13 @@ MIXED = ["--mean --agreed", "--all", "--require accuracy>0 --format csv", "--ino
 
 @pytest.mark.parametrize("words", MIXED)
 def test_views_do_not_mix(words: str, two: list[str]) -> None:
-    code = "idle-setting" if "--all" in words or "--format" in words else "clashing-settings"
+    code = SettingError if "--all" in words or "--format" in words else SettingError
     with refused(code):
         compare.main([*two, *words.split()])
 
 
 def test_views_of_prompts_do_not_mix(two: list[str]) -> None:
-    with refused("idle-setting", "short"):
+    with refused(SettingError, "short"):
         command.main(["matrix", *two, "--short"])
 
 
@@ -203,5 +204,5 @@ def test_info_leaves_secrets_out(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "evaluate --endpoint.key ... --data mnli --logger.api_key=..." in told
     assert "path: ~/data" in told
     assert not any(secret in told for secret in ("abc", "pw", str(Path.home())))
-    with refused("not-a-run", "gone"):
+    with refused(RunError, "gone"):
         info.main(["gone"])

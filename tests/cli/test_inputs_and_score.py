@@ -9,6 +9,7 @@ from heedful.assembly.input_files import FORMS
 from heedful.cli.inputs import FORMATS
 from heedful.cli.inputs import main as inputs
 from heedful.cli.score import main as score
+from heedful.records import HeedfulError, ModelError, SettingError
 
 from refusals import refused
 
@@ -56,38 +57,38 @@ DATA = ["--data", "planted", "--data.n_validation", "9", "-o", "inputs.jsonl"]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "facts"),
+    ("words", "error", "facts"),
     [
-        ([*DATA, "--format", "openai-batch"], "missing-setting", ["--endpoint NAME"]),
-        ([*DATA, "--endpoint", "tiny"], "missing-setting", ["--format openai-batch"]),
-        ([*DATA, "--endpoint.read", "written"], "idle-setting", ["endpoint"]),
-        ([*DATA, "--prompt.tuples", "1"], "idle-setting", ["prompt"]),
+        ([*DATA, "--format", "openai-batch"], SettingError, ["endpoint NAME"]),
+        ([*DATA, "--endpoint", "tiny"], SettingError, ["format openai-batch"]),
+        ([*DATA, "--endpoint.read", "written"], SettingError, ["endpoint"]),
+        ([*DATA, "--prompt.tuples", "1"], SettingError, ["prompt"]),
         (
             [*DATA, "--format", "openai-batch", "--endpoint", "tiny", "--endpoint.max_requests", "9"],
-            "idle-setting",
+            SettingError,
             ["max_requests"],
         ),
-        ([*DATA, "--data.n_validaton", "9"], "unknown-setting", ["n_validation"]),
-        ([*DATA, "--atentiveness.draws", "9"], "unknown-setting", ["attentiveness"]),
-        ([*DATA, "--evaluations", "acuracy"], "unknown-name", ["accuracy"]),
-        ([*DATA, "--evaluations", "attributions"], "unfit-model", []),
-        (["--data", "mnly", "-o", "x.jsonl"], "unknown-name", ["mnli"]),
-        (["--data", "rows.jsonl", "-o", "x.jsonl"], "missing-setting", ["parts"]),
+        ([*DATA, "--data.n_validaton", "9"], SettingError, ["n_validation"]),
+        ([*DATA, "--atentiveness.draws", "9"], SettingError, ["attentiveness"]),
+        ([*DATA, "--evaluations", "acuracy"], SettingError, ["accuracy"]),
+        ([*DATA, "--evaluations", "attributions"], ModelError, []),
+        (["--data", "mnly", "-o", "x.jsonl"], SettingError, ["mnli"]),
+        (["--data", "rows.jsonl", "-o", "x.jsonl"], SettingError, ["parts"]),
         (
             ["--data", "rows.jsonl", "--parts", "premise", "--data.path", "x", "-o", "x.jsonl"],
-            "idle-setting",
+            SettingError,
             ["path"],
         ),
     ],
 )
-def test_what_is_refused(words: list[str], code: str, facts: list[str]) -> None:
+def test_what_is_refused(words: list[str], error: type[HeedfulError], facts: list[str]) -> None:
     write_rows()
-    with refused(code, *facts):
+    with refused(error, *facts):
         inputs(words)()
     assert not list(Path().glob("*inputs*"))
 
 
 def test_settings_with_a_dot_are_typed_whole() -> None:
     for words in (["--data.n_validation"], ["n_validation=9"], ["--unknown", "9"]):
-        with refused("bad-setting", "Unrecognized arguments"):
+        with refused(SettingError, "Unrecognized arguments"):
             inputs([*DATA, *words])

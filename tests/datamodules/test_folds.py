@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from heedful.datamodules import PairedText, Planted
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.base.splits import by_hash, fold_out, folds_of, groups_of, kept_together, sample
-from heedful.records import Example, Examples
+from heedful.records import DataError, Example, Examples, HeedfulError, SettingError
 
 from refusals import refused
 
@@ -92,9 +92,9 @@ def test_equal_examples_and_clusters_are_kept_together_and_nothing_else(rows: li
 
 
 def test_more_folds_than_groups_are_refused() -> None:
-    with refused("nothing-left", "folds 5", "1 different", "cluster", "groups"):
+    with refused(DataError, "folds 5", "1 different", "cluster", "groups"):
         fold_out(pool(["a"] * 9), 5, 0)
-    with refused("nothing-left", "folds 5", "3 different examples"):
+    with refused(DataError, "folds 5", "3 different examples"):
         fold_out(Examples.of([Example(f"u{i}", {"premise": f"p {i % 3}"}, None) for i in range(9)]), 5, 0)
 
 
@@ -152,14 +152,14 @@ def test_a_cluster_comes_before_the_first_group_and_is_a_part_or_a_column_that_g
     data = pairs(folder / "train.tsv", groups=["article"], cluster="premise", hold_out=7)
     data.setup("fit")
     assert list(data.pool.column("cluster")) == [e.groups["premise"][:16] for e in data.pool]
-    with refused("unknown-name", "cluster topic", "premise, hypothesis, article"):
+    with refused(SettingError, "cluster topic", "premise, hypothesis, article"):
         pairs(folder, groups=["article"], cluster="topic")
 
 
 def test_a_cluster_may_not_be_empty_where_other_columns_may(tmp_path: Path) -> None:
     (tmp_path / "train.tsv").write_text("premise\thypothesis\tlabel\ttemplate\np\th\t0\t\nq\ti\t1\tt\n")
     pairs(tmp_path / "train.tsv", meta=["template"], hold_out=1).setup("fit")
-    with refused("empty-value", "train.tsv, row 1", "'template'"):
+    with refused(DataError, "train.tsv, row 1", "'template'"):
         pairs(tmp_path / "train.tsv", meta=["template"], cluster="template", hold_out=1).setup("fit")
 
 
@@ -195,19 +195,21 @@ def test_folds_go_with_partial_parts_counterfactuals_samples_and_one_file(folder
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "facts"),
+    ("options", "error", "facts"),
     [
-        ({"folds": 5}, "missing-setting", ["folds N", "fold K"]),
-        ({"fold": 0}, "missing-setting", ["folds N", "fold K"]),
-        ({"folds": 1, "fold": 0}, "bad-setting", ["folds 1", 2]),
-        ({"folds": 5, "fold": 5}, "bad-setting", ["fold 5", "from 0 to 4"]),
-        ({"folds": 5, "fold": -1}, "bad-setting", ["fold -1", "from 0 to 4"]),
-        ({"folds": 5, "fold": 0, "hold_out": 3}, "clashing-settings", ["hold_out and folds", "hold_out null"]),
-        ({"folds": 5, "fold": 0, "augment": "inoculation"}, "clashing-settings", ["folds", "augment inoculation"]),
+        ({"folds": 5}, SettingError, ["folds N", "fold K"]),
+        ({"fold": 0}, SettingError, ["folds N", "fold K"]),
+        ({"folds": 1, "fold": 0}, SettingError, ["folds 1", 2]),
+        ({"folds": 5, "fold": 5}, SettingError, ["fold 5", "from 0 to 4"]),
+        ({"folds": 5, "fold": -1}, SettingError, ["fold -1", "from 0 to 4"]),
+        ({"folds": 5, "fold": 0, "hold_out": 3}, SettingError, ["hold_out and folds", "hold_out null"]),
+        ({"folds": 5, "fold": 0, "augment": "inoculation"}, SettingError, ["folds", "augment inoculation"]),
     ],
 )
-def test_what_makes_no_sense_is_refused(folder: Path, options: dict[str, Any], code: str, facts: list[Any]) -> None:
-    with refused(code, *facts):
+def test_what_makes_no_sense_is_refused(
+    folder: Path, options: dict[str, Any], error: type[HeedfulError], facts: list[Any]
+) -> None:
+    with refused(error, *facts):
         pairs(folder, **options)
 
 

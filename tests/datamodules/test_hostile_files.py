@@ -13,6 +13,7 @@ from heedful.datamodules.sources import arrow_files, readers, values
 from heedful.datamodules.sources.arrow_files import weight
 from heedful.datamodules.sources.hub_and_local import Local
 from heedful.datamodules.sources.readers import read
+from heedful.records import DataError, HeedfulError
 
 from refusals import refused
 
@@ -28,8 +29,8 @@ def bounded() -> Iterator[None]:
     assert pool.max_memory() <= max(before, 512 * MIB)
 
 
-def refuses(path: Path, code: str, *facts: str) -> None:
-    with refused(code, path.name, *facts):
+def refuses(path: Path, error: type[HeedfulError], *facts: str) -> None:
+    with refused(error, path.name, *facts):
         for _ in read(path):
             pass
 
@@ -50,7 +51,7 @@ def test_one_long_text_for_many_rows_is_not_written_out(tmp_path: Path, stored: 
     table = pa.table({"a": repeated("x" * 10 * MIB, 4096)})
     pq.write_table(table, path := tmp_path / "a.parquet", compression="zstd", store_schema=stored)
     assert path.stat().st_size < 5000
-    refuses(path, "too-large", "1,024 MiB", "200 times")
+    refuses(path, DataError, "1,024 MiB", "200 times")
 
 
 @pytest.mark.usefixtures("bounded")
@@ -62,20 +63,20 @@ def test_one_long_text_within_lists_is_not_written_out(tmp_path: Path, kind: str
     if kind == "map":
         text = pa.MapArray.from_arrays([0, 2000], pa.array(range(2000)), repeated("x" * 8 * MIB, 2000))
     pq.write_table(pa.table({"a": text}), path := tmp_path / "a.parquet", compression="zstd", store_schema=False)
-    refuses(path, "too-large", "200 times")
+    refuses(path, DataError, "200 times")
 
 
 def test_rows_without_end_are_seen_in_the_footer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_files, "most_unpacked", lambda path: values.most_unpacked(path, MIB))
     monkeypatch.setattr(arrow_files, "_rows_at_a_time", None)  # nothing is unpacked
     pq.write_table(pa.table({"a": pa.repeat(7, 4 * MIB)}), tmp_path / "a.parquet")
-    refuses(tmp_path / "a.parquet", "too-large", "200 times")
+    refuses(tmp_path / "a.parquet", DataError, "200 times")
 
 
 def test_a_row_that_is_larger_than_a_line_may_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_files, "LONGEST_LINE", 1000)
     pq.write_table(pa.table({"a": ["x", "x" * 900, "x" * 1100]}), tmp_path / "a.parquet")
-    refuses(tmp_path / "a.parquet", "too-large", "row 3")
+    refuses(tmp_path / "a.parquet", DataError, "row 3")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_rows_without_end_in_a_small_file_are_refused(
     line = b'{"a": 1}\n' if "json" in name else b"1\n"
     with gzip.open(tmp_path / name, "wb") as file:
         file.write((b"" if "json" in name else b"a\n") + line * 200_000)
-    refuses(tmp_path / name, "too-large", "MiB", "200 times")
+    refuses(tmp_path / name, DataError, "MiB", "200 times")
 
 
 def test_a_json_list_is_bounded_by_what_it_unpacks_to(tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_a_json_list_is_bounded_by_what_it_unpacks_to(tmp_path: Path) -> None:
         for _ in range(20):
             file.write(b"{}," * (MIB // 3))
         file.write(b"{}]")
-    refuses(tmp_path / "a.json.gz", "too-large", "16 MiB")
+    refuses(tmp_path / "a.json.gz", DataError, "16 MiB")
 
 
 def test_text_that_compresses_well_is_read(tmp_path: Path) -> None:
@@ -146,24 +147,24 @@ def test_text_that_compresses_well_is_read(tmp_path: Path) -> None:
 
 
 NULS = {
-    "a.csv": (b"a,b\n1,2\nx\0\0,3\n4,5\n", "bad-text", "row 2"),
-    "b.csv": (b"a,b\n1,2\n3,\0\n", "bad-text", "row 2"),
-    "c.csv": (b"a\0,b\n1,2\n", "bad-text", "header"),
-    "d.csv": (b'a,b\n1,"2\n\n\0"\n', "bad-text", "row 1"),
-    "a.tsv": (b"a\tb\n1\t2\n3\t4\0\n", "bad-text", "row 2"),
-    "a.jsonl": (b'{"a": "1"}\n{"a": "x\\u0000y"}\n', "bad-text", "row 2: the column 'a'"),
-    "b.jsonl": (b'{"a": "1"}\n{"a": [{"b": "\\u0000"}]}\n', "bad-text", "row 2: the column 'a'"),
-    "c.jsonl": (b'{"a": "1"}\n{"a": 1, "\\u0000": 2}\n', "bad-text", "row 2: the column '\\x00'"),
-    "d.jsonl": (b'{"a": "1"}\n{"a": "\0"}\n', "damaged-file", "row 2"),
-    "a.json": (b'[{"a": "1"}, {"a": "\\u0000"}]', "bad-text", "row 2: the column 'a'"),
+    "a.csv": (b"a,b\n1,2\nx\0\0,3\n4,5\n", DataError, "row 2"),
+    "b.csv": (b"a,b\n1,2\n3,\0\n", DataError, "row 2"),
+    "c.csv": (b"a\0,b\n1,2\n", DataError, "header"),
+    "d.csv": (b'a,b\n1,"2\n\n\0"\n', DataError, "row 1"),
+    "a.tsv": (b"a\tb\n1\t2\n3\t4\0\n", DataError, "row 2"),
+    "a.jsonl": (b'{"a": "1"}\n{"a": "x\\u0000y"}\n', DataError, "row 2: the column 'a'"),
+    "b.jsonl": (b'{"a": "1"}\n{"a": [{"b": "\\u0000"}]}\n', DataError, "row 2: the column 'a'"),
+    "c.jsonl": (b'{"a": "1"}\n{"a": 1, "\\u0000": 2}\n', DataError, "row 2: the column '\\x00'"),
+    "d.jsonl": (b'{"a": "1"}\n{"a": "\0"}\n', DataError, "row 2"),
+    "a.json": (b'[{"a": "1"}, {"a": "\\u0000"}]', DataError, "row 2: the column 'a'"),
 }
 
 
 @pytest.mark.parametrize("name", NULS)
 def test_nul_is_not_text_in_any_format(tmp_path: Path, name: str) -> None:
-    content, code, place = NULS[name]
+    content, error, place = NULS[name]
     (tmp_path / name).write_bytes(content)
-    refuses(tmp_path / name, code, place, *["NUL"] * (code == "bad-text"))
+    refuses(tmp_path / name, error, place)
 
 
 def test_nul_is_not_text_in_parquet_and_in_saved_data_sets(tmp_path: Path) -> None:
@@ -171,9 +172,9 @@ def test_nul_is_not_text_in_parquet_and_in_saved_data_sets(tmp_path: Path) -> No
 
     table = {"picture": [b"\0", b"\0"], "a": ["x", "y\0"]}
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
-    refuses(tmp_path / "a.parquet", "bad-text", "row 2", "'a'", "NUL")
+    refuses(tmp_path / "a.parquet", DataError, "row 2", "'a'", "NUL")
     datasets.Dataset.from_dict(table).save_to_disk(tmp_path / "saved")
-    with refused("bad-text", "row 2", "'a'", "NUL"):
+    with refused(DataError, "row 2", "'a'", "NUL"):
         list(Local(tmp_path / "saved").rows("train", ())[1])
 
 

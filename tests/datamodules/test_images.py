@@ -11,7 +11,7 @@ import pytest
 from heedful.datamodules import PairedImages
 from heedful.datamodules.images import listed
 from heedful.interventions import KeepPart, Swap
-from heedful.records import Picture
+from heedful.records import DataError, HeedfulError, Picture, SettingError
 
 from changed_examples import made, sharing
 from refusals import refused
@@ -97,14 +97,14 @@ def test_two_pictures_are_swapped_together_or_one_alone(two: Path) -> None:
         assert not {pool[i].groups[p] for p in ("left", "right")} & {partner.groups[p] for p in ("left", "right")}
         (one,) = made(Swap("left", None, draws=1), pool, [i])
         assert one.example.parts["right"] == pool[i].parts["right"] != one.example.parts["left"]
-    with refused("unknown-name", "swap middle", "two", "left, right, sentence"):
+    with refused(SettingError, "swap middle", "two", "left, right, sentence"):
         PairedImages(**TWO, path=str(two), swap=["left+middle"])
 
 
 def test_pictures_go_by_the_order_of_the_parts(two: Path) -> None:
     """The network reads them in that order, which exported models record."""
     for pictures in (["right", "left"], ["left", "right", "left"]):
-        with refused("bad-setting", f"pictures [{', '.join(pictures)}]", "[left, right]."):
+        with refused(SettingError, f"pictures [{', '.join(pictures)}]", "[left, right]."):
             PairedImages(**TWO | {"pictures": pictures}, path=str(two))
 
 
@@ -134,7 +134,7 @@ def test_partial_inputs_keep_one_side(two: Path, partial: str, parts: tuple, pic
     data.setup("fit")
     assert (data.task.parts, data.task.pictures, data.pool.parts) == (parts, pictures, parts)
     assert data.whole.parts == ("left", "right", "sentence")
-    with refused("unknown-name", "partial above", "left, right, sentence"):
+    with refused(SettingError, "partial above", "left, right, sentence"):
         PairedImages(**TWO, path=str(two), partial="left+above")
 
 
@@ -173,21 +173,21 @@ def test_labels_may_stand_in_a_file(tmp_path: Path) -> None:
     assert listed("answers.txt", str(tmp_path)) == ["red", "blue"]
     assert listed(str(tmp_path / "config.json"), None) == list("abcdefghijk")
     assert listed("list.json", str(tmp_path)) == ["x", "y", "1", "2"]
-    with refused("missing-file", "answers none.txt"):
+    with refused(DataError, "answers none.txt"):
         listed("none.txt", str(tmp_path))
-    with refused("missing-file", "answers none.txt", "path names"):
+    with refused(DataError, "answers none.txt", "path names"):
         listed("none.txt", None)
 
 
 def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
     for settings, code, facts in [
-        ({"pictures": ["photo"]}, "unknown-name", ["pictures photo", "squares", "image, question"]),
-        ({"pictures": []}, "bad-setting", ["pictures", "squares"]),
-        ({"labels": None}, "missing-setting", ["squares", "labels", "answers"]),
-        ({"answers": "a.txt"}, "clashing-settings", ["squares", "labels", "answers"]),
+        ({"pictures": ["photo"]}, SettingError, ["pictures photo", "squares", "image, question"]),
+        ({"pictures": []}, SettingError, ["pictures", "squares"]),
+        ({"labels": None}, SettingError, ["squares", "labels", "answers"]),
+        ({"answers": "a.txt"}, SettingError, ["squares", "labels", "answers"]),
         (
             {"parts": {"image": "pictures/*-{file}", "question": "text"}, "uid": None},
-            "missing-setting",
+            SettingError,
             ["pictures/*-{file}", "uid"],
         ),
     ]:
@@ -218,33 +218,33 @@ def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "code", "facts"),
+    ("name", "content", "error", "facts"),
     [
-        ("a.json", "5", "damaged-file", ["holds 5"]),
-        ("a.json", "null", "damaged-file", ["holds None"]),
-        ("a.json", '{"id2label": 3}', "damaged-file", ["holds 3"]),
-        ("a.json", "[" * 100_000, "damaged-file", ["JSON"]),
-        ("a.json", '["a"', "damaged-file", ["JSON"]),
-        ("a.json", '["a", "b", "a"]', "repeated-name", ["'a'"]),
-        ("a.json", '["a", "1", 1]', "repeated-name", ["'1'"]),
-        ("a.json", '["yes", "no", true]', "wrong-value", ["True"]),
-        ("a.json", '["yes", null]', "wrong-value", ["None"]),
-        ("a.json", '["yes", NaN]', "wrong-value", ["nan"]),
-        ("a.json", '["yes", ["no"]]', "wrong-value", ["['no']"]),
-        ("a.json", '{"id2label": {"0": "yes", "1": "", "2": "no"}}', "wrong-value", ["''"]),
-        ("a.json", '{"0": "yes", "1": "no", "version": "3"}', "wrong-value", ["'version'", "from 0 to 2"]),
-        ("a.json", '{"0": "yes", "2": "no"}', "wrong-value", ["'2'", "from 0 to 1"]),
-        ("a.json", '{"\u00b2": "a", "1": 2}', "wrong-value", ["'²'", "from 0 to 1"]),
-        ("a.json", "{}", "damaged-file", ["holds []"]),
-        ("a.txt", "\n\n", "damaged-file", ["holds []"]),
-        ("a.txt", "yes\n" * 300_000, "repeated-name", ["'yes'"]),
-        ("a.txt", "\udcff", "bad-text", []),
-        ("a.txt", " " * 2**24 + "yes", "too-large", ["16 MiB"]),
+        ("a.json", "5", DataError, ["holds 5"]),
+        ("a.json", "null", DataError, ["holds None"]),
+        ("a.json", '{"id2label": 3}', DataError, ["holds 3"]),
+        ("a.json", "[" * 100_000, DataError, ["JSON"]),
+        ("a.json", '["a"', DataError, ["JSON"]),
+        ("a.json", '["a", "b", "a"]', SettingError, ["'a'"]),
+        ("a.json", '["a", "1", 1]', SettingError, ["'1'"]),
+        ("a.json", '["yes", "no", true]', DataError, ["True"]),
+        ("a.json", '["yes", null]', DataError, ["None"]),
+        ("a.json", '["yes", NaN]', DataError, ["nan"]),
+        ("a.json", '["yes", ["no"]]', DataError, ["['no']"]),
+        ("a.json", '{"id2label": {"0": "yes", "1": "", "2": "no"}}', DataError, ["''"]),
+        ("a.json", '{"0": "yes", "1": "no", "version": "3"}', DataError, ["'version'", "from 0 to 2"]),
+        ("a.json", '{"0": "yes", "2": "no"}', DataError, ["'2'", "from 0 to 1"]),
+        ("a.json", '{"\u00b2": "a", "1": 2}', DataError, ["'²'", "from 0 to 1"]),
+        ("a.json", "{}", DataError, ["holds []"]),
+        ("a.txt", "\n\n", DataError, ["holds []"]),
+        ("a.txt", "yes\n" * 300_000, SettingError, ["'yes'"]),
+        ("a.txt", "\udcff", DataError, []),
+        ("a.txt", " " * 2**24 + "yes", DataError, ["16 MiB"]),
     ],
 )
 def test_a_file_of_answers_that_lists_none_is_named(
-    tmp_path: Path, name: str, content: str, code: str, facts: list[str]
+    tmp_path: Path, name: str, content: str, error: type[HeedfulError], facts: list[str]
 ) -> None:
     (tmp_path / name).write_text(content, errors="surrogateescape")
-    with refused(code, "answers", name, *facts):
+    with refused(error, "answers", name, *facts):
         listed(name, str(tmp_path))

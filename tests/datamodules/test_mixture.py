@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heedful.datamodules import PairedText, Reading
 from heedful.datamodules.mixture import Mixture
-from heedful.records import Example, Examples
+from heedful.records import DataError, Example, Examples, HeedfulError, SettingError
 
 from refusals import refused
 
@@ -99,7 +99,7 @@ def test_two_mixtures_of_one_file_share_no_row(folder: Path) -> None:
     assert sources(data) == {"own/train": 100, "own/train+more": 100}
     assert len(uids(data.train_examples)) == 200
     assert data.counts.mixed == {"more": (50, 100), "more with turned": (50, 50)}
-    with refused("bad-mixture", "share 0.25 of 200", "50 of more", 40):
+    with refused(DataError, "share 0.25 of 200", "50 of more", 40):
         own(folder, Mixture(0.3, "more"), Mixture(0.25, "more"))
 
 
@@ -149,41 +149,43 @@ def test_conditions_hold_for_both_splits_and_for_mixtures(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mixture", "settings", "code", "facts"),
+    ("mixture", "settings", "error", "facts"),
     [
-        ({"share": 0.0}, {}, "bad-setting", ["share 0.0 of train"]),
-        ({"share": 0.001, "split": "more"}, {}, "bad-mixture", ["share 0.001 of 200", "0 of more"]),
-        ({"share": 0.9, "split": "more"}, {}, "bad-mixture", ["share 0.9 of 200", "180 of more", 100]),
-        ({"share": 0.1, "split": "nothing"}, {}, "missing-split", ["'nothing'"]),
-        ({"share": 0.1, "name": "a/b"}, {}, "bad-name", ["'a/b'"]),
+        ({"share": 0.0}, {}, SettingError, ["share 0.0 of train"]),
+        ({"share": 0.001, "split": "more"}, {}, DataError, ["share 0.001 of 200", "0 of more"]),
+        ({"share": 0.9, "split": "more"}, {}, DataError, ["share 0.9 of 200", "180 of more", 100]),
+        ({"share": 0.1, "split": "nothing"}, {}, DataError, ["'nothing'"]),
+        ({"share": 0.1, "name": "a/b"}, {}, SettingError, ["'a/b'"]),
         (
             {"share": 0.1, "parts": {"first": "first"}},
             {},
-            "bad-mixture",
+            DataError,
             ["train has the parts [first]", "first, second"],
         ),
-        ({"share": 0.1, "labels": {"equal": [1]}}, {}, "bad-mixture", ["train has the label 'equal'", "same, other"]),
-        ({"share": 0.1, "split": "more", "label": "gilt"}, {}, "missing-column", ["'gilt'"]),
-        ({"share": 0.1, "split": "more", "where": {"topic": "t9"}}, {}, "unknown-name", ["topic", "'t9'"]),
+        ({"share": 0.1, "labels": {"equal": [1]}}, {}, DataError, ["train has the label 'equal'", "same, other"]),
+        ({"share": 0.1, "split": "more", "label": "gilt"}, {}, DataError, ["'gilt'"]),
+        ({"share": 0.1, "split": "more", "where": {"topic": "t9"}}, {}, SettingError, ["topic", "'t9'"]),
         (
             {"share": 0.1},
             {"augment": "counterfactual", "default_label": "other"},
-            "clashing-settings",
+            SettingError,
             ["mixture and augment counterfactual"],
         ),
     ],
 )
-def test_what_cannot_be_mixed_is_refused(folder: Path, mixture: dict, settings: dict, code: str, facts: list) -> None:
-    with refused(code, *facts):
+def test_what_cannot_be_mixed_is_refused(
+    folder: Path, mixture: dict, settings: dict, error: type[HeedfulError], facts: list
+) -> None:
+    with refused(error, *facts):
         own(folder, Mixture(**mixture), **settings)
 
 
 def test_shares_leave_something_and_names_are_told_apart(folder: Path) -> None:
-    with refused("bad-setting", "add up to 1.1"):
+    with refused(SettingError, "add up to 1.1"):
         own(folder, Mixture(0.5, "more"), Mixture(0.6, "more"))
-    with refused("bad-mixture", "called more", "elsewhere/more.jsonl"):
+    with refused(DataError, "called more", "elsewhere/more.jsonl"):
         own(folder, Mixture(0.1, "more"), Mixture(0.1, "more", path=str(folder / "elsewhere"), **OTHER_COLUMNS))
-    with refused("unfit-data", "mixture", "own"):
+    with refused(DataError, "mixture", "own"):
         Reading("own", {"text": "a", "question": "b"}, path=str(folder), mixture=[Mixture(0.1)])
 
 

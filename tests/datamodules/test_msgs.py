@@ -12,6 +12,7 @@ from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.datamodules import Msgs
 from heedful.datamodules.msgs import regime_of
+from heedful.records import DataError, HeedfulError, SettingError
 from heedful.records.parts.words import words
 from heedful.records.rows import read_rows
 
@@ -109,7 +110,7 @@ def test_control_rows_take_the_label_that_is_asked_for(folder, control, expected
 
 @pytest.mark.parametrize("control", ["", "L", "2", "2S1L", "2L 1S", "-1L", "100L", "0L"])
 def test_other_percents_are_refused(folder, control):
-    with refused("bad-setting", "control"):
+    with refused(SettingError, "control"):
         msgs(folder, control=control).setup("fit")
 
 
@@ -121,26 +122,26 @@ def test_percents_are_shares():
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"task": "main_verb"}, "missing-file", ["path", "'main_verb'", VERB]),
-        ({"path": None}, "missing-setting", [f"msgs-{VERB}", "path"]),
-        ({"task": "../x"}, "unknown-name", ["task '../x'"]),
-        ({"swap": ["sentence"]}, "unfit-data", ["swap sentence", f"msgs-{VERB}"]),
-        ({"augment": "counterfactual"}, "unfit-data", ["augment counterfactual", f"msgs-{VERB}", "sentence"]),
-        ({"where": {"condition": "tests"}}, "unknown-name", ["condition", "'tests'"]),
-        ({"control": "2L", "mixture": [1]}, "clashing-settings", ["control and mixture"]),
+        ({"task": "main_verb"}, DataError, ["path", "'main_verb'", VERB]),
+        ({"path": None}, SettingError, [f"msgs-{VERB}", "path"]),
+        ({"task": "../x"}, SettingError, ["task '../x'"]),
+        ({"swap": ["sentence"]}, DataError, ["swap sentence", f"msgs-{VERB}"]),
+        ({"augment": "counterfactual"}, DataError, ["augment counterfactual", f"msgs-{VERB}", "sentence"]),
+        ({"where": {"condition": "tests"}}, SettingError, ["condition", "'tests'"]),
+        ({"control": "2L", "mixture": [1]}, SettingError, ["control and mixture"]),
     ],
 )
-def test_mistakes_are_named(folder, settings, code, facts):
-    with refused(code, *facts):
+def test_mistakes_are_named(folder, settings, error: type[HeedfulError], facts):
+    with refused(error, *facts):
         msgs(folder, **settings).setup("validate")
 
 
 def test_other_files_are_not_taken_for_msgs(tmp_path):
     (tmp_path / VERB).mkdir()
     (tmp_path / VERB / "test.jsonl").write_text('{"sentence": "a", "label": 1}\n')
-    with refused("missing-column", "test.jsonl, row 1", "'paradigmID'", "sentence, label", "path"):
+    with refused(DataError, "test.jsonl, row 1", "'paradigmID'", "sentence, label", "path"):
         msgs(tmp_path).setup("validate")
 
 
@@ -191,7 +192,7 @@ def test_single_sentences_are_evaluated_without_attentiveness(trained, capsys):
 
 def test_asked_for_attentiveness_it_says_why_there_is_none(trained, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["evaluate.py", "--checkpoint", str(trained), "--evaluations", "attentiveness"])
-    with refused("idle-setting", "--evaluations attentiveness"):
+    with refused(SettingError, "evaluations attentiveness"):
         evaluate.main()
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from heedful.datamodules import NaturalLogic, load_natural_logic
 from heedful.interventions import Design, Swap, counterparts
-from heedful.records import Examples
+from heedful.records import DataError, Examples, SettingError
 
 from changed_examples import sharing
 from content_uids import context_id
@@ -165,7 +165,7 @@ def test_one_split_is_for_evaluation_unless_some_is_held_out(folder: Path) -> No
     data = module(folder / "train")
     data.setup("validate")
     assert len(data.pool) == 4
-    with refused("trained-on", "train", "hold_out N", "validate_on_train true"):
+    with refused(DataError, "train", "hold_out N", "validate_on_train true"):
         module(folder / "train").setup("fit")
     data = module(folder / "train", hold_out=1)
     data.setup("fit")
@@ -184,37 +184,37 @@ def test_inoculation_reads_a_folder_of_this_kind(folder: Path) -> None:
 
 
 def test_without_a_path_the_source_is_named() -> None:
-    with refused("missing-setting", "nlixy", "path: data/nli_xy_small of github.com/juliarozanova/nli_xy"):
+    with refused(SettingError, "nlixy", "path: data/nli_xy_small of github.com/juliarozanova/nli_xy"):
         module(None).setup("fit")
 
 
 @pytest.mark.parametrize(("option", "value"), [("quoting", False), ("columns", ["premise"])])
 def test_its_files_have_one_form(folder: Path, option: str, value: object) -> None:
-    with refused("idle-setting", option, "nlixy"):
+    with refused(SettingError, option, "nlixy"):
         module(folder, **{option: value}).setup("fit")
 
 
 def test_a_folder_without_the_split_says_what_it_holds(folder: Path) -> None:
-    with refused("missing-split", folder, "test", "contexts.tsv", "insertions.tsv", "dev/, train/", "splits"):
+    with refused(DataError, folder, "test", "contexts.tsv", "insertions.tsv", "dev/, train/", "splits"):
         load_natural_logic(folder, "test")
-    with refused("missing-file", "nowhere", "contexts.tsv", "insertions.tsv"):
+    with refused(DataError, "nowhere", "contexts.tsv", "insertions.tsv"):
         load_natural_logic(folder / "nowhere", "test")
     (folder / "dev" / "insertions.tsv").unlink()
-    with refused("missing-file", "dev/insertions.tsv"):
+    with refused(DataError, "dev/insertions.tsv"):
         load_natural_logic(folder, "dev")
 
 
 def test_a_mistake_in_a_file_is_named_with_its_row(folder: Path) -> None:
     write(folder / "dev", ["He likes tax.\tup\t\t\tx\t\t"], ["s\tboy\tchild\ts\tleq"])
-    with refused("wrong-value", "dev/contexts.tsv, row 1"):
+    with refused(DataError, "dev/contexts.tsv, row 1"):
         load_natural_logic(folder, "dev")
     write(folder / "dev", ["He likes x.\tup\t\t\tx\t\t"], ["s\tboy\tchild\ts\tleq"])
-    with refused("nothing-left", f"{folder}/dev", "1 pairs", "1 contexts"):
+    with refused(DataError, f"{folder}/dev", "1 pairs", "1 contexts"):
         load_natural_logic(folder, "dev")
 
 
 def test_a_label_that_the_task_has_no_name_for_is_refused(folder: Path) -> None:
-    with refused("unknown-label", "'non-entailment'"):
+    with refused(DataError, "'non-entailment'"):
         module(folder, labels={"entailment": [], "neutral": []}).setup("fit")
 
 

@@ -15,7 +15,7 @@ from heedful.datamodules import PairedImages
 from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.datamodules.sources.image_files import filled
 from heedful.interventions import KeepPart, Swap
-from heedful.records import Picture
+from heedful.records import DataError, Picture
 
 from changed_examples import made
 from drawn_pictures import nlvr2_rows, png, write_nlvr2
@@ -139,7 +139,7 @@ def test_pictures_as_they_were_released(tmp_path: Path) -> None:
     trained = data.train_examples[5].parts["right"].path
     assert trained.endswith("images/train/2/train-2-0-img1.png")
     (path / "images" / "dev" / "dev-1-3-img1.png").unlink()
-    with refused("missing-file", "dev.json, row 3", "dev-1-3-img1.png"):
+    with refused(DataError, "dev.json, row 3", "dev-1-3-img1.png"):
         nlvr2(path=str(path / "data"), image_folder=str(path / "images"), parts=RELEASED)
 
 
@@ -162,22 +162,22 @@ def test_what_patterns_say() -> None:
     assert filled("{id-1}/{id-2}/{id-9}/{id}", row, "w") == "a/a-b/a-b-c/a-b-c"
     assert filled("{n?}/{none?}/{gone?}/{n:03}", row, "w") == "7///007"
     for pattern in ("{gone}", "{gone-1}"):
-        with refused("missing-column", "w: ", "'gone'", "id, n, none"):
+        with refused(DataError, "w: ", "'gone'", "id, n, none"):
             filled(pattern, row, "w")
-    with refused("bad-pattern", "w: ", "{id:d}"):
+    with refused(DataError, "w: ", "{id:d}"):
         filled("{id:d}", row, "w")
     row |= {"blank": " ", "gap": math.nan}
     assert filled("{blank?}{gap?}", row, "w") == ""
     for pattern in ("{none}", "{none-1}", "{none:03}", "{blank}", "{gap-2}"):  # "None" would be one group of all rows
         name = re.findall("[a-z]+", pattern)[0]
-        with refused("empty-value", "w: ", repr(name), pattern, f"{{{name}?}}"):
+        with refused(DataError, "w: ", repr(name), pattern, f"{{{name}?}}"):
             filled(pattern, row, "w")
 
 
 def test_a_label_that_is_neither_true_nor_false(tmp_path: Path) -> None:
     line = {"identifier": "dev-1-0-0", "sentence": "s", "label": "maybe"}
     path = released(tmp_path, {"dev": [line, line]})
-    with refused("unknown-label", "dev.json, row 1", "'maybe'", "False, True"):
+    with refused(DataError, "dev.json, row 1", "'maybe'", "False, True"):
         PairedImages(
             **CONFIG | {"hub": None, "parts": RELEASED}, path=str(path / "data"), image_folder=str(path / "images")
         ).setup("validate")

@@ -10,6 +10,7 @@ from datasets import Dataset, DatasetDict, Image, load_from_disk
 
 from heedful.datamodules.sources.hub_and_local import Local, inside
 from heedful.datamodules.sources.values import brief
+from heedful.records import DataError, HeedfulError
 
 from refusals import refused
 
@@ -18,9 +19,9 @@ def saved(*premises: str) -> Dataset:
     return Dataset.from_dict({"premise": list(premises), "label": [0] * len(premises)})
 
 
-def refuses(folder: Path, code: str, *facts: str, split: str = "train") -> None:
+def refuses(folder: Path, error: type[HeedfulError], *facts: str, split: str = "train") -> None:
     """A saved data set is refused with the name of its folder."""
-    with refused(code, folder, *facts):
+    with refused(error, folder, *facts):
         list(Local(folder).rows(split, ())[1])
 
 
@@ -67,7 +68,7 @@ def test_a_folder_that_is_a_link_itself_is_as_good(folder: Path, tmp_path: Path)
     ],
 )
 def test_paths_that_leave_the_folder_are_refused(folder: Path, path: Any) -> None:
-    with refused("outside-path", folder, brief(path)):
+    with refused(DataError, folder, brief(path)):
         inside(folder, path)
 
 
@@ -76,7 +77,7 @@ def test_a_saved_dictionary_names_splits_in_its_own_folder(tmp_path: Path, path:
     DatasetDict(train=saved("a")).save_to_disk(tmp_path / "d")
     saved("secret").save_to_disk(tmp_path / "elsewhere")
     (tmp_path / "d" / "dataset_dict.json").write_text(json.dumps({"splits": ["train", path]}))
-    refuses(tmp_path / "d", "outside-path", repr(path), split=path)
+    refuses(tmp_path / "d", DataError, repr(path), split=path)
     assert [row["premise"] for _, row in Local(tmp_path / "d").rows("train", ())[1]] == ["a"]
 
 
@@ -94,14 +95,14 @@ def test_a_saved_data_set_names_files_in_its_own_folder(tmp_path: Path, how: str
     else:
         state["_data_files"] = [{"filename": names[how]}]
         (train / "state.json").write_text(json.dumps(state))
-    refuses(tmp_path / "d", "outside-path", "'train'" if how == "split link" else brief(names[how]))
+    refuses(tmp_path / "d", DataError, "'train'" if how == "split link" else brief(names[how]))
 
 
 @pytest.mark.parametrize("state", ["[]", "{}", '{"_data_files": 3}', '{"_data_files": [3]}', "[" * 10**5, "\xff"])
 def test_a_saved_data_set_that_says_nonsense_is_refused(tmp_path: Path, state: str) -> None:
     saved("a").save_to_disk(tmp_path / "d")
     (tmp_path / "d" / "state.json").write_text(state, encoding="latin-1")
-    refuses(tmp_path / "d", "damaged-file", "save_to_disk")
+    refuses(tmp_path / "d", DataError, "save_to_disk")
 
 
 def test_pictures_beside_the_text_are_not_opened(tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_text_of_a_saved_data_set_that_is_not_utf_8_is_refused(tmp_path: Path) -
     saved("a", "needle").save_to_disk(tmp_path / "d")
     (file,) = (tmp_path / "d").glob("*.arrow")
     file.write_bytes(file.read_bytes().replace(b"needle", b"need\xffe"))
-    refuses(tmp_path / "d", "damaged-file", "after row 0")
+    refuses(tmp_path / "d", DataError, "after row 0")
 
 
 def test_a_split_file_may_be_a_link_that_the_user_has_made(tmp_path: Path) -> None:

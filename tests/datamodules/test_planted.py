@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heedful.datamodules import Planted
 from heedful.datamodules import planted as p
-from heedful.records import generator
+from heedful.records import DataError, SettingError, generator
 
 from refusals import refused
 
@@ -232,13 +232,13 @@ def test_without_a_shortcut_the_hypothesis_alone_says_little_of_the_label() -> N
 @pytest.mark.parametrize("flag", ["shortcut", "unrelated"])
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
 def test_shares_lie_between_0_and_1(flag: str, share: float) -> None:
-    with refused("bad-setting", f"{flag} {share}"):
+    with refused(SettingError, f"{flag} {share}"):
         Planted(**{flag: share})
 
 
 @pytest.mark.parametrize("flag", ["n_train", "n_validation"])
 def test_each_split_has_an_example(flag: str) -> None:
-    with refused("bad-setting", f"{flag} 0"):
+    with refused(SettingError, f"{flag} 0"):
         Planted(**{flag: 0})
 
 
@@ -262,5 +262,5 @@ def test_planted_data_cannot_be_inoculated(tmp_path: object) -> None:
     from heedful.datamodules.base.inoculation import Inoculation
 
     data = Planted(augment="inoculation", inoculation=Inoculation(str(tmp_path)), n_validation=2)
-    with refused("unfit-data", "planted cannot be inoculated"):
+    with refused(DataError, "planted cannot be inoculated"):
         data.setup("fit")

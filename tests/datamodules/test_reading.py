@@ -14,7 +14,7 @@ from heedful.datamodules import Reading
 from heedful.datamodules.reading import HOLLOW, MOVED, inserted, known, without_part
 from heedful.datamodules.sources.hub_and_local import Columns
 from heedful.datamodules.sources.question_files import answers_of, search, to_questions
-from heedful.records import SPAN, Example, Examples
+from heedful.records import SPAN, DataError, Example, Examples, HeedfulError, SettingError
 
 from refusals import refused
 
@@ -128,7 +128,7 @@ def test_answers_of_duorc_need_not_stand_in_the_text() -> None:
     assert [e.meta["starts"] for e in examples] == ["[14, 10]", "[null]", "[]"]
     assert known(examples).tolist() == [True, False, True]
     assert (found.no_gold, found.moved) == (1, 0)
-    with refused("wrong-value", "f, row 1", "'no_answer'", "'False'"):
+    with refused(DataError, "f, row 1", "'no_answer'", "'False'"):
         read(rows[0] | {"no_answer": "False"}, columns=columns, no_answer="no_answer")
 
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_learned_is_left_out_of_training_alone(tmp_path: Path, ca
     data.setup("fit")
     assert (len(data.train_examples), len(data.pool), data.counts.hopeless["not_in_text"]) == (1, 10, 9)
     (tmp_path / "train.jsonl").write_text(json.dumps(rows[0]))
-    with refused("nothing-left", "squad"):
+    with refused(DataError, "squad"):
         squad(tmp_path).setup("fit")
 
 
@@ -148,7 +148,7 @@ def test_an_answer_that_is_not_at_its_offset_is_searched_nearby() -> None:
     text = "An art party: art is art."
     examples, found = read(row(text, {"text": ["art"], "answer_start": [16]}))
     assert (json.loads(examples[0].meta["starts"]), found.moved) == ([14], 1)
-    with refused("wrong-gold", "f, row 1", "'Paris'", "offset 3"):
+    with refused(DataError, "f, row 1", "'Paris'", "offset 3"):
         read(row(text, {"text": ["Paris"], "answer_start": [3]}))
 
 
@@ -171,10 +171,10 @@ def test_answers_lose_spaces_and_repetitions() -> None:
 def test_a_blank_answer_does_not_make_a_question_unanswerable(blank: str) -> None:
     for texts in ([blank], ["Rome", blank]):
         told = {"text": texts, "answer_start": [0] * len(texts)}
-        with refused("empty-value", "f, row 2", "'answers'"):
+        with refused(DataError, "f, row 2", "'answers'"):
             read(row(), row(answers=told, id="2"))
     article = changed(answers=[{"text": blank, "answer_start": 0}])
-    with refused("empty-value", "f, row 1, question 'q'", "'answers'"):
+    with refused(DataError, "f, row 1, question 'q'", "'answers'"):
         read(article)
     columns = Columns({"context": "context", "question": "question"}, "answers", {}, "id")
     examples, found = read(row(answers=[blank]) | {"none": True}, columns=columns, no_answer="none")
@@ -195,62 +195,62 @@ def changed(**columns: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "code", "facts"),
+    ("rows", "error", "facts"),
     [
-        ([row(), row()], "repeated-id", ["f, row 2", "'1'", "row 1"]),
-        ([row(answers="Rome")], "wrong-value", ["f, row 1", "'answers'", "'Rome'"]),
-        ([row(answers=[3])], "wrong-value", ["f, row 1", "'answers'", "[3]"]),
-        ([row(answers={"text": ["Rome"], "answer_start": []})], "wrong-value", ["row 1", "answer_start", "[]"]),
-        ([row(answers={"text": ["Rome"], "answer_start": ["0"]})], "wrong-value", ["row 1", "answer_start", "['0']"]),
-        ([row(answers={"text": ["Rome"], "answer_start": [True]})], "wrong-value", ["row 1", "answer_start", "[True]"]),
-        ([row(context=" ")], "empty-value", ["f, row 1", "'context'"]),
-        ([row(question=None)], "empty-value", ["f, row 1", "'question'"]),
-        ([{"id": "1"}], "missing-column", ["f, row 1", "'context'", "are id."]),
-        ([], "no-gold", ["f "]),
-        ([{"title": 3, "paragraphs": []}], "wrong-value", ["f, row 1", "'title'", 3]),
-        ([{"title": "t", "paragraphs": [3]}], "wrong-value", ["f, row 1", "'paragraphs'", 3]),
-        ([{"title": "t", "paragraphs": [{"context": "x"}]}], "wrong-value", ["f, row 1", "'qas'"]),
-        ([changed(answers=[{"text": "Rome"}])], "wrong-value", ["f, row 1, question 'q'", "'answer_start'"]),
-        ([changed(is_impossible=False)], "wrong-gold", ["f, row 1, question 'q'", "is_impossible", "0 answers"]),
+        ([row(), row()], DataError, ["f, row 2", "'1'", "row 1"]),
+        ([row(answers="Rome")], DataError, ["f, row 1", "'answers'", "'Rome'"]),
+        ([row(answers=[3])], DataError, ["f, row 1", "'answers'", "[3]"]),
+        ([row(answers={"text": ["Rome"], "answer_start": []})], DataError, ["row 1", "answer_start", "[]"]),
+        ([row(answers={"text": ["Rome"], "answer_start": ["0"]})], DataError, ["row 1", "answer_start", "['0']"]),
+        ([row(answers={"text": ["Rome"], "answer_start": [True]})], DataError, ["row 1", "answer_start", "[True]"]),
+        ([row(context=" ")], DataError, ["f, row 1", "'context'"]),
+        ([row(question=None)], DataError, ["f, row 1", "'question'"]),
+        ([{"id": "1"}], DataError, ["f, row 1", "'context'", "are id."]),
+        ([], DataError, ["f "]),
+        ([{"title": 3, "paragraphs": []}], DataError, ["f, row 1", "'title'", 3]),
+        ([{"title": "t", "paragraphs": [3]}], DataError, ["f, row 1", "'paragraphs'", 3]),
+        ([{"title": "t", "paragraphs": [{"context": "x"}]}], DataError, ["f, row 1", "'qas'"]),
+        ([changed(answers=[{"text": "Rome"}])], DataError, ["f, row 1, question 'q'", "'answer_start'"]),
+        ([changed(is_impossible=False)], DataError, ["f, row 1, question 'q'", "is_impossible", "0 answers"]),
         (
             [changed(answers=[{"text": "Rome", "answer_start": 0}], is_impossible=True)],
-            "wrong-gold",
+            DataError,
             ["f, row 1, question 'q'", "is_impossible", "1 answers"],
         ),
-        ([changed(question="")], "empty-value", ["f, row 1, question 'q'", "'question'"]),
-        ([changed(answers=[{"text": "a\ud800", "answer_start": 0}])], "bad-text", ["f, row 1, question 'q'"]),
-        ([{"context": "x", "qas": [{"qid": "q", "answers": []}]}], "wrong-value", ["f, row 1", "'detected_answers'"]),
+        ([changed(question="")], DataError, ["f, row 1, question 'q'", "'question'"]),
+        ([changed(answers=[{"text": "a\ud800", "answer_start": 0}])], DataError, ["f, row 1, question 'q'"]),
+        ([{"context": "x", "qas": [{"qid": "q", "answers": []}]}], DataError, ["f, row 1", "'detected_answers'"]),
     ],
 )
-def test_a_broken_row_is_named(rows: list[dict[str, Any]], code: str, facts: list[Any]) -> None:
-    with refused(code, *facts):
+def test_a_broken_row_is_named(rows: list[dict[str, Any]], error: type[HeedfulError], facts: list[Any]) -> None:
+    with refused(error, *facts):
         read(*rows)
 
 
 def test_one_part_alone_is_no_text_with_a_question() -> None:
-    with refused("bad-setting", "parts", "context"):
+    with refused(SettingError, "parts", "context"):
         Reading("x", {"context": "context"})
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"partial": "question"}, "unfit-data", ["partial question", "context, question, other"]),
-        ({"distractors": ["context"]}, "unknown-name", ["distractors context", "other"]),
-        ({"distractors": ["other"], "swap": ["other"]}, "clashing-settings", ["swap other", "distractors"]),
-        ({"distractors": ["title"], "parts": PARTS}, "unknown-name", ["distractors title"]),
+        ({"partial": "question"}, DataError, ["partial question", "context, question, other"]),
+        ({"distractors": ["context"]}, SettingError, ["distractors context", "other"]),
+        ({"distractors": ["other"], "swap": ["other"]}, SettingError, ["swap other", "distractors"]),
+        ({"distractors": ["title"], "parts": PARTS}, SettingError, ["distractors title"]),
     ],
 )
-def test_further_texts_are_not_all_parts(settings: dict[str, Any], code: str, facts: list[str]) -> None:
-    with refused(code, *facts):
+def test_further_texts_are_not_all_parts(settings: dict[str, Any], error: type[HeedfulError], facts: list[str]) -> None:
+    with refused(error, *facts):
         Reading(**{"name": "x", "parts": PARTS | {"other": "other"}} | settings)
 
 
 def test_settings_that_answers_in_a_text_do_not_have_are_refused() -> None:
     for setting in ("meta", "slices"):
-        with refused("bad-name", setting, "'starts'"):
+        with refused(SettingError, setting, "'starts'"):
             Reading("d", PARTS, **{setting: ["starts"]})
-    with refused("idle-setting", "several", "'answers'"):
+    with refused(SettingError, "several", "'answers'"):
         Reading("d", PARTS, several="list")
 
 
@@ -333,7 +333,7 @@ def test_what_one_part_meets_depends_on_the_seed_and_the_uid(part: str) -> None:
 
 
 def test_one_part_alone_needs_another_group() -> None:
-    with refused("no-partner", "partial question", "context", "d/0"):
+    with refused(DataError, "partial question", "context", "d/0"):
         without_part(questions(4), "question", seed=0)
 
 
@@ -378,7 +378,7 @@ def test_holding_out_takes_whole_articles(tmp_path: Path, write_squad: Callable[
         data.setup("fit")
         assert len(data.pool) == 10 * articles
         assert not texts(data.pool) & texts(data.train_examples)
-    with refused("nothing-left", "hold_out 31", "cluster", "groups"):
+    with refused(DataError, "hold_out 31", "cluster", "groups"):
         squad(file, hold_out=31).setup("fit")
 
 

@@ -25,6 +25,7 @@ from heedful.datamodules import (
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.mixture import Mixture
 from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.records import DataError, HeedfulError, SettingError
 
 from drawn_pictures import write_nlvr2, write_vqa
 from refusals import refused
@@ -114,9 +115,9 @@ def test_one_frame_is_like_one_file(folder: Path, settings: dict[str, Any]) -> N
 def test_one_frame_is_evaluated_on_and_not_trained_on_as_well(folder: Path) -> None:
     data = set_up(PairedText(**NLI, path=pd.DataFrame(rows(40))), "validate")
     assert len(data.pool) == 40
-    with refused("trained-on", "the frame", "{'train': ..., 'validation': ...}", "hold_out N", "validate_on_train"):
+    with refused(DataError, "the frame", "{'train': ..., 'validation': ...}", "hold_out N", "validate_on_train"):
         set_up(PairedText(**NLI, path=pd.DataFrame(rows(40))))
-    with refused("missing-split", "the frame", "a, b", "{'train': ..., 'validation': ...}"):
+    with refused(DataError, "the frame", "a, b", "{'train': ..., 'validation': ...}"):
         set_up(PairedText(**NLI, path=pd.DataFrame(rows(40)), splits={"validation": ["a", "b"]}), "validate")
 
 
@@ -124,7 +125,7 @@ def test_one_frame_is_evaluated_on_and_not_trained_on_as_well(folder: Path) -> N
 def test_a_copy_of_the_training_set_is_not_validated_on(copied: Callable[[Any], Any]) -> None:
     frame = pd.DataFrame(rows(9))
     path = {"train": frame, "validation": copied(frame)}
-    with refused("trained-on", "(validation) is a copy of the frame (train)"):
+    with refused(DataError, "(validation) is a copy of the frame (train)"):
         set_up(PairedText(**NLI, path=path))
     assert len(set_up(PairedText(**NLI, path=path, validate_on_train=True)).pool) == 9
 
@@ -138,17 +139,19 @@ def test_two_mixtures_from_copies_share_no_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "facts"),
+    ("change", "error", "facts"),
     [
-        ({"label": 7}, "unknown-label", ("the frame (dev), row 3", "7")),
-        ({"premise": ""}, "empty-value", ("the frame (dev), row 3", "'premise'")),
-        ({"hypothesis": 0.5j}, "wrong-value", ("the frame (dev), row 3", "'hypothesis'")),
+        ({"label": 7}, DataError, ("the frame (dev), row 3", "7")),
+        ({"premise": ""}, DataError, ("the frame (dev), row 3", "'premise'")),
+        ({"hypothesis": 0.5j}, DataError, ("the frame (dev), row 3", "'hypothesis'")),
     ],
 )
-def test_a_mistake_is_named_by_its_split_and_row(change: dict[str, Any], code: str, facts: Sequence[str]) -> None:
+def test_a_mistake_is_named_by_its_split_and_row(
+    change: dict[str, Any], error: type[HeedfulError], facts: Sequence[str]
+) -> None:
     held = rows(6, 100)
     held[2] |= change
-    with refused(code, *facts):
+    with refused(error, *facts):
         set_up(PairedText(**NLI, path={"train": pd.DataFrame(rows(6)), "dev": pd.DataFrame(held)}))
 
 
@@ -158,7 +161,7 @@ def test_other_settings_name_files() -> None:
         ("inoculation.path", lambda: Inoculation(frame)),
         ("mixture.path", lambda: Mixture(0.1, path=frame)),
     ):
-        with refused("bad-setting", setting.rpartition(".")[2], "DataFrame"):
+        with refused(SettingError, setting.rpartition(".")[2], "DataFrame"):
             make()
 
 
@@ -176,7 +179,7 @@ def test_rows_in_memory_are_no_files_of_any_kind(folder: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [("infotabs", "infotabs"), ("nlixy", "nlixy")])
 def test_data_of_several_files_are_not_read_from_memory(kind: str, name: str) -> None:
-    with refused("bad-setting", "path", "DataFrame", name, "folder"):
+    with refused(SettingError, "path", "DataFrame", name, "folder"):
         set_up(configured(kind, pd.DataFrame(rows(3))), "validate")
 
 
@@ -194,7 +197,7 @@ def test_msgs(shared_data: Path, tmp_path: Path) -> None:
     as_floats = {name: frame.astype({"linguistic_feature_label": float}) for name, frame in held.items()}
     assert everything(set_up(configured("msgs", as_floats, **settings))) == of_files
     few = held["test"][["sentence", "linguistic_feature_label", "condition"]]
-    with refused("missing-column", "the frame (test), row 1", "'paradigmID'"):
+    with refused(DataError, "the frame (test), row 1", "'paradigmID'"):
         set_up(configured("msgs", {"train": held["train"], "test": few}, task=task), "validate")
 
 
@@ -241,7 +244,7 @@ def test_pictures(tmp_path: Path) -> None:
         == set_up(configured("vqa2", held, answers=4), "validate").task.labels
     )
     assert everything(of_frames) == everything(of_files)
-    with refused("missing-split", "answers 4"):
+    with refused(DataError, "answers 4"):
         set_up(configured("vqa2", held["validation"], answers=4), "validate")
     nlvr2 = write_nlvr2(tmp_path / "nlvr2")
     tables = {name: pq.read_table(nlvr2 / f"{name}.parquet") for name in ("train", "validation")}
@@ -255,12 +258,12 @@ def test_pictures_that_rows_name_lie_in_the_folder_of_pictures(
     (tmp_path / "answers.txt").write_text("red\nblue\n")
     rows_of = [{"question": "what color ?", "image": "missing.png", "answer": "red"}]
     settings: dict[str, Any] = {"parts": {"image": "image", "question": "question"}, "label": "answer"}
-    with refused("missing-setting", "the list, row 1", "missing.png", "image_folder"):
+    with refused(SettingError, "the list, row 1", "missing.png", "image_folder"):
         set_up(PairedImages("own", path=rows_of, answers=str(tmp_path / "answers.txt"), **settings), "validate")
-    with refused("missing-file", "the list, row 1", "missing.png"):
+    with refused(DataError, "the list, row 1", "missing.png"):
         others = {"answers": str(tmp_path / "answers.txt"), "image_folder": str(folder)}
         set_up(PairedImages("own", path=rows_of, **others, **settings), "validate")
-    with refused("missing-file", "answers none.txt", "path names the folder"):
+    with refused(DataError, "answers none.txt", "path names the folder"):
         PairedImages("own", path=rows_of, answers="none.txt", **settings)
 
 

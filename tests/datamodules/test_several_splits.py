@@ -13,7 +13,7 @@ from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.datamodules import NaturalLogic, PairedTables, PairedText
 from heedful.datamodules.sources.hub_and_local import Hub
-from heedful.records import Examples
+from heedful.records import DataError, Examples, HeedfulError, SettingError
 from heedful.records.rows import read_rows
 
 from commands import results_of
@@ -108,20 +108,20 @@ def test_a_file_of_the_validation_is_never_taken_for_training(tmp_path: Path) ->
     for name in ("train", "dev"):
         write(tmp_path / f"{name}.jsonl", 3)
     data = PairedText(**NLI, path=str(tmp_path), splits={"train": "training", "validation": ["dev", "train"]})
-    with refused("missing-split", tmp_path, "'training'"):
+    with refused(DataError, tmp_path, "'training'"):
         data.setup("fit")
 
 
 def test_a_missing_split_is_named_with_the_files_that_are_there(tmp_path: Path) -> None:
     write(tmp_path / "dev.jsonl", 3)
     data = PairedText(**NLI, path=str(tmp_path))
-    with refused("missing-split", tmp_path, "'train'", "dev.jsonl", "'{train: NAME}'"):
+    with refused(DataError, tmp_path, "'train'", "dev.jsonl", "'{train: NAME}'"):
         data.setup("fit")
 
 
 def test_of_several_each_goes_by_its_own_name(folder: Path) -> None:
     write(folder / "dev.jsonl", 3)
-    with refused("missing-split", folder, "'validation'"):
+    with refused(DataError, folder, "'validation'"):
         read(own(folder, ["validation", "one"]))
 
 
@@ -133,47 +133,47 @@ def test_splits_of_composed_data(tmp_path: Path, write_nlixy: Any) -> None:
     counts = {name: list(read(data).column("meta.split")).count(name) for name in ("dev", "test")}
     assert counts == {"dev": 2, "test": 4}
     assert all(e.uid.startswith(f"nlixy/{e.meta['split']}/") for e in data.pool)
-    with refused("missing-split", f"path {tmp_path}/dev", "splits names dev, test"):
+    with refused(DataError, f"path {tmp_path}/dev", "splits names dev, test"):
         read(NaturalLogic(**settings | {"path": str(tmp_path / "dev"), "splits": {"validation": ["dev", "test"]}}))
 
 
 @pytest.mark.parametrize(
-    ("splits", "others", "code", "facts"),
+    ("splits", "others", "error", "facts"),
     [
-        ({"train": ["train", "one"]}, {}, "bad-setting", ["splits: train is a list"]),
-        ({"test": ["one", "two"]}, {}, "bad-setting", ["splits: test is a list"]),
-        ({"validation": []}, {}, "bad-setting", ["splits: validation is an empty list"]),
-        ({"validation": ["one", "two", "one"]}, {}, "repeated-name", ["splits: validation", "one and one"]),
-        ({"validation": ["One", "two", "one.tsv"]}, {}, "repeated-name", ["splits: validation", "One and one.tsv"]),
+        ({"train": ["train", "one"]}, {}, SettingError, ["splits: train is a list"]),
+        ({"test": ["one", "two"]}, {}, SettingError, ["splits: test is a list"]),
+        ({"validation": []}, {}, SettingError, ["splits: validation is an empty list"]),
+        ({"validation": ["one", "two", "one"]}, {}, SettingError, ["splits: validation", "one and one"]),
+        ({"validation": ["One", "two", "one.tsv"]}, {}, SettingError, ["splits: validation", "One and one.tsv"]),
         (
             {"validation": ["one", "two"]},
             {"hold_out": 3},
-            "clashing-settings",
+            SettingError,
             ["hold_out 3", "default of own", "splits names one, two", "hold_out null"],
         ),
         (
             {"validation": ["one", "two"]},
             {"folds": 3, "fold": 0},
-            "clashing-settings",
+            SettingError,
             ["folds 3", "default of own", "splits names one, two", "folds null fold null"],
         ),
-        ({"validation": ["one", "two"]}, {"meta": ["split"]}, "bad-name", ["meta", "'split'"]),
+        ({"validation": ["one", "two"]}, {"meta": ["split"]}, SettingError, ["meta", "'split'"]),
     ],
 )
 def test_lists_that_make_no_sense(
-    folder: Path, splits: Any, others: dict[str, Any], code: str, facts: list[str]
+    folder: Path, splits: Any, others: dict[str, Any], error: type[HeedfulError], facts: list[str]
 ) -> None:
-    with refused(code, *facts):
+    with refused(error, *facts):
         PairedText(**NLI, path=str(folder), splits=splits, **others)
 
 
 def test_two_names_of_one_file_of_tables_are_one_split(tmp_path: Path) -> None:
-    with refused("repeated-name", "validation", "alpha1 and infotabs_test_alpha1.tsv"):
+    with refused(SettingError, "validation", "alpha1 and infotabs_test_alpha1.tsv"):
         infotabs(tmp_path, ["alpha1", "infotabs_test_alpha1.tsv"])
 
 
 def test_one_file_has_no_splits(folder: Path) -> None:
-    with refused("missing-split", f"path {folder}/one.jsonl", "splits names one, two"):
+    with refused(DataError, f"path {folder}/one.jsonl", "splits names one, two"):
         read(PairedText(**NLI, path=str(folder / "one.jsonl"), splits={"validation": ["one", "two"]}))
 
 

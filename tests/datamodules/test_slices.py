@@ -6,7 +6,7 @@ import pytest
 
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText, Planted
-from heedful.records import generator
+from heedful.records import DataError, generator
 from heedful.records.storage.results import write_results
 from heedful.reports.rescore import rescored
 
@@ -46,11 +46,11 @@ def test_a_column_that_is_asked_for_goes_along_into_the_rows(own):
 
 
 def test_what_cannot_be_a_slice_is_refused(own):
-    with refused("missing-column", "slices kinds", "dev.jsonl", "p, h", "mean kind?"):
+    with refused(DataError, "slices kinds", "dev.jsonl", "p, h", "mean kind?"):
         own("kinds").setup("validate")
-    with refused("many-slices", "slices row", 60, 50):
+    with refused(DataError, "slices row", 60, 50):
         own("row").setup("validate")
-    with refused("missing-column", "slices heuristic", "planted"):
+    with refused(DataError, "slices heuristic", "planted"):
         Planted(slices=["heuristic"]).setup("validate")
     own("row", max_validation=50).setup("validate")
 

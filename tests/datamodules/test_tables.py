@@ -13,7 +13,7 @@ from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.datamodules import PairedTables, load_tables
 from heedful.datamodules.base.inoculation import Inoculation
-from heedful.records import Example, Examples, Table
+from heedful.records import DataError, Example, Examples, HeedfulError, SettingError, Table
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -127,7 +127,7 @@ def test_splits_go_by_short_names(folder: Path) -> None:
 
 def test_a_misspelt_split_is_never_another_one(folder: Path) -> None:
     data = module(folder, splits={"validation": "alpha4"})
-    with refused("missing-split", "maindata", "'alpha4'", "infotabs_test_alpha4", "infotabs_dev.tsv"):
+    with refused(DataError, "maindata", "'alpha4'", "infotabs_test_alpha4", "infotabs_dev.tsv"):
         data.setup("validate")
 
 
@@ -160,44 +160,46 @@ def test_other_groups_and_meta_columns_come_beside_the_table(folder: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "code", "facts"),
+    ("name", "text", "error", "facts"),
     [
-        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT99\th\tE\n", "missing-file", ["row 1", "T99.json"]),
-        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\th\tX\n", "unknown-label", ["row 1", "'X'"]),
-        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\t \tE\n", "empty-value", ["row 1", "'hypothesis'"]),
-        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\th\n", "ragged-row", ["row 1", 3, 4]),
+        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT99\th\tE\n", DataError, ["row 1", "T99.json"]),
+        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\th\tX\n", DataError, ["row 1", "'X'"]),
+        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\t \tE\n", DataError, ["row 1", "'hypothesis'"]),
+        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\th\n", DataError, ["row 1", 3, 4]),
         (
             "maindata/infotabs_dev.tsv",
             "hypothesis\tlabel\nh\tE\n",
-            "missing-column",
+            DataError,
             ["row 1", "'table_id'", "hypothesis, label"],
         ),
-        ("tables/json/T20.json", '{"a": ["b"]}', "wrong-value", []),
+        ("tables/json/T20.json", '{"a": ["b"]}', DataError, []),
         (
             "tables/table_categories.tsv",
             "table_id\tcategory\nT1\ta\nT1\tb\n",
-            "wrong-value",
+            DataError,
             ["row 2", "'T1'", "'b'", "'a'"],
         ),
         (
             "tables/table_categories.tsv",
             "id\tcategory\nT1\ta\n",
-            "missing-column",
+            DataError,
             ["row 1", "'table_id'", "id, category"],
         ),
     ],
 )
-def test_a_broken_file_is_named_with_its_row(folder: Path, name: str, text: str, code: str, facts: list) -> None:
+def test_a_broken_file_is_named_with_its_row(
+    folder: Path, name: str, text: str, error: type[HeedfulError], facts: list
+) -> None:
     (folder / name).write_text(text)
-    with refused(code, Path(name).name, *facts):
+    with refused(error, Path(name).name, *facts):
         module(folder).setup("validate")
 
 
 @pytest.mark.parametrize("path", ["nowhere", "infotabs/maindata", "infotabs/maindata/infotabs_dev.tsv"])
 def test_a_path_that_is_no_such_folder_says_what_it_should_hold(folder: Path, path: str) -> None:
-    with refused("missing-file", f"path {folder.parent / path}", "maindata", "maindata/ and tables/json/"):
+    with refused(DataError, f"path {folder.parent / path}", "maindata", "maindata/ and tables/json/"):
         module(folder.parent / path).setup("validate")
-    with refused("missing-setting", "infotabs", "path: data/ of github.com/infotabs/infotabs"):
+    with refused(SettingError, "infotabs", "path: data/ of github.com/infotabs/infotabs"):
         module(None).setup("fit")
 
 
@@ -205,7 +207,7 @@ def test_the_style_is_a_setting_of_the_task(folder: Path) -> None:
     form = module(folder, table_style="cells", keep_rows=2).task.form
     assert (form.style, form.keep) == ("cells", 2)
     assert module(folder, partial="hypothesis", keep_rows=2).task.parts == ("hypothesis",)
-    with refused("bad-setting", "keep_rows 0", 1):
+    with refused(SettingError, "keep_rows 0", 1):
         module(folder, keep_rows=0)
 
 
@@ -230,17 +232,17 @@ def test_tables_that_a_file_names_are_not_trained_on(folder: Path, caplog: pytes
         assert caplog.messages[-1] == f"{said}; of those, not in the training set: 1 of 3."
         assert set(data.train_examples.column("meta.table")) == {f"T{i}" for i in range(20)} - {"T1", "T2"}
     named.write_text("table_id\nT1.json\nT25\n")
-    with refused("unknown-name", "without_tables", "named.csv", "'T1.json'", "'T11'"):
+    with refused(SettingError, "without_tables", "named.csv", "'T1.json'", "'T11'"):
         module(folder, without_tables=str(named)).setup("fit")
     named.write_text("table_id\nT1\n")
     with caplog.at_level(logging.INFO):
         module(folder, without_tables=str(named)).setup("fit")
     assert caplog.messages[-1].endswith(f"3 training examples are left out, on tables that {named} names.")
     named.write_text("table\nT1\n")
-    with refused("missing-column", "named.csv, row 1", "table_id or Table ID or original_tableid", "are table."):
+    with refused(DataError, "named.csv, row 1", "table_id or Table ID or original_tableid", "are table."):
         module(folder, without_tables=str(named)).setup("fit")
     named.write_text("table_id\n" + "".join(f"T{i}\n" for i in range(20)))
-    with refused("nothing-left", "without_tables", "named.csv"):
+    with refused(DataError, "without_tables", "named.csv"):
         module(folder, without_tables=str(named)).setup("fit")
 
 
@@ -264,9 +266,9 @@ def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_pa
     assert len(data.train_examples) == 12
     assert len(set(data.train_examples.column("meta.table"))) == 4
     assert all(uid.startswith("infotabs/challenge/") for uid in data.train_examples.column("uid"))
-    with refused("missing-file", "path", "nowhere.tsv"):
+    with refused(DataError, "path", "nowhere.tsv"):
         module(folder, augment="inoculation", inoculation=Inoculation("nowhere.tsv")).setup("fit")
-    with refused("nothing-left", 40, "n is 61"):
+    with refused(DataError, 40, "n is 61"):
         module(folder, augment="inoculation", inoculation=Inoculation(n=61, perturbed=True)).setup("fit")
 
 

@@ -19,7 +19,7 @@ from heedful.datamodules.mixture import Mixture
 from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.interventions import Swap
 from heedful.interventions.demonstrations import demonstrations
-from heedful.records import Examples
+from heedful.records import DataError, Examples, HeedfulError, SettingError
 
 from changed_examples import sharing
 from content_uids import content_uid
@@ -128,7 +128,7 @@ def test_wanli_holds_out_the_same_examples_in_every_run(shared_data: Path) -> No
 
 
 def test_snli_without_a_training_file_says_so(shared_data: Path) -> None:
-    with refused("missing-split", "'train'", "validation.jsonl"):
+    with refused(DataError, "'train'", "validation.jsonl"):
         from_config("snli", shared_data / "snli", max_validation=5).setup("fit")
 
 
@@ -267,7 +267,7 @@ def test_a_most_that_is_more_than_there_are_takes_all(folder: Path) -> None:
 
 @pytest.mark.parametrize("option", ["max_train", "max_validation", "hold_out"])
 def test_a_negative_number_of_examples_is_refused(folder: Path, option: str) -> None:
-    with refused("bad-setting", f"{option} -1", 1):
+    with refused(SettingError, f"{option} -1", 1):
         PairedText(**NLI, path=str(folder), **{option: -1}).setup("fit")
 
 
@@ -304,34 +304,34 @@ def test_a_swap_of_the_second_part_changes_the_second_part(folder: Path) -> None
 
 
 def test_partial_and_counterfactual_exclude_each_other() -> None:
-    with refused("clashing-settings", "partial", "augment counterfactual"):
+    with refused(SettingError, "partial", "augment counterfactual"):
         PairedText(**NLI, path="x", partial="premise", augment="counterfactual")
 
 
 @pytest.mark.parametrize(("option", "value"), [("partial", "title"), ("swap", ["premise", "title"])])
 def test_an_unknown_part_is_refused_with_the_known_ones(option: str, value: Any) -> None:
-    with refused("unknown-name", f"{option} title", "own", "premise, hypothesis"):
+    with refused(SettingError, f"{option} title", "own", "premise, hypothesis"):
         PairedText(**NLI, path="x", **{option: value})
 
 
 def test_a_part_to_swap_is_named_once() -> None:
-    with refused("repeated-name", "swap", "premise"):
+    with refused(SettingError, "swap", "premise"):
         PairedText(**NLI, path="x", swap=["premise", "hypothesis", "premise"])
 
 
 def test_counterfactuals_without_a_part_to_swap_are_refused(folder: Path) -> None:
-    with refused("missing-setting", "augment counterfactual", "swap"):
+    with refused(SettingError, "augment counterfactual", "swap"):
         PairedText(**NLI, path=str(folder), augment="counterfactual", swap=[])
 
 
 def test_counterfactuals_without_a_default_label_are_refused(folder: Path) -> None:
     data = PairedText(**NLI | {"default_label": None}, path=str(folder), augment="counterfactual")
-    with refused("missing-setting", "augment counterfactual", "own", "default_label"):
+    with refused(SettingError, "augment counterfactual", "own", "default_label"):
         data.setup("fit")
 
 
 def test_a_default_label_that_is_none_of_the_labels_is_refused() -> None:
-    with refused("unknown-name", "'unrelated'"):
+    with refused(SettingError, "'unrelated'"):
         PairedText(**NLI | {"default_label": "unrelated"}, path="x")
 
 
@@ -367,9 +367,9 @@ def test_a_challenge_set_may_be_a_folder_and_read_one_part(folder: Path) -> None
 
 
 def test_inoculation_needs_a_file_with_enough_examples(folder: Path) -> None:
-    with refused("missing-setting", "augment inoculation", "path"):
+    with refused(SettingError, "augment inoculation", "path"):
         inoculated(folder, None, 3)
-    with refused("nothing-left", 31, 30):
+    with refused(DataError, 31, 30):
         inoculated(folder, folder / "validation.jsonl", 31)
 
 
@@ -383,7 +383,7 @@ def test_a_single_file_is_for_evaluation(folder: Path) -> None:
 
 
 def test_training_on_a_single_file_is_refused_unless_some_is_held_out(folder: Path) -> None:
-    with refused("trained-on", f"path {folder}/train.jsonl", "hold_out N", "validate_on_train true"):
+    with refused(DataError, f"path {folder}/train.jsonl", "hold_out N", "validate_on_train true"):
         PairedText(**NLI, path=str(folder / "train.jsonl")).setup("fit")
     data = PairedText(**NLI, path=str(folder / "train.jsonl"), hold_out=20)
     data.setup("fit")
@@ -399,7 +399,7 @@ def saved(n: int) -> Dataset:
 def test_training_on_a_saved_data_set_without_splits_is_refused(tmp_path: Path) -> None:
     """It would be trained and validated on the same examples."""
     saved(30).save_to_disk(tmp_path / "one")
-    with refused("trained-on", f"path {tmp_path}/one", "hold_out N", "validate_on_train true"):
+    with refused(DataError, f"path {tmp_path}/one", "hold_out N", "validate_on_train true"):
         PairedText(**NLI, path=str(tmp_path / "one")).setup("fit")
 
 
@@ -416,13 +416,13 @@ def test_a_mistyped_validation_split_never_becomes_the_training_file(tmp_path: P
     """Other names of a split must not lead to the file that the other split was given."""
     write(tmp_path / "validation.jsonl", rows(30))
     write(tmp_path / "test.jsonl", rows(30, start=1000))
-    with refused("missing-split", "'tset'"):
+    with refused(DataError, "'tset'"):
         PairedText(**NLI, path=str(tmp_path), splits={"train": "validation", "validation": "tset"}).setup("fit")
 
 
 def test_one_split_on_the_hub_is_for_evaluation_unless_some_is_held_out() -> None:
     splits = {"train": "all", "validation": "all"}
-    with refused("trained-on", "'all' and 'all' are all of o/x", "hold_out N", "validate_on_train true"):
+    with refused(DataError, "'all' and 'all' are all of o/x", "hold_out N", "validate_on_train true"):
         PairedText(**NLI, hub=Hub("o/x"), splits=splits).setup("fit")
 
 
@@ -437,7 +437,7 @@ def test_the_files_of_help_and_med_are_read(shared_data: Path) -> None:
     assert len(med.pool) == 5_382
     assert list(med.pool.column("label")).count("entailment") == 2_705
     assert "paper:FraCaS_GQ:upward_monotone" in set(med.pool.column("meta.genre"))
-    with refused("trained-on", "MED.tsv"):
+    with refused(DataError, "MED.tsv"):
         from_config("med", shared_data / "med" / "MED.tsv").setup("fit")
 
 
@@ -487,26 +487,28 @@ def test_meta_columns_come_along_as_text(tmp_path: Path) -> None:
 
 def test_a_meta_column_that_is_not_there_or_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dev.csv").write_text("premise,hypothesis,label,genre\na,b,0,fiction\n")
-    with refused("missing-column", "dev.csv, row 1", "'topic'"):
+    with refused(DataError, "dev.csv, row 1", "'topic'"):
         PairedText(**NLI, path=str(tmp_path), meta=["genre", "topic"]).setup("validate")
-    with refused("repeated-name", "meta", "'genre'"):
+    with refused(SettingError, "meta", "'genre'"):
         PairedText(**NLI, path=str(tmp_path), meta=["genre", "genre"])
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"several": ""}, "bad-setting", ["several"]),
-        ({"columns": ["premise", "premise"]}, "bad-header", ["columns [premise, premise]"]),
-        ({"columns": ["premise", ""]}, "bad-header", ["columns [premise, ]"]),
-        ({"name": "../own"}, "bad-name", ["name '../own'"]),
-        ({"inoculation": Inoculation("x")}, "idle-setting", ["inoculation", "augment inoculation"]),
-        ({"resample_counterfactuals": True}, "idle-setting", ["resample_counterfactuals", "augment counterfactual"]),
-        ({}, "missing-setting", ["own", "path"]),
+        ({"several": ""}, SettingError, ["several"]),
+        ({"columns": ["premise", "premise"]}, DataError, ["columns [premise, premise]"]),
+        ({"columns": ["premise", ""]}, DataError, ["columns [premise, ]"]),
+        ({"name": "../own"}, SettingError, ["name '../own'"]),
+        ({"inoculation": Inoculation("x")}, SettingError, ["inoculation", "augment inoculation"]),
+        ({"resample_counterfactuals": True}, SettingError, ["resample_counterfactuals", "augment counterfactual"]),
+        ({}, SettingError, ["own", "path"]),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], code: str, facts: list[str]) -> None:
-    with refused(code, *facts):
+def test_settings_that_make_no_sense_are_refused(
+    settings: dict[str, Any], error: type[HeedfulError], facts: list[str]
+) -> None:
+    with refused(error, *facts):
         PairedText(**NLI | settings).setup("fit")
 
 
@@ -516,7 +518,7 @@ def test_each_process_needs_a_batch(folder: Path) -> None:
     processor = SimpleNamespace(lengths=lambda examples: np.ones(len(examples), dtype=np.int64))
     module = SimpleNamespace(processor=processor, require_known=str)
     data.trainer = SimpleNamespace(lightning_module=module, current_epoch=0, world_size=3, global_rank=0)
-    with refused("nothing-left", 40, 20, 3, "batch_size"):
+    with refused(DataError, 40, 20, 3, "batch_size"):
         data.train_dataloader()
 
 
@@ -577,7 +579,7 @@ def write_same(folder: Path, how: str) -> dict[str, Any]:
 @pytest.mark.parametrize("how", ["one file", "one split", "one of several", "link", "copy"])
 def test_validating_on_what_is_trained_on_has_to_be_asked_for(folder: Path, how: str) -> None:
     arguments = write_same(folder, how)
-    with refused("trained-on", "train.jsonl", "hold_out N", "validate_on_train true"):
+    with refused(DataError, "train.jsonl", "hold_out N", "validate_on_train true"):
         PairedText(**NLI, **arguments).setup("fit")
     PairedText(**NLI, **arguments).setup("validate") if how != "one of several" else None  # nothing is trained
     data = PairedText(**NLI, **arguments, validate_on_train=True)
@@ -614,31 +616,31 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("option", "given", "code", "facts"),
+    ("option", "given", "error", "facts"),
     [
-        ("labels", {True: [1], False: [0]}, "bad-name", ["True", "quotes"]),
-        ("labels", {None: [1], "b": [0]}, "bad-name", ["None", "null"]),
-        ("labels", {1: [], 2: []}, "bad-name", ["1"]),
-        ("labels", {"": [], "b": []}, "bad-name", ["''"]),
-        ("labels", {" a": [], "a": []}, "bad-name", ["' a'"]),
-        ("labels", {"a\x1b[2J": [], "b": []}, "bad-name", [r"'a\x1b[2J'"]),
-        ("labels", {"Yes": [], "yes": [], "no": []}, "bad-name", ["'Yes' and 'yes'"]),
-        ("labels", {"a": []}, "bad-setting", ["'a'"]),
-        ("labels", {"majority": [], "b": []}, "bad-name", ["'majority'"]),
-        ("labels", {}, "bad-setting", []),
-        ("parts", {}, "missing-setting", []),
-        ("parts", {"a": "premise", "b": "label"}, "repeated-name", ["b is the column 'label'"]),
-        ("parts", {"a": "premise", "b": "premise"}, "repeated-name", ["a and b", "'premise'"]),
-        ("parts", {True: "a", "b": "b"}, "bad-name", ["True"]),
-        ("parts", {"a/b": "a", "c": "c"}, "bad-name", ["'a/b'", "+ / { }"]),
-        ("parts", {"{a}": "a", "c": "c"}, "bad-name", ["'{a}'", "+ / { }"]),
-        ("parts", {"a\n": "a", "c": "c"}, "bad-name", [r"'a\n'"]),
+        ("labels", {True: [1], False: [0]}, SettingError, ["True", "quotes"]),
+        ("labels", {None: [1], "b": [0]}, SettingError, ["None", "null"]),
+        ("labels", {1: [], 2: []}, SettingError, ["1"]),
+        ("labels", {"": [], "b": []}, SettingError, ["''"]),
+        ("labels", {" a": [], "a": []}, SettingError, ["' a'"]),
+        ("labels", {"a\x1b[2J": [], "b": []}, SettingError, [r"'a\x1b[2J'"]),
+        ("labels", {"Yes": [], "yes": [], "no": []}, SettingError, ["'Yes' and 'yes'"]),
+        ("labels", {"a": []}, SettingError, ["'a'"]),
+        ("labels", {"majority": [], "b": []}, SettingError, ["'majority'"]),
+        ("labels", {}, SettingError, []),
+        ("parts", {}, SettingError, []),
+        ("parts", {"a": "premise", "b": "label"}, SettingError, ["b is the column 'label'"]),
+        ("parts", {"a": "premise", "b": "premise"}, SettingError, ["a and b", "'premise'"]),
+        ("parts", {True: "a", "b": "b"}, SettingError, ["True"]),
+        ("parts", {"a/b": "a", "c": "c"}, SettingError, ["'a/b'", "+ / { }"]),
+        ("parts", {"{a}": "a", "c": "c"}, SettingError, ["'{a}'", "+ / { }"]),
+        ("parts", {"a\n": "a", "c": "c"}, SettingError, [r"'a\n'"]),
     ],
 )
 def test_names_that_a_yaml_file_did_not_mean_are_refused(
-    folder: Path, option: str, given: dict[Any, Any], code: str, facts: list[str]
+    folder: Path, option: str, given: dict[Any, Any], error: type[HeedfulError], facts: list[str]
 ) -> None:
-    with refused(code, option, *facts):
+    with refused(error, option, *facts):
         PairedText(**NLI | {"default_label": None, "path": str(folder), option: given}).setup("fit")
 
 
@@ -646,7 +648,7 @@ def test_a_row_without_a_label_says_so_by_a_hyphen_where_a_label_is_called_none(
     settings = {"labels": {"None": [], "nan": []}, "default_label": None, "path": str(tmp_path)}
     for missing in (None, float("nan")):
         write(tmp_path / "dev.jsonl", rows(8, labels=["None", missing, "nan", "-"]))
-        with refused("unknown-label", "row 2", "None"):
+        with refused(DataError, "row 2", "None"):
             PairedText(**NLI | settings).setup("validate")
     labels = ["None", "-", "nan", "-"]
     write(tmp_path / "train.jsonl", rows(8, labels=labels))

@@ -12,7 +12,7 @@ from heedful.assembly.names import load_data
 from heedful.datamodules import PairedText
 from heedful.datamodules.base.splits import require_gold
 from heedful.datamodules.sources.hub_and_local import Columns, to_examples
-from heedful.records import Example, Examples
+from heedful.records import DataError, Example, Examples, SettingError
 
 from drawn_pictures import nlvr2_rows, write_parquet
 from infotabs_files import write_infotabs
@@ -41,14 +41,14 @@ def evaluated(rows: Any, **settings: Any) -> PairedText:
 def test_one_missing_column_makes_all_unlabelled(capsys: pytest.CaptureFixture[str]) -> None:
     found, no_gold = examples(ROWS, may_lack_label=True)
     assert (list(found.column("label")), no_gold, found.is_unlabelled) == ([None] * 3, 0, True)
-    with refused("missing-column", "'label'", "row 1"):
+    with refused(DataError, "'label'", "row 1"):
         examples(ROWS)
 
 
 @pytest.mark.parametrize("name", ["labels", "Label", "lable", "gold_label", "label_2"])
 def test_a_name_that_is_nearly_the_same_is_not_overlooked(name: str) -> None:
     for order in (ROWS, ROWS[::-1]):
-        with refused("missing-column", "'label'", f"Do you mean {name}?"):
+        with refused(DataError, "'label'", f"Do you mean {name}?"):
             examples([{**row, name: "yes"} for row in order], may_lack_label=True)
 
 
@@ -63,7 +63,7 @@ def test_rows_of_which_some_have_the_key_are_refused_in_any_order() -> None:
     rows = [ROWS[0], {**ROWS[1], "label": "yes"}, ROWS[2], {"p": "a", "h": "b", "label": "-"}]
     for order in itertools.permutations(rows):
         lacking = next(i for i, row in enumerate(order, 1) if "label" not in row)
-        with refused("missing-column", "'label'", f"row {lacking}"):
+        with refused(DataError, "'label'", f"row {lacking}"):
             examples(order, may_lack_label=True)
 
 
@@ -71,16 +71,16 @@ def test_an_empty_cell_is_left_out_and_an_empty_column_refused() -> None:
     rows = [{**row, "label": label} for row, label in zip(ROWS, ["yes", "", "-"], strict=True)]
     found, no_gold = examples(rows, may_lack_label=True)
     assert (list(found.column("label")), no_gold, found.is_unlabelled) == (["yes"], 2, False)
-    with refused("no-gold", "label null"):
+    with refused(DataError, "label null"):
         examples([{**row, "label": ""} for row in ROWS], may_lack_label=True)
 
 
 def test_other_missing_columns_are_refused_as_ever() -> None:
-    with refused("missing-column", "'h', 'label'"):
+    with refused(DataError, "'h', 'label'"):
         examples([{"p": "x"}], may_lack_label=True)
-    with refused("missing-column", "'p'", "'h'", "'label'"):
+    with refused(DataError, "'p'", "'h'", "'label'"):
         examples([{"x": "y", "z": "w"}], may_lack_label=True)
-    with refused("unknown-format", "commas"):
+    with refused(DataError, "commas"):
         examples([{"p;h": "x;y"}], may_lack_label=True)
 
 
@@ -106,12 +106,12 @@ def test_a_label_that_is_called_none_is_another_content() -> None:
 def test_who_names_the_label_decides() -> None:
     assert evaluated(ROWS).pool.is_unlabelled
     assert evaluated([{**row, "label": "yes"} for row in ROWS], label=None).pool.is_unlabelled
-    with refused("missing-column", "'label'"):
+    with refused(DataError, "'label'"):
         evaluated(ROWS, label="label")
-    with refused("missing-column", "'gold'"):
+    with refused(DataError, "'gold'"):
         PairedText(**OWN, path=ROWS, label="gold").setup("validate")
     again = load_data(ROWS, **OWN).with_settings(label="gold")  # chosen in Python as well
-    with refused("missing-column", "'gold'"):
+    with refused(DataError, "'gold'"):
         again.setup("validate")
 
 
@@ -140,7 +140,7 @@ def test_splits_are_all_labelled_or_none(tmp_path: Path) -> None:
     labelled = [{"p": f"{i}", "h": "x", "label": "yes"} for i in range(3)]
     splits = {"splits": {"validation": ["a", "b"]}}
     assert evaluated({"a": ROWS, "b": ROWS[:2]}, **splits).pool.is_unlabelled
-    with refused("no-gold", "splits", "b has no gold labels"):
+    with refused(DataError, "splits", "b has no gold labels"):
         evaluated({"a": labelled, "b": ROWS}, **splits)
     assert evaluated({"a": labelled, "b": ROWS}, label=None, **splits).pool.is_unlabelled
 
@@ -151,19 +151,19 @@ def test_what_is_read_to_train_needs_gold(more: dict[str, Any], label: str | Non
     settings = {**OWN, **more, **({"label": None} if label is None else {})}
     for stage in ("fit", "validate") if more.keys() & {"hold_out", "folds"} else ("fit",):
         data = load_data({"train": ROWS, "validation": [{"p": "c", "h": "d"}]}, **settings)
-        with refused("no-gold" if label is None else "missing-column"):
+        with refused(DataError if label is None else DataError):
             data.setup(stage)
 
 
 def test_a_training_example_without_gold_is_refused_wherever_it_is_from() -> None:
     of = [Example(str(i), {"p": str(i)}, label) for i, label in enumerate(["yes", None, "no"])]
     assert require_gold(Examples.of(of[::2]), "own").table.num_rows == 2
-    with refused("no-gold", "1 of 3 training examples of own"):
+    with refused(DataError, "1 of 3 training examples of own"):
         require_gold(Examples.of(of), "own")
 
 
 def test_other_kinds_that_need_gold_say_so() -> None:
-    with refused("bad-setting", "label", "own"):
+    with refused(SettingError, "label", "own"):
         load_data("nlixy", name="own", path="x", label=None)
     for kind in ("squad2", "vqa2"):
         assert load_data(kind, path="x").needs_gold

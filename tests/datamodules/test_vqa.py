@@ -15,7 +15,7 @@ from heedful.datamodules import PairedImages, VisualQuestions
 from heedful.datamodules.base.collate import Collate
 from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.interventions import Swap
-from heedful.records import SOFT
+from heedful.records import SOFT, DataError, SettingError
 
 from changed_examples import made
 from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
@@ -83,24 +83,24 @@ def test_without_the_training_split_the_answers_of_the_model_are_asked_for(folde
     (tmp_path / "validation.parquet").symlink_to(folder / "validation.parquet")
     hint = "answers RUN/checkpoints/backbone/config.json"
     for where in ({"path": str(tmp_path)}, {"path": str(folder / "validation.parquet")}, {}):
-        with refused("missing-split", "answers 6", hint):
+        with refused(DataError, "answers 6", hint):
             vqa2("validate", **where)
-    with refused("missing-setting", "augment inoculation", hint):
+    with refused(SettingError, "augment inoculation", hint):
         vqa2(path=str(folder), augment="inoculation")
-    with refused("bad-setting", "answers 0", 1):
+    with refused(SettingError, "answers 0", 1):
         vqa2(path=str(folder), answers=0)
 
 
 def test_settings_of_labels_are_not_those_of_answers(folder: Path, tmp_path: Path) -> None:
-    with refused("idle-setting", "several", "'answers'"):
+    with refused(SettingError, "several", "'answers'"):
         vqa2(path=str(folder), several="list")
     (tmp_path / "answers.txt").write_text("left\nright\n")
-    with refused("nothing-left", "vqa2", "answers"):
+    with refused(DataError, "vqa2", "answers"):
         vqa2(path=str(folder), answers=str(tmp_path / "answers.txt"))
 
 
 def test_counterfactuals_need_a_class_of_their_own(folder: Path, tmp_path: Path) -> None:
-    with refused("missing-setting", "augment counterfactual", "vqa2", "default_label '(unrelated)'"):
+    with refused(SettingError, "augment counterfactual", "vqa2", "default_label '(unrelated)'"):
         vqa2(path=str(folder), augment="counterfactual")
     data = vqa2(path=str(folder), augment="counterfactual", default_label="(unrelated)")
     assert data.task.labels[-1] == data.task.default_label == "(unrelated)"
@@ -150,7 +150,7 @@ def test_answers_of_another_kind_are_refused(tmp_path: Path, wrong: dict[str, An
     (tmp_path / "dev.jsonl").write_text(json.dumps(row) + "\n")
     answers = tmp_path / "answers.txt"
     answers.write_text("yes\nno\n")
-    with refused("wrong-value", "dev.jsonl, row 1", *facts):
+    with refused(DataError, "dev.jsonl, row 1", *facts):
         vqa2("validate", path=str(tmp_path), answers=str(answers))
 
 
@@ -159,7 +159,7 @@ def test_a_column_that_is_missing(folder: Path, tmp_path: Path) -> None:
     write_parquet(tmp_path / "train.parquet", rows)
     write_parquet(tmp_path / "validation.parquet", rows)
     same = {"path": str(tmp_path), "validate_on_train": True}
-    with refused("missing-column", "train.parquet, row 1", "'multiple_choice_answer'"):
+    with refused(DataError, "train.parquet, row 1", "'multiple_choice_answer'"):
         vqa2(**same)
     answers = tmp_path / "answers.txt"
     answers.write_text("yes\nred\n")
@@ -215,7 +215,7 @@ def test_listed_answers_gain_a_default_label(folder: Path, tmp_path: Path) -> No
     (tmp_path / "answers.txt").write_text("yes\nno\nred\nblue\ngreen\nblack\n")
     settings = {"name": "own", "parts": CONFIG["parts"], "label": "multiple_choice_answer", "path": str(folder)}
     settings |= {"answers": str(tmp_path / "answers.txt"), "augment": "counterfactual"}
-    with refused("missing-setting", "augment counterfactual", "own", "default_label '(unrelated)'", "answers"):
+    with refused(SettingError, "augment counterfactual", "own", "default_label '(unrelated)'", "answers"):
         PairedImages(**settings).setup("fit")
     data = PairedImages(**settings, default_label="(unrelated)")
     data.setup("fit")

@@ -20,7 +20,7 @@ def in_child(act: Callable[[], object]) -> tuple[int, str]:
             act()
             status = 0
         except HeedfulError as error:
-            os.write(write, f"heedful: {error.line}".encode())
+            os.write(write, f"heedful: {error}".encode())
             status = 1
         finally:
             os._exit(status)

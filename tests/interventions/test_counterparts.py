@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from heedful.datamodules import load_natural_logic
 from heedful.interventions import Design, counterparts, manifest_hash
-from heedful.records import Example, Examples
+from heedful.records import DataError, Example, Examples
 
 from changed_examples import made
 from refusals import refused
@@ -180,7 +180,7 @@ def test_other_settings_are_other_manifests(pool):
 
 
 def test_examples_that_are_not_composed_are_named():
-    with refused("missing-column", "'context'"):
+    with refused(DataError, "'context'"):
         Design(Examples.of([Example("a", {"premise": "p", "hypothesis": "h"}, "neutral")]))
 
 

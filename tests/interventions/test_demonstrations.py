@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from heedful.interventions.demonstrations import demonstrations
-from heedful.records import CLASSIFICATION, SPAN, Example, Examples, Table, Task
+from heedful.records import CLASSIFICATION, SPAN, DataError, Example, Examples, SettingError, Table, Task
 
 from refusals import refused
 
@@ -158,9 +158,9 @@ def test_in_the_control_of_the_paper_half_have_the_default_label_and_all_are_rea
 
 def test_of_two_labels_half_have_the_default_one_anyway() -> None:
     for pool, task, swap in ((pool_of(["no", "yes"] * 9), PAIR, "premise"), (questions(12, 6), QUESTIONS, "context")):
-        with refused("idle-setting", "extra_tuple", "matched_labels", "tuples") as caught:
+        with refused(SettingError, "extra_tuple", "matched_labels", "tuples") as caught:
             demonstrations(pool, task, 2, 0, 0, "extra_tuple", swap)
-        assert caught.value.wrong.startswith("§prompt.demonstrations extra_tuple ")
+        assert str(caught.value).startswith("prompt.demonstrations extra_tuple ")
 
 
 @given(seeds, st.integers(0, 4), st.integers(1, 3), st.sampled_from([NLI, PAIR, FOUR]))
@@ -267,7 +267,7 @@ def test_where_all_questions_have_answers_a_tuple_is_one_question() -> None:
     assert len(demonstrations(pool, QUESTIONS, 2, 0, 0)) == 2
     shown = demonstrations(pool, QUESTIONS, 2, 0, 0, "counterfactual", "context")
     assert sorted(example.label == "[]" for example in shown) == [False, False, True, True]
-    with refused("nothing-left", "tuples", " 2 ", "'no answer'", " 0"):
+    with refused(DataError, "tuples", " 2 ", "'no answer'", " 0"):
         demonstrations(pool, QUESTIONS, 2, 0, 0, "matched_labels", "context")
 
 
@@ -278,26 +278,26 @@ def test_where_all_questions_have_answers_a_tuple_is_one_question() -> None:
 def test_too_few_examples_of_a_label_are_named(kind: str, needed: int) -> None:
     label = "contradiction" if kind == "plain" else "neutral"
     pool = pool_of([name for name in LABELS for _ in range(needed - (name == label))])
-    with refused("nothing-left", f" {needed} ", f"'{label}'", f" {needed - 1}") as caught:
+    with refused(DataError, f" {needed} ", f"'{label}'", f" {needed - 1}") as caught:
         demonstrations(pool, NLI, 2, 0, 0, kind, "premise")
-    assert caught.value.wrong.startswith("§prompt.tuples")
+    assert str(caught.value).startswith("prompt.tuples")
 
 
 @pytest.mark.parametrize("kind", ["counterfactual", "extra_tuple", "matched_labels"])
 def test_augmentation_needs_a_part_to_swap_and_a_default_label(kind: str) -> None:
     without = Task(CLASSIFICATION, PAIR.parts, PAIR.labels)
     for task, swap in ((PAIR, None), (without, "premise")):
-        with refused("missing-setting", kind, "partial") as caught:
+        with refused(SettingError, kind, "partial") as caught:
             demonstrations(nli(9), task, 1, 0, 0, kind, swap)
-        assert caught.value.wrong.startswith(f"§prompt.demonstrations {kind} ")
-        assert all(setting in caught.value.do for setting in ("§data.swap", "§data.default_label", "§partial"))
+        assert str(caught.value).startswith(f"prompt.demonstrations {kind} ")
+        assert all(setting in str(caught.value) for setting in ("data.swap", "data.default_label", "partial"))
 
 
 def test_an_example_to_which_nobody_may_lend_is_named() -> None:
     pool = Examples.of(
         [Example(f"d/train/{i}", {"premise": "one", "hypothesis": f"h{i}"}, "yes" if i % 2 else "no") for i in range(4)]
     )
-    with refused("no-partner", " premise ", "d/train/", "counterfactual") as caught:
+    with refused(DataError, " premise ", "d/train/", "counterfactual") as caught:
         demonstrations(pool, PAIR, 1, 0, 0, "counterfactual", "premise")
-    assert re.search(r"d/train/[13]\b", caught.value.wrong)
-    assert all(setting in caught.value.do for setting in ("§data.swap", "§prompt.demonstrations"))
+    assert re.search(r"d/train/[13]\b", str(caught.value))
+    assert all(setting in str(caught.value) for setting in ("data.swap", "prompt.demonstrations"))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.interventions.natural_logic import compose, gold, word_pairs
+from heedful.records import DataError, HeedfulError
 
 from content_uids import context_id
 from refusals import refused
@@ -71,7 +72,7 @@ def test_a_repeated_pair_counts_once_whichever_way_and_grammar():
 
 
 def test_a_word_is_no_other_than_itself():
-    with refused("wrong-value", "insertions.tsv, row 1", "'dog'", "leq", "eq"):
+    with refused(DataError, "insertions.tsv, row 1", "'dog'", "leq", "eq"):
         composed([context()], [words("dog", "dog", "leq")])
 
 
@@ -114,56 +115,56 @@ def test_a_word_is_taken_to_the_letter():
 
 
 @pytest.mark.parametrize(
-    ("contexts", "pairs", "code", "where", "facts"),
+    ("contexts", "pairs", "error", "where", "facts"),
     [
-        ([context(), context("No tax.")], [words()], "wrong-value", "contexts.tsv, row 2", ["'No tax.'", "no x"]),
-        ([context("An x is an x.")], [words()], "wrong-value", "contexts.tsv, row 1", ["'An x is an x.'", "2 x"]),
+        ([context(), context("No tax.")], [words()], DataError, "contexts.tsv, row 2", ["'No tax.'", "no x"]),
+        ([context("An x is an x.")], [words()], DataError, "contexts.tsv, row 1", ["'An x is an x.'", "2 x"]),
         (
             [context(monotonicity="flat")],
             [words()],
-            "wrong-value",
+            DataError,
             "contexts.tsv, row 1",
             ["monotonicity", "'flat'", "up", "down", "neither"],
         ),
-        ([context() | {"mass": "y"}], [words()], "wrong-value", "contexts.tsv, row 1", ["mass", "'y'", "x", "nothing"]),
+        ([context() | {"mass": "y"}], [words()], DataError, "contexts.tsv, row 1", ["mass", "'y'", "x", "nothing"]),
         (
             [context(), context(monotonicity="down")],
             [words()],
-            "wrong-value",
+            DataError,
             "contexts.tsv, row 2",
             ["'He saw a x.'", "down", "row 1", "up"],
         ),
-        ([{"context": "x"}], [words()], "missing-column", "contexts.tsv, row 1", ["'monotonicity'", "context"]),
+        ([{"context": "x"}], [words()], DataError, "contexts.tsv, row 1", ["'monotonicity'", "context"]),
         (
             [context()],
             [words(relation="lt")],
-            "wrong-value",
+            DataError,
             "insertions.tsv, row 1",
             ["insertion_rel", "'lt'", "leq", "geq", "eq", "none"],
         ),
         (
             [context()],
             [words(), words("a", "b", grammar="sq")],
-            "wrong-value",
+            DataError,
             "insertions.tsv, row 2",
             ["y_grammar", "'q'", "s", "m", "p"],
         ),
-        ([context()], [words(" ")], "empty-value", "insertions.tsv, row 1", ["word x"]),
-        ([context()], [words(y="")], "empty-value", "insertions.tsv, row 1", ["word y"]),
+        ([context()], [words(" ")], DataError, "insertions.tsv, row 1", ["word x"]),
+        ([context()], [words(y="")], DataError, "insertions.tsv, row 1", ["word y"]),
         (
             [context()],
             [words(), words(relation="none")],
-            "wrong-value",
+            DataError,
             "insertions.tsv, row 2",
             ["'boy'", "'child'", "none", "row 1", "leq"],
         ),
-        ([context()], [{"x": "boy"}], "missing-column", "insertions.tsv, row 1", ["'y'", "x"]),
+        ([context()], [{"x": "boy"}], DataError, "insertions.tsv, row 1", ["'y'", "x"]),
     ],
 )
-def test_a_mistake_is_named_with_file_and_row(contexts, pairs, code, where, facts):
-    with refused(code, *facts) as caught:
+def test_a_mistake_is_named_with_file_and_row(contexts, pairs, error: type[HeedfulError], where, facts):
+    with refused(error, *facts) as caught:
         list(compose(enumerate(contexts, 1), enumerate(pairs, 1), "folder/"))
-    assert caught.value.wrong.startswith(f"folder/{where}: ")
+    assert str(caught.value).startswith(f"folder/{where}: ")
 
 
 WORDS = st.sampled_from(["boy", "child", "girl", "ox", "fox terrier", "x", "rice", "tax"])

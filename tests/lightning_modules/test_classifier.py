@@ -11,7 +11,7 @@ from heedful.assembly import trainers
 from heedful.callbacks import Accuracy
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
 from heedful.lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt
-from heedful.records import Examples
+from heedful.records import Examples, ModelError, RunError, SettingError
 from tests.datamodules.test_images import SQUARES
 
 from refusals import refused
@@ -61,7 +61,7 @@ def test_a_head_that_was_never_trained_is_not_measured(
         "vilt": ("tiny_vilt", Vilt, lambda: pictures),
         "blip": ("tiny_blip", Blip, lambda: pictures),
     }[family]
-    with refused("untrained-head", request.getfixturevalue(fixture)):
+    with refused(ModelError, request.getfixturevalue(fixture)):
         measured(make(str(request.getfixturevalue(fixture))), data())
 
 
@@ -89,7 +89,7 @@ def test_what_was_trained_is_measured(run: Path, tiny_bert: Path, tiny_t5: Path)
 
 def test_a_folder_without_weights_is_neither_measured_nor_trained(run: Path) -> None:
     for task in (measured, fit):
-        with refused("missing-weights", run / "bare"):
+        with refused(ModelError, run / "bare"):
             task(encoder(run / "bare"), pairs())
 
 
@@ -122,12 +122,12 @@ def test_a_model_of_one_part_is_not_measured_on_another(of_hypotheses: Path, tin
     exported, checkpoint = of_hypotheses / name, {"ckpt_path": str(of_hypotheses / f"{name}.ckpt")}
     told = "hypothesis", "partial hypothesis"
     for partial, given in (("premise", "give premise."), (None, "give premise and hypothesis.")):
-        with refused("other-parts", *told, given):
+        with refused(ModelError, *told, given):
             measured(make(exported), pairs(partial=partial))
-    with refused("other-parts", *told, "give premise."):
+    with refused(ModelError, *told, "give premise."):
         measured(make(exported), pairs(partial="premise"), **checkpoint)
     if name == "bert":  # an export of an older version does not say it, and its checkpoint does
-        with refused("other-parts", *told, "give premise."):
+        with refused(ModelError, *told, "give premise."):
             measured(encoder(tiny_bert), pairs(partial="premise"), **checkpoint)
     for data in (pairs(partial="hypothesis"), OtherPairs()):
         assert measured(make(exported), data) == measured(make(exported), data, **checkpoint) == 8
@@ -170,28 +170,28 @@ def test_a_model_keeps_its_order_where_it_is_trained_on(run: Path) -> None:
 
 
 BROKEN: dict[str, tuple[Callable[[dict], object], str, str]] = {
-    "no task": (lambda c: c.pop("task"), "not-a-checkpoint", "checkpoint"),
-    "odd task": (lambda c: c.update(task=["parts"]), "not-a-checkpoint", "checkpoint"),
-    "odd kind": (lambda c: c["task"].update(kind="x"), "not-a-checkpoint", "parts and labels"),
-    "odd parts": (lambda c: c["task"].update(parts=[1, 2]), "not-a-checkpoint", "parts and labels"),
-    "odd form": (lambda c: c["task"].update(form={"x": 1}), "not-a-checkpoint", "parts and labels"),
-    "odd outputs": (lambda c: c.update(outputs=[1, 2, 3]), "not-a-checkpoint", "outputs"),
-    "no weights": (lambda c: c.pop("state_dict"), "not-a-checkpoint", "weights"),
-    "odd weights": (lambda c: c.update(state_dict=[torch.ones(1)]), "not-a-checkpoint", "weights"),
+    "no task": (lambda c: c.pop("task"), RunError, "checkpoint"),
+    "odd task": (lambda c: c.update(task=["parts"]), RunError, "checkpoint"),
+    "odd kind": (lambda c: c["task"].update(kind="x"), RunError, "parts and labels"),
+    "odd parts": (lambda c: c["task"].update(parts=[1, 2]), RunError, "parts and labels"),
+    "odd form": (lambda c: c["task"].update(form={"x": 1}), RunError, "parts and labels"),
+    "odd outputs": (lambda c: c.update(outputs=[1, 2, 3]), RunError, "outputs"),
+    "no weights": (lambda c: c.pop("state_dict"), RunError, "weights"),
+    "odd weights": (lambda c: c.update(state_dict=[torch.ones(1)]), RunError, "weights"),
     "odd tensor": (
         lambda c: c["state_dict"].update({"network.classifier.bias": 3}),
-        "unfit-weights",
+        ModelError,
         "network.classifier.bias",
     ),
     "too few": (
         lambda c: c["state_dict"].pop("network.classifier.bias"),
-        "unfit-weights",
+        ModelError,
         "1 weight (network.classifier.bias)",
     ),
-    "too many": (lambda c: c["state_dict"].update(x=torch.ones(1)), "unfit-weights", "1 weight (x)"),
+    "too many": (lambda c: c["state_dict"].update(x=torch.ones(1)), ModelError, "1 weight (x)"),
     "another shape": (
         lambda c: c["state_dict"].update({"network.classifier.bias": torch.ones(9)}),
-        "unfit-weights",
+        ModelError,
         "1 weight (network.classifier.bias of 9, not 3)",
     ),
 }
@@ -216,7 +216,7 @@ def test_a_checkpoint_of_something_else_is_one_sentence(
 
 
 def test_a_training_without_an_end_is_refused(tiny_bert: Path) -> None:
-    with refused("unfit-trainer", "max_epochs"):
+    with refused(SettingError, "max_epochs"):
         fit(encoder(tiny_bert), pairs(), max_epochs=-1)
 
 
@@ -233,6 +233,6 @@ def test_settings_of_the_optimiser_that_train_nothing_are_refused(
 ) -> None:
     for value in values:
         for family, backbone in ((Encoder, tiny_bert), (Seq2Seq, tiny_t5)):
-            with refused("bad-setting", f"{setting} {value}"):
+            with refused(SettingError, f"{setting} {value}"):
                 family(str(backbone), **{setting: value})
     Encoder(str(tiny_bert), **{setting: 1})

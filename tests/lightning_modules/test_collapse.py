@@ -8,7 +8,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from heedful.lightning_modules import Encoder, Seq2Seq
-from heedful.records import CLASSIFICATION, SOFT, Example, Task
+from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, Task
 
 from refusals import refused
 
@@ -96,7 +96,7 @@ def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Pat
         model.configure_model()
     assert (new.has_head, new.network.config.num_labels) == (False, 2)
     assert (kept.has_head, kept.network.config.num_labels) == (True, 3)
-    with refused("other-question", head):
+    with refused(ModelError, head):
         new.require_head()
     inputs, gold = kept.processor(EXAMPLES), torch.tensor([0, 1, 1])
     loss = kept.eval().loss({"inputs": inputs, "labels": gold})
@@ -110,7 +110,7 @@ def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder
     two.on_save_checkpoint(saved)
     assert saved["outputs"] == list(HEAD)
     measured(THREE).on_load_checkpoint(saved)
-    with refused("other-labels", ", ".join(HEAD), ", ".join(HEAD[::-1])):
+    with refused(ModelError, ", ".join(HEAD), ", ".join(HEAD[::-1])):
         two.on_load_checkpoint(saved | {"outputs": list(HEAD)[::-1]})
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from heedful.assembly.names import load_model
 from heedful.lightning_modules.function import TOGETHER, Answered, Function, FunctionProcessor, quoted
-from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, Table, Task
+from heedful.records import CLASSIFICATION, EMPTIED, Composed, DataError, Example, Examples, SettingError, Table, Task
 
 from commands import job_of
 from refusals import refused
@@ -132,10 +132,10 @@ def test_probabilities_in_any_form() -> None:
 def test_no_file_names_a_function(named: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither Python nor the command line look a function up by its name."""
     section = {"class_path": "heedful.lightning_modules.function.Function", "init_args": {"predict": named}}
-    with refused("bad-setting", "predict"):
+    with refused(SettingError, "predict"):
         load_model(section)
     (tmp_path / "f.yaml").write_text(yaml.safe_dump(section))
-    with refused("bad-setting", "predict"):
+    with refused(SettingError, "predict"):
         job_of(monkeypatch, ["--model", str(tmp_path / "f.yaml")], True)
 
 
@@ -153,7 +153,7 @@ def test_a_function_cannot_change_what_a_message_quotes() -> None:
             row.clear()
         return ["maybe"] * len(rows)
 
-    with refused("unknown-label", "{'left': 'l 0', 'right': 'r 0'}", "spoils"):
+    with refused(DataError, "{'left': 'l 0', 'right': 'r 0'}", "spoils"):
         asked(spoils)
 
 

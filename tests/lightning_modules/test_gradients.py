@@ -9,7 +9,7 @@ import torch
 from heedful.lightning_modules import Encoder, Seq2Seq
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.gradients import explained, integrated_gradients
-from heedful.records import CLASSIFICATION, Example, Task
+from heedful.records import CLASSIFICATION, Example, ModelError, Task
 
 from refusals import refused
 
@@ -118,5 +118,5 @@ def test_a_model_without_embeddings(encoder: Classifier, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(encoder, "scores", refuse)
     inputs, baseline = ends(encoder)
-    with refused("unfit-model", "gradients", encoder.description):
+    with refused(ModelError, "gradients", encoder.description):
         integrated_gradients(encoder, inputs, baseline, LABELS, 3, 64)

@@ -12,6 +12,7 @@ from jsonargparse import ArgumentError, ArgumentParser
 
 from heedful import lightning_modules
 from heedful.lightning_modules import Classifier
+from heedful.records import ModelError
 from tests.lightning_modules.test_weights import FAMILIES, built
 
 from refusals import refused
@@ -134,5 +135,5 @@ def test_data_of_another_kind_are_refused_before_the_backbone_is_read(family: st
     _, make, task = FAMILIES[family]
     tasks = (one for _, _, one in FAMILIES.values())
     other = next(one for one in tasks if one.kind is not task.kind)
-    with refused("unfit-model", task.kind, other.kind):
+    with refused(ModelError, task.kind, other.kind):
         make("nowhere").prepare(other)

@@ -9,7 +9,7 @@ import torch
 
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import NOT_FINITE, Classifier, Encoder, Reader, Seq2Seq
-from heedful.records import CLASSIFICATION, SOFT, Example, Task
+from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, SettingError, Task
 
 from refusals import refused
 
@@ -85,9 +85,9 @@ def test_an_exported_head_is_known_again_though_names_differ_in_a_blank_alone(ti
 
 
 def test_models_for_other_kinds_refuse_them(tiny_bert: Path, tiny_t5: Path) -> None:
-    with refused("unfit-model", "model Reader", "span", "soft"):
+    with refused(ModelError, "model Reader", "span", "soft"):
         Reader(str(tiny_bert)).prepare(TASK)
-    with refused("unfit-model", "model Seq2Seq", "classification", "soft"):
+    with refused(ModelError, "model Seq2Seq", "classification", "soft"):
         Seq2Seq(str(tiny_t5)).prepare(TASK)
 
 
@@ -96,9 +96,9 @@ def test_thousands_of_labels_make_short_messages(tiny_bert: Path, tmp_path: Path
     encoder(tiny_bert, Task(SOFT, ("question",), many)).export(str(tmp_path / "m"), weights=False)
     model = Encoder(str(tmp_path / "m"), max_length=32)
     model.prepare(TASK)
-    with refused("other-question", "answer 4, ... (3,129 in all)", "hot dog, hotdog"):
+    with refused(ModelError, "answer 4, ... (3,129 in all)", "hot dog, hotdog"):
         model.require_head()
-    with refused("unknown-name", "'x'", "answer 4, ... (3,129 in all)"):
+    with refused(SettingError, "'x'", "answer 4, ... (3,129 in all)"):
         Task(SOFT, ("question",), many, "x")
 
 

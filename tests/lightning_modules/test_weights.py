@@ -29,7 +29,7 @@ from transformers import (
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Blip, BlipAnswers, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
 from heedful.lightning_modules.pretrained.backbones import require_fit
-from heedful.records import CLASSIFICATION, SPAN, Task
+from heedful.records import CLASSIFICATION, SPAN, ModelError, Task
 
 from refusals import refused
 
@@ -106,7 +106,7 @@ def test_weights_of_another_network_are_refused(
     fixture, make, task = FAMILIES[family]
     change, says = BROKEN[fault]
     folder = rewritten(request.getfixturevalue(fixture), tmp_path / "broken", change)
-    with refused("unfit-weights", folder) as caught:
+    with refused(ModelError, folder) as caught:
         built(make(folder), task)
     assert re.search(says, str(caught.value))
 
@@ -123,7 +123,7 @@ def test_a_config_of_fewer_or_more_layers_is_refused(
         sizes |= (
             {"text_config": config["text_config"] | {"num_hidden_layers": layers}} if "text_config" in config else {}
         )
-        with refused("unfit-weights", first):
+        with refused(ModelError, first):
             built(make(rewritten(source, tmp_path / str(layers), dict, **sizes)), task)
 
 
@@ -147,16 +147,16 @@ def test_what_was_trained_here_must_have_all_of_its_head(
     others = Task(task.kind, task.parts, ("a", "b", "c", "d"), pictures=task.pictures)
     for number, answered in enumerate((task, others)):  # one that gives way to another was there all the same
         cut = rewritten(folder, tmp_path / f"cut{number}", without(HEADS[family]))
-        with refused("unfit-weights", cut, f"({HEADS[family]}"):
+        with refused(ModelError, cut, f"({HEADS[family]}"):
             built(make(cut), answered)
     grown = rewritten(folder, tmp_path / "grown", lambda w: w | {"other.head": torch.zeros(2)})
-    with refused("unfit-weights", grown, "1 weight (other.head)"):
+    with refused(ModelError, grown, "1 weight (other.head)"):
         built(make(grown), task)
 
 
 def test_a_body_with_more_in_it_than_transformers_knows_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
     folder = rewritten(tiny_bert, tmp_path / "m", lambda w: w | {"bert.adapters.0.weight": torch.zeros(2)})
-    with refused("unfit-weights", folder, "1 weight (bert.adapters.0.weight)"):
+    with refused(ModelError, folder, "1 weight (bert.adapters.0.weight)"):
         built(Encoder(folder, max_length=64), PAIRS)
 
 
@@ -257,7 +257,7 @@ def test_an_output_layer_that_is_not_the_table_of_embeddings_must_be_there(
     network = built(Seq2Seq(whole, max_length=64), PAIRS).network
     assert not torch.equal(network.lm_head.weight, network.shared.weight)
     cut = rewritten(Path(whole), tmp_path / "cut", without(dropped))
-    with refused("unfit-weights", cut, "lm_head.weight", "tie_word_embeddings"):
+    with refused(ModelError, cut, "lm_head.weight", "tie_word_embeddings"):
         built(Seq2Seq(cut, max_length=64), PAIRS)
 
 
@@ -273,18 +273,18 @@ def test_shards_and_bin_files_are_looked_over_alike(tiny_bert: Path, tmp_path: P
     last = sorted(shards.glob("model-*.safetensors"))[-1]
     kept = dict(list(load_file(last).items())[1:])
     save_file(kept, last, {"format": "pt"})
-    with refused("unfit-weights", shards, "1 weight ("):
+    with refused(ModelError, shards, "1 weight ("):
         built(Encoder(str(shards), max_length=64), PAIRS)
     last.unlink()
-    with refused("damaged-model", shards):
+    with refused(ModelError, shards):
         built(Encoder(str(shards), max_length=64), PAIRS)
     old = tmp_path / "bin"
     shutil.copytree(tiny_bert, old)
     (old / "model.safetensors").unlink()
     for content, code, fact in (
-        ({n: v for n, v in whole.items() if "query" not in n}, "unfit-weights", "4 weights ("),
-        ({"state_dict": whole}, "unfit-weights", "37 weights ("),
-        ([whole], "damaged-model", old),
+        ({n: v for n, v in whole.items() if "query" not in n}, ModelError, "4 weights ("),
+        ({"state_dict": whole}, ModelError, "37 weights ("),
+        ([whole], ModelError, old),
     ):
         torch.save(content, old / "pytorch_model.bin")
         with refused(code, fact):
@@ -293,7 +293,7 @@ def test_shards_and_bin_files_are_looked_over_alike(tiny_bert: Path, tmp_path: P
 
 def test_the_first_tensors_are_named_in_the_order_of_layers() -> None:
     names = [f"layer.{i}.weight" for i in (10, 2, 11)]
-    with refused("unfit-weights", "3 weights (layer.2.weight, ...)"):
+    with refused(ModelError, "3 weights (layer.2.weight, ...)"):
         require_fit(torch.nn.Linear(2, 2), "x", "kept", names, [], {})
 
 
@@ -313,7 +313,7 @@ def test_weights_that_are_no_floating_point_numbers_are_refused(
         whole, is_old = load_file(tmp_path / "m" / "model.safetensors"), file.endswith("of old")
         torch.save(whole, tmp_path / "m" / "pytorch_model.bin", _use_new_zipfile_serialization=not is_old)
         (tmp_path / "m" / "model.safetensors").unlink()
-    with refused("damaged-weights", folder, "2 weights (", "query.weight, ...)"):
+    with refused(ModelError, folder, "2 weights (", "query.weight, ...)"):
         built(Encoder(folder, max_length=64), PAIRS)
 
 

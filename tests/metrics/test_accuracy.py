@@ -13,7 +13,7 @@ from scipy.stats import binom, binomtest
 from heedful.metrics.accuracy import CONSTANT, METRIC, accuracy, accuracy_by_slice, loss, noise
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.statistics.majority import above_majority, majority_flag
-from heedful.records import CLASSIFICATION, SOFT, Context
+from heedful.records import CLASSIFICATION, SOFT, Context, RunError
 
 from made_rows import by_text
 from refusals import refused
@@ -337,9 +337,9 @@ def test_rows_in_another_order_are_refused(rows_of, order):
     if order == sorted(order):
         assert METRIC.score(shuffled, context)
     else:
-        with refused("damaged-rows", " u"):
+        with refused(RunError, " u"):
             METRIC.score(shuffled, context)
-    with refused("damaged-rows", "uid, intervention, part, variant, draw"):
+    with refused(RunError, "uid, intervention, part, variant, draw"):
         METRIC.score(pa.concat_tables([rows, rows]), context)
 
 

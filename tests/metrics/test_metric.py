@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heedful.metrics import METRICS
 from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, beside
 from heedful.metrics.tables.challenge import perturbations
-from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Context, Line, Measurement, MetricName
+from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Context, Line, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, where
 from heedful.reports.results import score
 
@@ -61,7 +61,7 @@ def test_two_numbers_of_one_name_are_refused():
 
     metadata = {"context": CONTEXT.as_dict(), "counts": {}}
     run = {"data": "d", "split": "s", "seed": 0, "note": None, "counts": {}}
-    with refused("two-numbers", "f and f ", "f/d/x"):
+    with refused(RunError, "f and f ", "f/d/x"):
         score(run, {"f": (make({"u": ("neutral", "neutral")}), metadata)}, {"f": Metric("f", twice)})
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from heedful.records import (
     Composed,
+    DataError,
     Example,
     Examples,
     ExamplesBuilder,
@@ -337,7 +338,7 @@ def test_of_goes_by_the_names_of_parts_not_by_their_order():
 
 
 def test_of_nothing_is_an_error():
-    with refused("nothing-left"):
+    with refused(DataError):
         Examples.of([])
 
 

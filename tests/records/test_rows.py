@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, RunError
 from heedful.records import rows as r
 from heedful.records.storage.schema import SCHEMA
 
@@ -68,7 +68,7 @@ def test_probabilities_of_rows_in_the_middle_of_a_table_are_theirs():
 
 
 def test_probabilities_that_are_missing_are_an_error():
-    with refused("damaged-rows", "'p2'", "4 rows"):
+    with refused(RunError, "'p2'", "4 rows"):
         r.probabilities(plain(4), "p2")
 
 
@@ -150,7 +150,7 @@ def test_rows_of_earlier_schemas_do_not_know_what_was_read(tmp_path, number):
     rows, _ = r.read_rows(tmp_path / f"{len(old.schema.names)}.parquet")
     assert rows.schema.equals(r.schema(LABELS))
     assert rows["unread"].null_count == 3
-    with refused("damaged-rows", f"{len(columns)}.parquet", "'unread'"):
+    with refused(RunError, f"{len(columns)}.parquet", "'unread'"):
         r.read_rows(tmp_path / f"{len(columns)}.parquet")
 
 
@@ -175,7 +175,7 @@ def test_other_rows_or_metadata_give_another_hash(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with refused("missing-rows", "gone.parquet"):
+    with refused(RunError, "gone.parquet"):
         r.read_rows(tmp_path / "gone.parquet")
 
 
@@ -185,14 +185,14 @@ def test_a_truncated_file_is_named(tmp_path):
     whole = path.read_bytes()
     for kept in (0, 1, 4, len(whole) // 2, len(whole) - 9, len(whole) - 1):
         path.write_bytes(whole[:kept])
-        with refused("damaged-rows", "rows.parquet"):
+        with refused(RunError, "rows.parquet"):
             r.read_rows(path)
 
 
 def test_something_else_than_parquet_is_named(tmp_path):
     path = tmp_path / "rows.parquet"
     path.write_text("uid,y\n" * 100)
-    with refused("damaged-rows", "rows.parquet"):
+    with refused(RunError, "rows.parquet"):
         r.read_rows(path)
 
 
@@ -203,14 +203,14 @@ def test_something_else_than_parquet_is_named(tmp_path):
 )
 def test_parquet_that_holds_no_rows_of_ours_is_named(tmp_path, metadata):
     pq.write_table(plain(3).replace_schema_metadata(metadata), tmp_path / "foreign.parquet")
-    with refused("damaged-results", "foreign.parquet", "'schema'"):
+    with refused(RunError, "foreign.parquet", "'schema'"):
         r.read_rows(tmp_path / "foreign.parquet")
 
 
 @pytest.mark.parametrize("entry", ["{", "[]", '"text"', "null", "1"])
 def test_parquet_with_an_entry_of_the_same_name_by_others_is_named(tmp_path, entry):
     pq.write_table(plain(3).replace_schema_metadata({"heedful": entry}), tmp_path / "foreign.parquet")
-    with refused("damaged-results", "foreign.parquet"):
+    with refused(RunError, "foreign.parquet"):
         r.read_rows(tmp_path / "foreign.parquet")
 
 
@@ -250,7 +250,7 @@ def test_sliced_reads_one_of_the_names_that_a_breakdown_groups_by():
 
 @pytest.mark.parametrize("slices", [[["m=up"], []], [["m=up", "m=down"], []], [[], []]])
 def test_sliced_refuses_rows_that_lack_the_name_or_have_it_twice(slices):
-    with refused("damaged-rows", "'m'"):
+    with refused(RunError, "'m'"):
         r.sliced(table([("a", "", "", "", 0), ("b", "", "", "", 0)], slices=slices), "m")
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.records import ModelError, SettingError
 from heedful.records.same import Same, normal_form
 
 from refusals import refused
@@ -66,12 +67,12 @@ def test_two_arguments_or_one() -> None:
 
 @pytest.mark.parametrize("same", ["alike", 3, None])
 def test_what_says_nothing_is_refused(same: object) -> None:
-    with refused("bad-setting", "same"):
+    with refused(SettingError, "same"):
         Same(same)  # type: ignore[arg-type]
 
 
 def test_a_function_that_raises_is_quoted() -> None:
-    with refused("failed-function", "same", "IndexError", "'ab'"):
+    with refused(ModelError, "same", "IndexError", "'ab'"):
         Same(lambda text: text[5])("ab")
-    with refused("failed-function", "same", "TypeError", "'ab'"):
+    with refused(ModelError, "same", "TypeError", "'ab'"):
         Same(lambda text: [text])("ab")  # a list is no form: it cannot be looked up

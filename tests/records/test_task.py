@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, TEXT, Task, TaskKind
+from heedful.records import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, TEXT, SettingError, Task, TaskKind
 
 from refusals import refused
 
@@ -86,10 +86,10 @@ def test_models_are_trained_towards_labels_or_their_worth() -> None:
 
 
 def test_a_task_refuses_a_default_that_is_not_a_label() -> None:
-    with refused("unknown-name", "'maybe'", "yes, no"):
+    with refused(SettingError, "'maybe'", "yes, no"):
         Task(CLASSIFICATION, ("a", "b"), ("yes", "no"), "maybe")
     assert Task(CLASSIFICATION, ("a", "b"), ("yes", "no"), "no").default_label == "no"
-    with refused("unknown-name", "'no'"):
+    with refused(SettingError, "'no'"):
         Task(SPAN, ("a", "b"), (), "no")
 
 
@@ -100,7 +100,7 @@ def test_a_task_is_saved_as_plain_values() -> None:
 
 
 def test_no_label_is_never_a_label() -> None:
-    with refused("bad-name", f"'{NO_LABEL}'"):
+    with refused(SettingError, f"'{NO_LABEL}'"):
         Task(CLASSIFICATION, ("a",), ("yes", NO_LABEL))
-    with refused("unknown-name", f"'{NO_LABEL}'", "yes, no"):
+    with refused(SettingError, f"'{NO_LABEL}'", "yes, no"):
         Task(CLASSIFICATION, ("a",), ("yes", "no"), NO_LABEL)

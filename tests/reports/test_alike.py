@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from heedful.cli import command
-from heedful.records import Context, read_json, write_json
+from heedful.records import Context, RunError, read_json, write_json
 from heedful.records.rows import BASE
 from heedful.records.storage.schema import SCHEMA
 from heedful.reports.results import score
@@ -161,7 +161,7 @@ def test_what_each_report_does_with_runs_that_do_not_belong_together(tmp_path, c
         save(tmp_path / "b", **CASES[case])
     expected = OTHERWISE.get((report, case), SAID.get(case))
     is_refused = (report, case) not in NOTED | OTHERWISE.keys() or expected in REFUSED
-    code = "other-examples" if case == "other examples" else "incomparable-runs"
+    code = RunError if case == "other examples" else RunError
     with refused(code, "/b") if is_refused else nullcontext() as error:
         REPORTS[report]([first, str(tmp_path / "b")], tmp_path)
     told = str(error.value) if error else ""

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from heedful.cli import command
 from heedful.metrics.attentiveness import attentiveness
-from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName
+from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, select
 from heedful.records.storage.results import write_results
 from heedful.reports import comparable as report
@@ -198,7 +198,7 @@ def test_runs_with_other_swaps_are_refused(tmp_path, other, fact):
         texts = [content if i == BASE else "" for i in rows["intervention"].to_pylist()]
         rows = rows.set_column(rows.schema.get_field_index("content"), "content", pa.array(texts))
         assert select(rows, intervention=BASE)["content"].to_pylist() == ["x"]
-    with refused("other-examples", first, tmp_path / "b", fact):
+    with refused(RunError, first, tmp_path / "b", fact):
         command.main(["compare", "--agreed", first, save(tmp_path / "b", rows, **other)])
 
 
@@ -241,13 +241,13 @@ def test_no_number_is_cut_at_80_columns():
 
 
 def test_mistakes_are_one_sentence(tmp_path):
-    with refused("too-few-runs"):
+    with refused(RunError):
         command.main(["compare", "--agreed", save(tmp_path / "a", rows_of([("entailment", ["neutral"] * DRAWS)]))])
     without = str(written_results.save(tmp_path / "b"))
-    with refused("missing-rows", without, "attentiveness"):
+    with refused(RunError, without, "attentiveness"):
         command.main(["compare", "--agreed", str(tmp_path / "a"), without])
     alone = Context("d", labels=LABELS, default_label="neutral", own={"swap": []})
-    with refused("not-measured", tmp_path / "c"):
+    with refused(RunError, tmp_path / "c"):
         command.main(["compare", "--agreed", str(tmp_path / "a"), save(tmp_path / "c", rows_of([]), context=alone)])
     with pytest.raises(SystemExit) as asked:
         command.main(["compare", "--agreed", "--help"])

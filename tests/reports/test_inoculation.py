@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from heedful.cli import command
-from heedful.records import Context
+from heedful.records import Context, DataError, RunError
 from heedful.records.storage.results import write_results
 from heedful.reports.inoculation import challenge_tests, compare
 
@@ -116,18 +116,18 @@ def test_each_way_of_what_flips_is_printed_and_one_that_is_missing_is_undefined(
 def test_a_run_without_challenge_examples_is_refused(tmp_path, rows_of):
     rows = {"accuracy": rows_of(BASE)}
     folders = [written_results.save(tmp_path / name, rows=rows, context=replace(MADE, own={})) for name in "ab"]
-    with refused("missing-rows", *folders, "challenge", "counterfactual_tables"):
+    with refused(RunError, *folders, "challenge", "counterfactual_tables"):
         compare(*folders)
 
 
 def test_mistakes_are_one_sentence(tmp_path, rows_of):
     folder = written_results.save(tmp_path / "a", rows={"accuracy": rows_of(BASE)}, context=MADE)
     without = written_results.save(tmp_path / "b")
-    with refused("too-few-runs"):
+    with refused(RunError):
         command.main(["compare", "--inoculation", str(folder)])
-    with refused("missing-file", tmp_path / "gone"):
+    with refused(DataError, tmp_path / "gone"):
         command.main(["compare", "--inoculation", str(folder), str(tmp_path / "gone")])
-    with refused("incomparable-runs", folder):
+    with refused(RunError, folder):
         command.main(["compare", "--inoculation", str(folder), str(folder)])
-    with refused("missing-rows", without, "accuracy"):
+    with refused(RunError, without, "accuracy"):
         command.main(["compare", "--inoculation", str(folder), str(without)])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from heedful.cli import command
-from heedful.records import Measurement, MetricName
+from heedful.records import Measurement, MetricName, RunError
 from heedful.reports.tables import table_text
 
 import written_results
@@ -104,7 +104,7 @@ def test_the_terminal_shows_the_same(runs, capsys, monkeypatch):
 
 
 def test_nothing_to_show_is_said_in_a_sentence(tmp_path):
-    with refused("nothing-to-show"):
+    with refused(RunError):
         command.main(["matrix", str(written_results.save(tmp_path))])
     with pytest.raises(SystemExit):
         command.main(["matrix", "--help"])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import Context, Measurement, MetricName
+from heedful.records import Context, Measurement, MetricName, RunError, SettingError
 from heedful.reports import partial_figure as report
 from heedful.reports.figures.canvas import COLORS
 from heedful.reports.figures.files import FORMATS
@@ -152,11 +152,11 @@ def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, ca
 
 
 def test_mistakes_are_one_sentence(runs, tmp_path):
-    with refused("bad-setting", f"--output {tmp_path}/f.gif", ".png, .pdf, .svg"):
+    with refused(SettingError, f"output {tmp_path}/f.gif", ".png, .pdf, .svg"):
         report.main([*runs, "--output", str(tmp_path / "f.gif")])
-    with refused("nothing-to-show", runs[0], "--partial hypothesis"):
+    with refused(RunError, runs[0], "partial hypothesis"):
         report.main([runs[0]])
-    with refused("nothing-to-show", "attentiveness"):
+    with refused(RunError, "attentiveness"):
         report.main([runs[1]])
     with pytest.raises(SystemExit):
         report.main(["--help"])

@@ -12,6 +12,7 @@ import pytest
 
 from heedful.metrics.ranking.protocol import drawn, uniforms
 from heedful.metrics.ranking.ranked import ranked
+from heedful.records import DataError, HeedfulError, RunError, SettingError
 from heedful.records.storage.results import read_evaluation, read_results, rows_file, write_results
 from heedful.reports import ranking as report
 from heedful.reports.rankings.folders import sets_of
@@ -203,36 +204,36 @@ def test_results_with_attributions_are_made_of_rows_alone(three):
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"content": "x"}, "other-examples", ["/a", "/b", "120 of 120"]),
-        ({"examples": 90}, "other-examples", ["/a", "/b", "30 are in one"]),
-        ({"population": 20}, "other-examples", ["/a", "/b", "10 are in one", "--set"]),
-        ({"first": 5}, "other-examples", ["/a", "/b", "10 are in one"]),
-        ({"group": "g"}, "other-examples", ["/a", "/b", "groups"]),
-        ({"manifest": "n"}, "other-examples", ["/a", "/b", "attributions"]),
-        ({"methods": ("lime",)}, "other-examples", ["/a", "/b", "attributions"]),
-        ({"population": 0}, "damaged-rows", ["/b"]),
-        ({"quality": 0.6}, "nothing-to-show", ["ood"]),
-        ({"data": "other"}, "too-few-runs", ["ood", "/a"]),
+        ({"content": "x"}, RunError, ["/a", "/b", "120 of 120"]),
+        ({"examples": 90}, RunError, ["/a", "/b", "30 are in one"]),
+        ({"population": 20}, RunError, ["/a", "/b", "10 are in one", "set"]),
+        ({"first": 5}, RunError, ["/a", "/b", "10 are in one"]),
+        ({"group": "g"}, RunError, ["/a", "/b", "groups"]),
+        ({"manifest": "n"}, RunError, ["/a", "/b", "attributions"]),
+        ({"methods": ("lime",)}, RunError, ["/a", "/b", "attributions"]),
+        ({"population": 0}, RunError, ["/b"]),
+        ({"quality": 0.6}, RunError, ["ood"]),
+        ({"data": "other"}, RunError, ["ood", "/a"]),
     ],
 )
-def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, code, facts):
+def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, error: type[HeedfulError], facts):
     save(tmp_path / "a", **{"quality": 0.6, **SIZES})
     save(tmp_path / "b", **{"quality": 0.8, **SIZES, **settings})
-    with refused(code, *facts):
+    with refused(error, *facts):
         report.main([f"{tmp_path}/a", f"{tmp_path}/b"])
 
 
 MISTAKES = {
-    "--method=owen": ("not-measured", "ood", "owen", "shap"),
-    "gone": ("missing-file", "gone"),
-    "--n=5,x": ("bad-setting", "--n 5,x", "5,10,20"),
-    "--n=0": ("bad-setting", "--n 0"),
-    "--samples=0": ("bad-setting", "--samples", "0"),
-    "--set=x": ("bad-setting", "--set x", "NAME=FOLDER"),
-    "--set=ood=a,b": ("repeated-name", "ood", "--set"),
-    "--factors=nope": ("unknown-name", "factors nope", "max_diff"),
+    "--method=owen": (RunError, "ood", "owen", "shap"),
+    "gone": (DataError, "gone"),
+    "--n=5,x": (SettingError, "n 5,x", "5,10,20"),
+    "--n=0": (SettingError, "n 0"),
+    "--samples=0": (SettingError, "samples", "0"),
+    "--set=x": (SettingError, "set x", "NAME=FOLDER"),
+    "--set=ood=a,b": (SettingError, "ood", "set"),
+    "--factors=nope": (SettingError, "factors nope", "max_diff"),
 }
 
 
@@ -246,7 +247,7 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch, argument):
 
 
 def test_a_ranking_needs_folders():
-    with refused("too-few-runs"):
+    with refused(RunError):
         report.main([])
 
 
@@ -255,7 +256,7 @@ def test_a_folder_without_attributions_is_named(tmp_path):
     save(tmp_path / "b", 0.8, **SIZES)
     results, rows = read_results(tmp_path / "b"), read_evaluation(tmp_path / "b", "accuracy")
     write_results(tmp_path / "b", results, {"accuracy": rows})
-    with refused("missing-rows", tmp_path / "b", "accuracy and attributions", "evaluations"):
+    with refused(RunError, tmp_path / "b", "accuracy and attributions", "evaluations"):
         report.main([f"{tmp_path}/a", f"{tmp_path}/b"])
     assert not rows_file(tmp_path / "b", "attributions").exists()
 

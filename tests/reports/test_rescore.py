@@ -24,7 +24,7 @@ from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS, Metric
-from heedful.records import HeedfulError, Measurement, MetricName, generator
+from heedful.records import DataError, HeedfulError, Measurement, MetricName, RunError, SettingError, generator
 from heedful.records.storage.results import read_results, write_results
 from heedful.reports.rescore import rescored
 from heedful.reports.runs import measured as runs_of
@@ -188,9 +188,8 @@ def test_rows_that_were_not_recorded_are_not_scored(runs, attack, later, capsys)
         told = capsys.readouterr().out
         assert "are gone, the first is attentiveness/planted/hypothesis; marked" in told
         return
-    with pytest.raises(HeedfulError) as error:
+    with pytest.raises(RunError) as error:
         command.main(["rescore", str(runs / "one"), *later])
-    assert error.value.code in (("damaged-rows", "other-rows") if later else ("missing-rows", "other-rows"))
     assert ("accept_rows" in str(error.value)) != bool(later)
     assert (runs / "one" / "results.json").read_text() == before
 
@@ -199,7 +198,7 @@ def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_fo
     folder = runs / "one"
     before = read_results(folder)
     save_edited(folder / "rows" / ACCURACY, lambda table: table)
-    with refused("other-rows", folder / "rows" / ACCURACY, "accept_rows"):
+    with refused(RunError, folder / "rows" / ACCURACY, "accept_rows"):
         command.main(["rescore", str(folder)])
     command.main(["rescore", "--accept_rows", str(folder)])
     assert "marked, since rows are not known to be those that were recorded" in capsys.readouterr().out
@@ -230,8 +229,8 @@ def test_rows_alone_give_marked_results(runs, capsys):
 
 def test_results_that_say_no_hashes_stay_unless_rows_are_accepted(runs, capsys):
     path = runs / "one" / "results.json"
-    contents = {"{": "damaged-file", "[]": "damaged-results", '{"schema": 7}': "damaged-results"}
-    for content, code in {**contents, '{"schema": 7, "rows": []}': "damaged-results"}.items():
+    contents = {"{": DataError, "[]": RunError, '{"schema": 7}': RunError}
+    for content, code in {**contents, '{"schema": 7, "rows": []}': RunError}.items():
         path.write_text(content)
         with refused(code, path, "accept_rows"):
             command.main(["rescore", str(runs / "one")])
@@ -247,7 +246,7 @@ def test_a_flipped_bit_is_seen_wherever_it_is(runs):
     places = generator("flips").integers(len(content), size=20).tolist()
     for place in places:
         flip(file, place)
-        with refused("other-rows", file):
+        with refused(RunError, file):
             rescored(runs / "one")
         file.write_bytes(content)
     (runs / "one" / "results.json").unlink()
@@ -267,7 +266,7 @@ def test_results_that_could_not_be_read_again_are_not_written(runs):
         return {MetricName("accuracy", context.data): Measurement(1.5, 3)}
 
     before = (runs / "one" / "results.json").read_text()
-    with refused("damaged-results", runs / "one", "'accuracy/planted'"):
+    with refused(RunError, runs / "one", "'accuracy/planted'"):
         rescored(runs / "one", METRICS | {"accuracy": Metric("accuracy", beyond)})
     assert (runs / "one" / "results.json").read_text() == before
 
@@ -283,24 +282,24 @@ def test_a_context_without_what_its_metric_needs_is_one_sentence(tmp_path):
     rows, meta = engine.rows["attentiveness"]
     lacking = meta | {"context": {k: v for k, v in meta["context"].items() if k != "own"}}
     write_results(tmp_path, engine.results, engine.rows | {"attentiveness": (rows, lacking)})
-    with refused("damaged-rows", tmp_path, "KeyError: 'swap'"):
+    with refused(RunError, tmp_path, "KeyError: 'swap'"):
         rescored(tmp_path)
 
 
 def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
-    with refused("missing-rows", tmp_path):
+    with refused(RunError, tmp_path):
         rescored(tmp_path)
-    with refused("too-few-runs"):
+    with refused(RunError):
         command.main(["rescore"])
     engine = texts(Attentiveness())
     table, meta = engine.rows["accuracy"]
     others = {"accuracy": (table, meta | {"run": meta["run"] | {"split": "test"}})}
     write_results(tmp_path, engine.results, engine.rows | others)
-    with refused("other-rows", "accuracy.parquet", "attentiveness.parquet"):
+    with refused(RunError, "accuracy.parquet", "attentiveness.parquet"):
         rescored(tmp_path)
     write_results(tmp_path / "third", engine.results, {"accuracy": (table, {"data": "d", "seed": 0, "manifest": "m"})})
-    with refused("damaged-rows", "third/rows/accuracy.parquet", "'run'"):
+    with refused(RunError, "third/rows/accuracy.parquet", "'run'"):
         rescored(tmp_path / "third")
     write_results(tmp_path / "fourth", engine.results, {"unheard_of": (table, meta)})
-    with refused("unknown-name", "fourth", "unheard_of"):
+    with refused(SettingError, "fourth", "unheard_of"):
         rescored(tmp_path / "fourth")

@@ -3,6 +3,7 @@
 import pytest
 import yaml
 
+from heedful.records import RunError
 from heedful.records.storage.named_configs import config_path, names
 from heedful.reports.runs import columns, measured, short_name
 
@@ -81,5 +82,5 @@ def test_a_folder_without_settings_goes_by_its_name_and_damaged_ones_are_refused
     (run,) = measured([str(tmp_path / "mine")])
     assert run.label == "mine"
     (tmp_path / "mine" / "config.yaml").write_text("- no\n")
-    with refused("changed-run-file", tmp_path / "mine" / "config.yaml"):
+    with refused(RunError, tmp_path / "mine" / "config.yaml"):
         measured([str(tmp_path / "mine")])

@@ -18,7 +18,7 @@ from heedful.lightning_modules.processors.processor import Processor
 from heedful.metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
 from heedful.metrics.attributions.lockstep import Game, Solution, solve
 from heedful.metrics.attributions.methods import METHODS, shap
-from heedful.records import Composed, Examples, HeedfulError
+from heedful.records import Composed, Examples, SettingError
 
 TOGETHER = 64  # examples whose masks are predicted together
 VERSIONS = {name: method.VERSION for name, method in METHODS.items()} | {GRADIENTS: 1}
@@ -219,11 +219,9 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
     with np.errstate(divide="ignore"):
         odds = np.log(own) - np.log(others.sum(axis=1))
     if broken := int((~np.isfinite(odds)).sum()):
-        raise HeedfulError(
-            "bad-setting",
-            f"§attributions.scale logit: {broken:,} of {len(odds):,} inputs have a label with a probability of 0 or 1 "
-            "in single precision, which has no log-odds.",
-            "Take probability.",
+        raise SettingError(
+            f"attributions.scale logit: {broken:,} of {len(odds):,} inputs have a label with a probability of 0 or 1 "
+            "in single precision, which has no log-odds. Take probability."
         )
     return odds
 

@@ -11,7 +11,7 @@ from heedful.lightning_modules.gradients import Scale
 from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import GRADIENTS
 from heedful.metrics.attributions.methods import METHODS
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 
@@ -54,17 +54,15 @@ class Attributions(Evaluation):
         all_methods = (*METHODS, GRADIENTS)
         methods = re.findall(r"[^\s,]+", methods) if isinstance(methods, str) else methods
         if unknown := [name for name in methods if name not in all_methods]:
-            wrong = f"§attributions.methods {unknown[0]} does not exist."
-            raise HeedfulError("unknown-name", wrong, guess(unknown[0], all_methods))
-        require_number("§attributions.samples", samples, least=2)
-        require_number("§attributions.examples", examples)
-        require_number("§attributions.steps", steps)
-        require_number("§attributions.shown", shown, least=0)
+            raise SettingError(f"attributions.methods {unknown[0]} does not exist. {guess(unknown[0], all_methods)}")
+        require_number("attributions.samples", samples, least=2)
+        require_number("attributions.examples", examples)
+        require_number("attributions.steps", steps)
+        require_number("attributions.shown", shown, least=0)
         if hide == "delete" and GRADIENTS in methods:
-            raise HeedfulError(
-                "clashing-settings",
-                "§attributions.hide delete makes inputs shorter, and gradients go from masked words to the words.",
-                "Leave gradients out, or take mask.",
+            raise SettingError(
+                "attributions.hide delete makes inputs shorter, and gradients go from masked words to the words. "
+                "Leave gradients out, or take mask."
             )
         self.methods = tuple(dict.fromkeys(methods))
         self.samples = samples
@@ -78,12 +76,12 @@ class Attributions(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not self.methods:
-            return Nothing("needs §attributions.methods")
+            return Nothing("needs attributions.methods")
         data = setting.data
         if not (data.task.kind.has_labels and data.task.kind.exclusive) or data.task.pictures:
             return Nothing("explains classifiers of texts")
         if self.explain == "gold" and data.pool.is_unlabelled:
-            return Nothing(f"{NEEDS_GOLD}: §attributions.explain gold")
+            return Nothing(f"{NEEDS_GOLD}: attributions.explain gold")
         within = SPLIT if data.splits_evaluated else None
         swaps = [Swap(part, None, 1, within=within) for part in data.swap]
         inquiry = AttributionInquiry(

@@ -21,7 +21,7 @@ from heedful.interventions.hypotheses.spacy_analyser import INSTALL
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
 from heedful.metrics.tables.challenge import challenge_counts, perturbations
-from heedful.records import Context, Examples, HeedfulError
+from heedful.records import Context, Examples, HeedfulError, SettingError
 from heedful.records.errors import guess
 from heedful.records.rows import BASE, select, strings, where
 
@@ -46,19 +46,20 @@ class Challenge(Evaluation):
     def __init__(self, kinds: list[str] | None = None, half_or_double: bool = False) -> None:
         all_kinds = (*KINDS, TITLE)
         if unknown := [kind for kind in kinds or () if kind not in all_kinds]:
-            wrong = f"§challenge.kinds {unknown[0]} does not exist."
-            raise HeedfulError("unknown-name", wrong, guess(unknown[0], all_kinds))
+            raise SettingError(f"challenge.kinds {unknown[0]} does not exist. {guess(unknown[0], all_kinds)}")
         self.kinds = list(dict.fromkeys(all_kinds if kinds is None else kinds))
         self.all = kinds is None
         if half_or_double and NUMBERS not in self.kinds:
-            wrong = f"§challenge.half_or_double changes {NUMBERS}, which are not among §challenge.kinds."
-            raise HeedfulError("idle-setting", wrong, "Add them, or leave it out.")
+            raise SettingError(
+                f"challenge.half_or_double changes {NUMBERS}, which are not among challenge.kinds. Add them, or "
+                "leave it out."
+            )
         self.half_or_double = half_or_double
         if ENTITIES in (kinds or ()):
             try:
                 SpacyAnalyser()
             except HeedfulError as error:
-                raise error.at(f"§challenge.kinds {ENTITIES}") from None
+                raise error.at(f"challenge.kinds {ENTITIES}") from None
 
     @property
     def title(self) -> str:
@@ -76,7 +77,7 @@ class Challenge(Evaluation):
         if whole is not None and set(data.task.labels) == set(LABELS):
             table, text = _parts(whole)
         if not (self.kinds and table and text in data.pool.parts):
-            return Nothing(f"needs §challenge.kinds, a table, a hypothesis and the labels {', '.join(LABELS)}")
+            return Nothing(f"needs challenge.kinds, a table, a hypothesis and the labels {', '.join(LABELS)}")
         if data.pool.is_unlabelled:
             return Nothing(NEEDS_GOLD)
         analyser = best_analyser()

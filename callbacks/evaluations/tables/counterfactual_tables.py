@@ -12,7 +12,7 @@ from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
 from heedful.metrics.tables.challenge import TITLE, challenge_counts
 from heedful.metrics.tables.counterfactual_tables import ANNOTATED, rows_of_set, set_changes, set_data
-from heedful.records import Context, Examples, HeedfulError
+from heedful.records import Context, DataError, Examples, HeedfulError, RunError, SettingError
 from heedful.records.rows import BASE, contents, difference, same, select, strings
 from heedful.records.storage.results import RESULTS, read_evaluation
 
@@ -47,33 +47,33 @@ class CounterfactualTables(Evaluation):
 
     def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
         """The rows of the hypothesis-only model, and their metadata."""
-        flag = f"§counterfactual_tables.hypothesis_only {self.hypothesis_only}"
+        flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
             is_evaluated = (Path(self.hypothesis_only) / RESULTS).is_file()
             evaluated = read_evaluation(self.hypothesis_only, self.name) if is_evaluated else None
         except HeedfulError as error:
             raise error.at(flag) from None
         if evaluated is None:
-            raise HeedfulError(
-                "missing-rows",
-                f"{flag} has no rows of {self.name}.",
-                "Evaluate the model of the hypothesis alone first, with the same paths, and name its folder.",
+            raise RunError(
+                f"{flag} has no rows of {self.name}. Evaluate the model of the hypothesis alone first, with the same "
+                "paths, and name its folder."
             )
         return evaluated
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not self.paths:
-            return Nothing("needs §counterfactual_tables.paths, folders of annotated counterfactual tables")
-        data, flag = setting.data, "§counterfactual_tables.paths"
+            return Nothing("needs counterfactual_tables.paths, folders of annotated counterfactual tables")
+        data, flag = setting.data, "counterfactual_tables.paths"
         if set(data.task.labels) != set(LABELS):
-            wrong = f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}."
-            raise HeedfulError("no-labels-for-it", wrong)
+            raise DataError(
+                f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}. Leave that "
+                "evaluation out, or take data with these labels."
+            )
         sets: dict[str, tuple[Examples, Examples]] = {}
         for path in self.paths:
             name = Path(path).resolve().name
             if name in sets:
-                wrong = f"{flag} {path}: another folder is called {name} as well."
-                raise HeedfulError("repeated-name", wrong, "Rename one of the two.")
+                raise SettingError(f"{flag} {path}: another folder is called {name} as well. Rename one of the two.")
             sets[name] = load_counterfactuals(path, set_data(name), flag=flag)
         originals, changed = map(Examples.concatenate, zip(*sets.values(), strict=True))
         pool = fitted(originals, data)
@@ -88,24 +88,33 @@ class CounterfactualTables(Evaluation):
 
     def _right_alone(self, originals: Examples, changed: Examples, pool: Examples, data: PairedData) -> dict[str, bool]:
         """Whether the hypothesis-only model, which must be one, is right on each of these originals."""
-        flag = f"§counterfactual_tables.hypothesis_only {self.hypothesis_only}"
+        flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         rows, metadata = self._evaluated()
         predicted = contents(rows)
         if missing := next((uid for uid in originals.column("uid") if uid not in predicted), None):
-            raise HeedfulError("other-hypothesis-model", f"{flag}: {missing} was not predicted.")
+            raise RunError(
+                f"{flag}: {missing} was not predicted. Evaluate that model with the same folders and the same seed."
+            )
         mine = dict(zip(pool.column("uid"), pool.contents(data.full_task.parts).to_pylist(), strict=True))
         if differ := difference(mine, {uid: predicted[uid] for uid in mine}):
-            raise HeedfulError("other-hypothesis-model", f"{flag} is about other examples: {differ}.")
+            raise RunError(
+                f"{flag} is about other examples: {differ}. Evaluate that model with the same folders and the same "
+                "seed."
+            )
         if metadata["seed"] != data.seed:
-            wrong = f"{flag} was evaluated with the seed {metadata['seed']}, and the seed here is {data.seed}."
-            raise HeedfulError("other-hypothesis-model", wrong, "Use one seed for both (§seed_everything).")
+            raise RunError(
+                f"{flag} was evaluated with the seed {metadata['seed']}, and the seed here is {data.seed}. Use one "
+                "seed for both (seed_everything)."
+            )
         hypotheses = (examples.column(f"parts.{examples.parts[1]}") for examples in (originals, changed))
         same_text = {uid for uid, a, b in zip(originals.column("uid"), *hypotheses, strict=True) if a == b}
         annotated = pa.concat_tables([select(rows, intervention=name) for name in ANNOTATED])
         for uid, stays in zip(strings(annotated, "uid"), same(annotated, "y", "y2"), strict=True):
             if uid in same_text and not stays:
-                wrong = f"{flag}: that model reads the table, for its answer to {uid} follows it."
-                raise HeedfulError("other-hypothesis-model", wrong, "Name one that reads the hypothesis alone.")
+                raise RunError(
+                    f"{flag}: that model reads the table, for its answer to {uid} follows it. Name one that reads the "
+                    "hypothesis alone."
+                )
         base = select(rows, intervention=BASE)
         right = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
         return {uid: right[uid] for uid in mine}

@@ -12,7 +12,7 @@ from heedful.interventions import Donors, RowEdits, SwapValues
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
 from heedful.metrics.tables.evidence import evidence_counts
-from heedful.records import Context, HeedfulError
+from heedful.records import Context, DataError, ModelError
 
 
 class Evidence(Evaluation):
@@ -42,16 +42,15 @@ class Evidence(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if self.path is None:
-            return Nothing("needs §evidence.path FILE, annotations of relevant rows")
+            return Nothing("needs evidence.path FILE, annotations of relevant rows")
         data = setting.data
         self._require(data)
         examples = load_tables(data.path, self.split)
         annotated, left_out = load_evidence(self.path, examples)
         if not annotated:
-            raise HeedfulError(
-                "nothing-left",
-                f"§evidence.path {self.path} marks no row as relevant to a pair that is not neutral.",
-                "Name another file, or another §evidence.split.",
+            raise DataError(
+                f"evidence.path {self.path} marks no row as relevant to a pair that is not neutral. Name another "
+                "file, or another evidence.split."
             )
         relevant = {pair.uid: frozenset(pair.keys) for pair in annotated}
         lenders = fitted(examples, data)
@@ -72,16 +71,22 @@ class Evidence(Evaluation):
         )
 
     def _require(self, data: PairedData) -> None:
-        flag = f"§evidence.path {self.path}"
+        flag = f"evidence.path {self.path}"
         if not isinstance(data, PairedTables) or data.path is None:
-            remedy = "Take §data infotabs with §data.path DIR, or other tables."
-            raise HeedfulError("unfit-data", f"{flag} is about tables in files, which are not evaluated here.", remedy)
+            raise DataError(
+                f"{flag} is about tables in files, which are not evaluated here. Take data infotabs with data.path "
+                "DIR, or other tables."
+            )
         if data.partial:
-            wrong = f"{flag} is for a model of tables and hypotheses; this one reads the {data.partial} alone."
-            raise HeedfulError("unfit-model", wrong, "Name another model, or leave §evidence.path out.")
+            raise ModelError(
+                f"{flag} is for a model of tables and hypotheses; this one reads the {data.partial} alone. Name "
+                "another model, or leave evidence.path out."
+            )
         if set(data.full_task.labels) != set(LABELS):
-            wrong = f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}."
-            raise HeedfulError("no-labels-for-it", wrong)
+            raise DataError(
+                f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}. Leave that "
+                "evaluation out, or take data with these labels."
+            )
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """How many pairs and tables count, and how many annotated ones do not, for which reason."""

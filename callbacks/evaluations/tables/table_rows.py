@@ -45,8 +45,8 @@ class TableRows(Evaluation):
         max_examples: int | None = 200,
         rows_per_table: int | None = None,
     ) -> None:
-        require_number("§table_rows.max_examples", max_examples)
-        require_number("§table_rows.rows_per_table", rows_per_table)
+        require_number("table_rows.max_examples", max_examples)
+        require_number("table_rows.rows_per_table", rows_per_table)
         for operation in operations:
             steps(operation)
         self.operations = list(dict.fromkeys(operations))
@@ -56,7 +56,7 @@ class TableRows(Evaluation):
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
         if not (self.operations and data.pool.tables and set(data.task.labels) == set(LABELS)):
-            return Nothing(f"needs §table_rows.operations, a table among the parts and the labels {', '.join(LABELS)}")
+            return Nothing(f"needs table_rows.operations, a table among the parts and the labels {', '.join(LABELS)}")
         edits = []
         for pool in by_split(data.pool, data):  # each is edited as if it were evaluated alone
             part = table_of(pool)

@@ -9,7 +9,7 @@ from pathlib import Path
 from heedful.cli.suite.plan import EVALUATIONS, RANK, Step, Suite
 from heedful.cli.suite.running import run
 from heedful.cli.suite.shards import Shard
-from heedful.records import HeedfulError, stopping
+from heedful.records import SettingError, stopping
 from heedful.records.command_lines import CommandParser, called
 from heedful.records.errors import guess
 from heedful.records.storage.claim import claim
@@ -58,11 +58,12 @@ def _tags(options: Namespace, every: Sequence[Step]) -> frozenset[str]:
         return tags
     given_tags = options.only.split(",")
     if unknown := [tag for tag in given_tags if tag not in tags]:
-        wrong = f"--only {unknown[0]} is not a step, set or model."
-        raise HeedfulError("unknown-name", wrong, guess(unknown[0], sorted(tags)))
+        raise SettingError(f"--only {unknown[0]} is not a step, set or model. {guess(unknown[0], sorted(tags))}")
     if RANK in given_tags and options.shard is not None:
-        wrong = f"--only {RANK} --shard {options.shard}: a shard does not rank."
-        raise HeedfulError("clashing-settings", wrong, "Leave --shard out, when all shards have ended.")
+        raise SettingError(
+            f"--only {RANK} --shard {options.shard}: a shard does not rank. Leave --shard out, when all shards have "
+            "ended."
+        )
     return frozenset(given_tags)
 
 

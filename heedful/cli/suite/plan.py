@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.storage.folder_names import FIT, is_folder_name
 from heedful.records.storage.yaml_files import read_yaml
 
@@ -89,11 +89,9 @@ class Suite:
             for name, given in sets.items()
         }
         if not self.models or not self.sets:
-            raise HeedfulError("bad-suite", f"{path} names no {'sets' if self.models else 'models'}.", "Add one.")
+            raise SettingError(f"{path} names no {'sets' if self.models else 'models'}. Add one.")
         if taken := {MODELS, FIGURES} & set(self.sets):
-            raise HeedfulError(
-                "bad-name", f"{path}: a set is called {taken.pop()!r}, which is another folder of the suite."
-            )
+            raise SettingError(f"{path}: a set is called {taken.pop()!r}, which is another folder of the suite.")
         self._require_beginnings()
         self._require_different_models()
 
@@ -105,16 +103,15 @@ class Suite:
     def _mapping(self, given: Any, where: str, keys: Sequence[str] | None = None) -> Mapping[Any, Any]:
         unknown = [key for key in given if keys and key not in keys] if isinstance(given, Mapping) else []
         if unknown:
-            wrong = f"{self.path}: {where} has the key {unknown[0]!r}."
-            raise HeedfulError("bad-suite", wrong, f"It may have {', '.join(keys or ())}.")
+            raise SettingError(f"{self.path}: {where} has the key {unknown[0]!r}. It may have {', '.join(keys or ())}.")
         if not isinstance(given, Mapping):
             wanted = f"some of {', '.join(keys)}" if keys else "each with its settings"
-            raise HeedfulError("bad-suite", f"{self.path}: {where} names nothing.", f"Name {wanted} there.")
+            raise SettingError(f"{self.path}: {where} names nothing. Name {wanted} there.")
         return given
 
     def _name(self, name: Any) -> str:
         if not is_folder_name(str(name)):
-            raise HeedfulError("bad-name", f"{self.path}: {name!r} cannot name a folder.", f"Take {FIT}.")
+            raise SettingError(f"{self.path}: {name!r} cannot name a folder. Take {FIT}.")
         return str(name)
 
     def _settings(self, given: Any, where: str) -> tuple[str, ...]:
@@ -122,18 +119,20 @@ class Suite:
         if given is None:
             return ()
         if not isinstance(given, str):
-            wrong = f"{self.path}: {where} is not a text."
-            raise HeedfulError("bad-suite", wrong, "Write the settings as on a command line.")
+            raise SettingError(f"{self.path}: {where} is not a text. Write the settings as on a command line.")
         if self.data is None and "$DATA" in given:
-            do = "Name their folder with --data_path DIR (or make ... DATA=DIR)."
-            raise HeedfulError("missing-setting", f"{self.path} reads data in $DATA.", do)
+            raise SettingError(
+                f"{self.path} reads data in $DATA. Name their folder with --data_path DIR (or make ... DATA=DIR)."
+            )
         try:
             settings = shlex.split(given)
         except ValueError as error:
-            raise HeedfulError("bad-suite", f"{self.path}: {where}: {error}.") from None
+            raise SettingError(f"{self.path}: {where}: {error}.") from None
         if any(setting.partition("=")[0] == NODES for setting in settings):
-            wrong = f"{self.path}: {where} has {NODES}, and each step of a suite has one machine."
-            raise HeedfulError("unfit-trainer", wrong, "Leave it out; --shard is for several machines.")
+            raise SettingError(
+                f"{self.path}: {where} has {NODES}, and each step of a suite has one machine. Leave it out; --shard is "
+                "for several machines."
+            )
         return tuple(setting.replace("$DATA", self.data or "") for setting in settings)
 
     def _model(self, name: Any, given: Any) -> Model:
@@ -151,8 +150,7 @@ class Suite:
             while (before := model.begins_from) is not None:
                 if before not in self.models or before in passed:
                     problem = "which begins from it" if before in passed else "which is not one of the models"
-                    told = f"{self.path}: models: {passed[-1]} begins from {before!r}, {problem}."
-                    raise HeedfulError("bad-suite", told)
+                    raise SettingError(f"{self.path}: models: {passed[-1]} begins from {before!r}, {problem}.")
                 passed.append(before)
                 model = self.models[before]
 
@@ -161,8 +159,7 @@ class Suite:
         first: dict[Model, str] = {}
         for name, model in self.models.items():
             if first.setdefault(model, name) != name:
-                told = f"{self.path}: models: {first[model]} and {name} are trained alike."
-                raise HeedfulError("bad-suite", told, "Leave one out.")
+                raise SettingError(f"{self.path}: models: {first[model]} and {name} are trained alike. Leave one out.")
 
     def steps(self, output: Path, evaluations: str = EVALUATIONS) -> list[Step]:
         """The steps in their order: each model before those that begin from it, and the ranking last.
@@ -196,6 +193,7 @@ class Suite:
         tags = frozenset({TRAIN, name, *([of_set] if own else [])})
         step = Step(TRAIN, called, tags, settings, run, before)
         if steps.setdefault(run, step) != step:
-            told = f"{self.path}: two models would have the folder {called} in {output / MODELS}."
-            raise HeedfulError("bad-suite", told, "Rename one.")
+            raise SettingError(
+                f"{self.path}: two models would have the folder {called} in {output / MODELS}. Rename one."
+            )
         return run

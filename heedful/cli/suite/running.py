@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from heedful.cli.suite.plan import EVALUATE, FIGURES, RANK, TRAIN, Step
-from heedful.records import HeedfulError, MetricName, read_json, stopping, write_json
+from heedful.records import MetricName, RunError, read_json, stopping, write_json
 from heedful.records.launchers import without_launcher
 from heedful.records.storage.claim import claim
 from heedful.records.storage.results import RESULTS, file_hash, read_results, read_run
@@ -47,20 +47,12 @@ def is_done(step: Step) -> bool:
     _, *words = about.get("command", []) or [""]
     _require_same(step, words[1:] if words[:1] == [step.kind] else words)  # behind the name of the program
     if step.needs is not None and about.get("started", "") < read_run(step.needs).get("finished", ""):
-        raise HeedfulError(
-            "other-suite",
-            f"{step.folder} was begun before its model was trained ({step.needs}).",
-            "Move one of them away.",
-        )
+        raise RunError(f"{step.folder} was begun before its model was trained ({step.needs}). Move one of them away.")
     if step.kind == TRAIN and not is_trained(step.folder):
         return False  # and what goes on compares its examples itself
     _require_same_files(step)
     if step.kind == EVALUATE and len({*filter(None, map(_weights, (step.folder, step.needs)))}) > 1:
-        raise HeedfulError(
-            "other-suite",
-            f"{step.folder} was measured with other weights than {step.needs} has.",
-            "Move one of them away.",
-        )
+        raise RunError(f"{step.folder} was measured with other weights than {step.needs} has. Move one of them away.")
     return True
 
 
@@ -117,15 +109,18 @@ def _require_same_files(step: Step) -> None:
     for path, before in read_json(_record(step)).items():
         if now.get(path) != before:
             changed = "has changed since" if path in now else "is not there any more"
-            raise HeedfulError("other-suite", f"{step.folder} was made of {path}, which {changed}.")
+            raise RunError(
+                f"{step.folder} was made of {path}, which {changed}. Move the folder away, or name another with output."
+            )
 
 
 def _require_same(step: Step, command: Sequence[str]) -> None:
     """Refuse what other settings have left in the folder of a step."""
     for old, new in zip_longest(_flags(command), _flags(_settings(step))):
         if old != new:
-            raise HeedfulError(
-                "other-suite", f"{step.folder} was made with {_said(old)}, and the suite has {_said(new)}."
+            raise RunError(
+                f"{step.folder} was made with {_said(old)}, and the suite has {_said(new)}. Move the folder away, or "
+                "name another with output."
             )
 
 
@@ -168,8 +163,10 @@ def run(steps: Sequence[Step], all_steps: Sequence[Step]) -> None:
             print(f"{line}: done before{_result(step)}", flush=True)
             continue
         if step.needs is not None and not is_trained(step.needs):
-            wrong = f"{step.kind} {step.name} needs the model {step.needs}, which is not trained yet."
-            raise HeedfulError("failed-step", wrong, f"Add {TRAIN} to --only.")
+            raise RunError(
+                f"{step.kind} {step.name} needs the model {step.needs}, which is not trained yet. Add {TRAIN} to "
+                "--only."
+            )
         print(line, end="", flush=True)
         began = time.monotonic()
         files = files_of(step)
@@ -187,13 +184,11 @@ def _waiting(steps: Sequence[Step], all_steps: Sequence[Step]) -> list[Step]:
     anew = {step.folder for step in waiting if step.kind == TRAIN}
     for step in steps:
         if step.needs in anew and read_run(step.folder):
-            wrong = f"{step.folder} is of a model that is not there ({step.needs})."
-            raise HeedfulError("other-suite", wrong, "Move it away, too.")
+            raise RunError(f"{step.folder} is of a model that is not there ({step.needs}). Move it away, too.")
     if any(step.kind == RANK for step in waiting):
         for step in all_steps:
             if step.kind == EVALUATE and step not in steps and not is_done(step):
-                wrong = f"The ranking needs {step.folder}, which has not been measured."
-                raise HeedfulError("failed-step", wrong, "Run the whole suite.")
+                raise RunError(f"The ranking needs {step.folder}, which has not been measured. Run the whole suite.")
     return waiting
 
 
@@ -255,10 +250,9 @@ def _wait(arguments: list[str], step: Step, log: Path) -> None:
             child.wait()
             raise
     if status:
-        raise HeedfulError(
-            "failed-step",
-            f"{step.kind} {step.name} ended with status {status}: {_last_line(log)}.",
-            f"Read {log}; the same command goes on from there.",
+        raise RunError(
+            f"{step.kind} {step.name} ended with status {status}: {_last_line(log)}. Read {log}; the same command goes "
+            "on from there."
         )
 
 

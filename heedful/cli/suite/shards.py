@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.cli.suite.plan import RANK, Step
-from heedful.records import HeedfulError
+from heedful.records import RunError, SettingError
 from heedful.records.storage.claim import claim, owner_of
 
 WRITTEN = re.compile("([0-9]{1,6})/([0-9]{1,6})")
@@ -29,8 +29,9 @@ class Shard(NamedTuple):
         written = WRITTEN.fullmatch(text)
         shard = cls(*map(int, written.groups())) if written else None
         if shard is None or not 1 <= shard.number <= shard.count:
-            wrong = f"--shard {text} is not one of so many shards, from 1."
-            raise HeedfulError("bad-setting", wrong, "Write --shard 3/8 for the third of eight.")
+            raise SettingError(
+                f"--shard {text} is not one of so many shards, from 1. Write --shard 3/8 for the third of eight."
+            )
         return shard
 
     def __str__(self) -> str:
@@ -73,5 +74,7 @@ class Shard(NamedTuple):
             name = FOLDER.fullmatch(folder.name)
             owner = owner_of(folder) if name and int(name[2]) != self.count else None
             if name and owner:
-                wrong = f"--shard {self}: {owner} runs shard {name[1]}/{name[2]}, whose models may be the same."
-                raise HeedfulError("folder-taken", wrong, f"Take a shard of {name[2]}, or wait until it has ended.")
+                raise RunError(
+                    f"--shard {self}: {owner} runs shard {name[1]}/{name[2]}, whose models may be the same. Take a "
+                    f"shard of {name[2]}, or wait until it has ended."
+                )

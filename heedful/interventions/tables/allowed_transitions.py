@@ -8,7 +8,7 @@ from functools import cache
 from itertools import groupby
 from typing import Literal
 
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 
 LABELS = E, N, C = ("entailment", "neutral", "contradiction")
 Rule = Literal["union", "composed"]
@@ -42,10 +42,9 @@ def steps(name: str) -> tuple[str, ...]:
     for operation in name.split("+"):
         if operation not in OPERATIONS:
             listed = ", ".join(OPERATIONS)
-            raise HeedfulError(
-                "unknown-name",
-                f"§table_rows.operations: the row operation {operation!r} does not exist.",
-                f"Known are {listed}, and several of them joined by '+'.",
+            raise SettingError(
+                f"table_rows.operations: the row operation {operation!r} does not exist. Known are {listed}, and "
+                "several of them joined by '+'."
             )
         if operation != "identity" and (operation != "permute" or "permute" not in operations):
             operations.append(operation)

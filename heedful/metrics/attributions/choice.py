@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heedful.metrics.attributions.attribution import Attribution
 from heedful.metrics.attributions.factors import FACTORS, VARIANTS, Factor
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 from heedful.records.errors import guess, nearest
 
 
@@ -32,8 +32,10 @@ def factors_named(names: Sequence[str]) -> dict[str, Factor]:
 def _built_in(name: str) -> Factor:
     factors = FACTORS | VARIANTS
     if name not in factors:
-        remedy = f"{guess(name, factors if nearest(name, factors) else FACTORS)} One of your own is module:function."
-        raise HeedfulError("unknown-name", f"§factors {name}: there is no such factor.", remedy)
+        raise SettingError(
+            f"factors {name}: there is no such factor. {guess(name, factors if nearest(name, factors) else FACTORS)} "
+            "One of your own is module:function."
+        )
     return factors[name]
 
 
@@ -45,13 +47,12 @@ def _own(name: str) -> Factor:
     try:
         of = importlib.import_module(module)
     except Exception as error:  # whatever a user's module raises
-        wrong = f"§factors {name} cannot be imported from {here}: {_told(error)}."
-        raise HeedfulError("broken-factor", wrong) from error
+        raise SettingError(f"factors {name} cannot be imported from {here}: {_told(error)}.") from error
     factor = getattr(of, function, None)
     if not callable(factor):
         file = getattr(of, "__file__", None)
         at = Path(file).parent if file else "Python"  # perhaps another module of the same name
-        raise HeedfulError("broken-factor", f"§factors {name}: {module} in {at} has no function {function!r}.")
+        raise SettingError(f"factors {name}: {module} in {at} has no function {function!r}.")
     return factor
 
 
@@ -64,13 +65,11 @@ def value_of(name: str, factor: Factor, of: Attribution) -> float | None:
     try:
         value = factor(of)
     except Exception as error:  # whatever a user's function raises
-        wrong = f"The factor {name} fails for {of.uid} ({of.method}): {_told(error)}."
-        raise HeedfulError("broken-factor", wrong) from error
+        raise SettingError(f"The factor {name} fails for {of.uid} ({of.method}): {_told(error)}.") from error
     if value is None:
         return None
     if not isinstance(value, Real) or not math.isfinite(value):
-        wrong = f"The factor {name} gives {value!r} for {of.uid}."
-        raise HeedfulError("broken-factor", wrong, "Return a number or None.")
+        raise SettingError(f"The factor {name} gives {value!r} for {of.uid}. Return a number or None.")
     return float(value)
 
 

@@ -19,7 +19,16 @@ from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
 from heedful.metrics.statistics.intervals import interval, less, over, shares
 from heedful.metrics.statistics.shares import difference, share
-from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
+from heedful.records import (
+    Chart,
+    Context,
+    Line,
+    Measurement,
+    MetricName,
+    RunError,
+    Section,
+    Shown,
+)
 from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, select, sliced, where
 
@@ -131,8 +140,9 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
 def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of what each pair keeps and of what it leads to, a context and a word pair: two int32 [pairs]."""
     if (pc.list_value_length(rows["clusters"]).to_numpy() != 3).any():
-        wrong = "A pair does not have three clusters: its base example, what it keeps, what it leads to."
-        raise HeedfulError("damaged-rows", wrong)
+        raise RunError(
+            "A pair does not have three clusters: its base example, what it keeps, what it leads to. Evaluate again."
+        )
     return _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
 
 

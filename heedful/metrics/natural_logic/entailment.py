@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.metrics.hits import is_answer
-from heedful.records import HeedfulError, is_entailment, listing
+from heedful.records import DataError, RunError, is_entailment, listing
 from heedful.records.rows import BASE, probabilities, select, where
 
 
@@ -19,8 +19,10 @@ def entailment_at(labels: Sequence[str]) -> int:
     """
     positions = [i for i, label in enumerate(labels) if is_entailment(label)]
     if len(positions) != 1:
-        wrong = f'Natural logic needs one label "entailment", and the labels of the model are {listing(labels)}.'
-        raise HeedfulError("no-labels-for-it", wrong)
+        raise DataError(
+            f'Natural logic needs one label "entailment", and the labels of the model are {listing(labels)}. Leave '
+            "that evaluation out, or take data with these labels."
+        )
     return positions[0]
 
 
@@ -32,8 +34,10 @@ def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.nda
     """
     width = rows.schema.field(name).type.list_size
     if width != len(labels):
-        wrong = f"The rows hold {width} probabilities, and the model has {len(labels)} labels: {listing(labels)}."
-        raise HeedfulError("damaged-rows", wrong)
+        raise RunError(
+            f"The rows hold {width} probabilities, and the model has {len(labels)} labels: {listing(labels)}. Evaluate "
+            "again."
+        )
     return probabilities(rows, name).astype(np.float64)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from heedful.metrics.statistics.intervals import LEVEL, Bounds, between, interval, shares
-from heedful.records import HeedfulError
+from heedful.records import SettingError
 
 OFTEN = 0.8  # of the studies that reach the aim
 STUDIES = 200  # that are simulated; then 80 % is known to 3 points
@@ -233,13 +233,13 @@ def require_aim(models: int, width: float | None, difference: float | None) -> N
         HeedfulError: There is none, there are two, or one is not a share.
     """
     if models not in (1, 2):
-        raise HeedfulError("bad-setting", f"A study is planned from one pilot or two, and these are {models}.")
+        raise SettingError(f"A study is planned from one pilot or two, and these are {models}.")
     if models == 1 and difference is not None:
-        raise HeedfulError("idle-setting", "§difference is of two models.", "Name another one, or leave it out.")
+        raise SettingError("difference is of two models. Name another one, or leave it out.")
     if models == 1 and width is None:
-        raise HeedfulError("missing-setting", "One pilot needs §width.", "Add §width .02, or name two models.")
+        raise SettingError("One pilot needs width. Add width .02, or name two models.")
     if width is not None and difference is not None:
-        raise HeedfulError("clashing-settings", "§width and §difference are two aims.", "Leave one out.")
+        raise SettingError("width and difference are two aims. Leave one out.")
     for name, value in (("width", width), ("difference", difference)):
         if value is not None and not 0 < value < 1:
-            raise HeedfulError("bad-setting", f"§{name} {value:g} is not a share.", "Write .02 for 2 points.")
+            raise SettingError(f"{name} {value:g} is not a share. Write .02 for 2 points.")

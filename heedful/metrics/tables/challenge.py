@@ -19,7 +19,16 @@ from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import difference, share
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
+from heedful.records import (
+    Chart,
+    Context,
+    DataError,
+    Line,
+    Measurement,
+    MetricName,
+    Shown,
+    generator,
+)
 from heedful.records.rows import BASE, codes, of_split, runs, same, select, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"
@@ -103,8 +112,10 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
     changes_of: dict[str, dict[str, list[tuple[Which, bool, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
     for uid, gold, change in _right(rows):
         if gold is None or label[uid] is None:
-            wrong = f"{uid}, or an example changed from it, has no gold label, and is not a challenge example."
-            raise HeedfulError("no-gold", wrong)
+            raise DataError(
+                f"{uid}, or an example changed from it, has no gold label, and is not a challenge example. Take data "
+                "with gold labels."
+            )
         if NEUTRAL not in (gold, label[uid]):
             changes_of["preserved" if gold == label[uid] else "flipped"][uid].append(change)
     uids = sorted(set().union(*changes_of.values()))

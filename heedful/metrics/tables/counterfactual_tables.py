@@ -22,7 +22,7 @@ from heedful.metrics.tables.challenge import (
     challenge_pairs,
     challenge_rows,
 )
-from heedful.records import Chart, Context, HeedfulError, Line, MetricName, Shown
+from heedful.records import Chart, Context, Line, MetricName, RunError, Shown
 
 ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}  # interventions
 CELLS = tuple(product(("right", "wrong"), repeat=3))  # on the original, on the changed example; the hypothesis alone
@@ -82,8 +82,7 @@ def eight_cells(
     pairs = [pair for pair in every if pair.answered]
     numbers = {}
     if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
-        wrong = f"The hypothesis-only model did not predict {missing}."
-        raise HeedfulError("other-hypothesis-model", wrong, "Evaluate both on the same examples.")
+        raise RunError(f"The hypothesis-only model did not predict {missing}. Evaluate both on the same examples.")
     sides = [(pair.original, pair.changed[pair.scored], right_alone[pair.uid]) for pair in pairs]
     cells = [tuple("right" if side else "wrong" for side in of_pair) for of_pair in sides]
     table = [pair.table for pair in pairs]

@@ -20,7 +20,15 @@ from heedful.metrics.statistics.shares import share
 from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines, challenge_rows
 from heedful.metrics.tables.transitions import invalid_transitions, transition_lines
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, MetricName, Shown
+from heedful.records import (
+    NO_LABEL,
+    Chart,
+    Context,
+    DataError,
+    Line,
+    MetricName,
+    Shown,
+)
 from heedful.records.rows import BASE, same, select, strings, where
 
 EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"
@@ -72,8 +80,10 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
         elif uid not in deleted:
             left_out["without_deletions"] += 1
         elif marked - deleted[uid]:
-            wrong = f"The relevant row {min(marked - deleted[uid])!r} of {uid} was never deleted."
-            raise HeedfulError("wrong-gold", wrong, "Name keys as they stand in the table, and delete each row once.")
+            raise DataError(
+                f"The relevant row {min(marked - deleted[uid])!r} of {uid} was never deleted. Name keys as they stand "
+                "in the table, and delete each row once."
+            )
         elif uid in unanswered:
             left_out["without_answers"] += 1
         else:

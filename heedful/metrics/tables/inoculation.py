@@ -15,7 +15,7 @@ import pyarrow as pa
 from heedful.metrics.metric import Numbers
 from heedful.metrics.tables.challenge import FLIPPED, Pair, Values, by_way, challenge_pairs, mean_of
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import HeedfulError, Measurement, MetricName
+from heedful.records import HeedfulError, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, contents, same, select, strings
 from heedful.records.rows import difference as difference_of
 
@@ -40,7 +40,10 @@ class Outcome:
 
 
 def _different(what: str, how: str) -> HeedfulError:
-    return HeedfulError("other-examples", f"The {what} examples before and after inoculation are not the same: {how}.")
+    return RunError(
+        f"The {what} examples before and after inoculation are not the same: {how}. Evaluate both on the same "
+        "examples, with the same seed and settings."
+    )
 
 
 def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:

@@ -15,7 +15,16 @@ from heedful.interventions.tables.allowed_transitions import LABELS, RELEVANCE, 
 from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import share as share_of
-from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown
+from heedful.records import (
+    Chart,
+    Context,
+    DataError,
+    Line,
+    Measurement,
+    MetricName,
+    RunError,
+    Shown,
+)
 from heedful.records.rows import SPLIT, codes, sliced, where
 
 TRANSITIONS = "transitions"
@@ -74,15 +83,17 @@ class Changes:
 def _places(rows: pa.Table, name: str) -> np.ndarray:
     at, labels = codes(rows, name)
     if strange := [label for label in labels if label not in LABELS]:
-        wrong = f"Transitions are known between {', '.join(LABELS)}, and a prediction is {strange[0]!r}."
-        raise HeedfulError("no-labels-for-it", wrong)
+        raise DataError(
+            f"Transitions are known between {', '.join(LABELS)}, and a prediction is {strange[0]!r}. Leave that "
+            "evaluation out, or take data with these labels."
+        )
     return np.array([LABELS.index(label) for label in labels], dtype=np.int64)[at]
 
 
 def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
     at, names = sliced(rows, SPLIT)
     if strange := [name for name in names if name not in splits]:
-        raise HeedfulError("damaged-rows", f"A row is of the split {strange[0]!r}, and there are {', '.join(splits)}.")
+        raise RunError(f"A row is of the split {strange[0]!r}, and there are {', '.join(splits)}. Evaluate again.")
     return np.array([splits.index(name) for name in names], dtype=np.int64)[at]
 
 

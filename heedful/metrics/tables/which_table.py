@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from heedful.records import HeedfulError
+from heedful.records import RunError
 
 
 def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
@@ -25,6 +25,8 @@ def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
                 table_of_uid[uid] = name_of_table.removeprefix(prefix)
     missing = next((uid for uid in uids if uid not in table_of_uid), None)
     if missing is not None:
-        wrong = f"No row says which table {missing} is about, by a slice 'table=...' or a cluster 'table ...'."
-        raise HeedfulError("damaged-rows", wrong)
+        raise RunError(
+            f"No row says which table {missing} is about, by a slice 'table=...' or a cluster 'table ...'. Evaluate "
+            "again."
+        )
     return [table_of_uid[uid] for uid in uids]

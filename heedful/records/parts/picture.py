@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import DataError
 from heedful.records.storage.files import open_file, unreadable
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # in Pillow's words; for others it may run programs
@@ -53,6 +53,7 @@ class Picture:
             except OSError as error:
                 raise unreadable(display_name, error) from None
         if hashlib.sha256(content).hexdigest() != self.key:
-            wrong = f"{display_name} has changed since the data were read."
-            raise HeedfulError("changed-data", wrong, "Start again when nothing writes there.")
+            raise DataError(
+                f"{display_name} has changed since the data were read. Start again when nothing writes there."
+            )
         return content

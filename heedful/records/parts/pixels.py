@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageFile, ImageOps
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import DataError
 from heedful.records.parts.picture import FORMATS, Picture
 
 WHITE_IS_ZERO = 0  # of the TIFF tag that says what 0 stands for; Pillow inverts 8 bits itself
@@ -69,19 +69,17 @@ def pixels(
         if data.startswith(b"\xff\xd8"):
             _require_whole_jpeg(data)
     except UnclearError as error:
-        wrong = f"{display_name} does not say which of its values is white: {error}."
-        raise HeedfulError("unknown-format", wrong, "Save it with 8 bits.") from None
+        raise DataError(
+            f"{display_name} does not say which of its values is white: {error}. Save it with 8 bits."
+        ) from None
     except MemoryError:
-        wrong = f"{display_name} does not fit into the memory."
-        raise HeedfulError("too-large", wrong, "Free some, or leave it out.") from None
+        raise DataError(f"{display_name} does not fit into the memory. Free some, or leave it out.") from None
     except Image.UnidentifiedImageError:  # whose words are about an object in memory
-        raise HeedfulError(
-            "unknown-format",
-            f"{display_name} is not a picture that is read.",
-            f"Save it as one of {', '.join(FORMATS)}.",
+        raise DataError(
+            f"{display_name} is not a picture that is read. Save it as one of {', '.join(FORMATS)}."
         ) from None
     except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
-        raise HeedfulError("damaged-file", f"{display_name} cannot be decoded: {error}.") from None
+        raise DataError(f"{display_name} cannot be decoded: {error}. Take a whole copy of it.") from None
     return values
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import SettingError
 
 Row = tuple[str, tuple[str, ...]]
 WORD = re.compile(r"\w+")
@@ -29,7 +29,7 @@ class Table:
         keys = self.keys
         if len(set(keys)) < len(keys):
             twice = next(key for key in keys if keys.count(key) > 1)
-            raise HeedfulError("repeated-name", f"The table {self.title!r} has the key {twice!r} twice.")
+            raise SettingError(f"The table {self.title!r} has the key {twice!r} twice.")
 
     @property
     def keys(self) -> tuple[str, ...]:

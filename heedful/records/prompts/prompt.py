@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from heedful.records.answers import NO_ANSWER, abstains, declines, normalised
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import SettingError
 from heedful.records.example import Example, Part, as_table
 from heedful.records.parts.template import filled
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare, without_thoughts
@@ -145,9 +145,9 @@ class Prompt:
             HeedfulError: Something does.
         """
         if self.wording.read:
-            raise HeedfulError(
-                "idle-setting",
-                f"§data.prompts {self.name}: read {self.wording.read} is about written answers; {setting} has none.",
+            raise SettingError(
+                f"data.prompts {self.name}: read {self.wording.read} is about written answers; {setting} has none. "
+                "Leave it out."
             )
 
     def as_dict(self) -> dict[str, object]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from heedful.records.answers import NO_ANSWER, normalised
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import ModelError, SettingError
 from heedful.records.parts.template import PART, keep_parts, parts_of
 from heedful.records.storage.folder_names import FIT, is_folder_name
 
@@ -117,50 +117,45 @@ class Wording:
                 space; an answer belongs to no label, has no letters, or is like another but for case and marks.
         """
         if not is_folder_name(name):
-            raise HeedfulError(
-                "bad-name",
-                f"§data.prompts: a wording names folders, and {name!r} cannot.",
-                f"Use {FIT}; put numbers, yes and no in quotes.",
+            raise SettingError(
+                f"data.prompts: a wording names folders, and {name!r} cannot. Use {FIT}; put numbers, yes and no in "
+                "quotes."
             )
-        at = setting or f"§data.prompts {name}"
+        at = setting or f"data.prompts {name}"
         if odd := _odd_part(parts_of(self.question), parts):
-            raise HeedfulError(
-                "bad-prompt",
-                f"{at}: the question {odd}. It should name each of the parts {', '.join(parts)} once.",
-                "Write each once, in braces, and other braces twice.",
+            raise SettingError(
+                f"{at}: the question {odd}. It should name each of the parts {', '.join(parts)} once. Write each once, "
+                "in braces, and other braces twice."
             )
         if self.question != self.question.rstrip():
-            raise HeedfulError(
-                "bad-prompt",
-                f"{at}: the question ends with a space or a new line, as {self.question[-ENDING:]!r}.",
-                "Leave it out: a space stands before the answer anyway.",
+            raise SettingError(
+                f"{at}: the question ends with a space or a new line, as {self.question[-ENDING:]!r}. Leave it out: a "
+                "space stands before the answer anyway."
             )
         if self.read and not labels:
-            wrong = f"{at}: read {self.read} changes nothing where answers are texts."
-            raise HeedfulError("idle-setting", wrong)
+            raise SettingError(f"{at}: read {self.read} changes nothing where answers are texts. Leave it out.")
         if self.read not in ("", *READ):
-            raise HeedfulError(
-                "bad-setting",
-                f"{at}: read {self.read!r} does not say which of several labels an answer means.",
-                f"Take {' or '.join(READ)}.",
+            raise SettingError(
+                f"{at}: read {self.read!r} does not say which of several labels an answer means. Take "
+                f"{' or '.join(READ)}."
             )
         self._require_answers(at, labels)
 
     def _require_answers(self, at: str, labels: Sequence[str]) -> None:
         if unknown := [label for label in self.answers if label not in (labels or (NO_ANSWER,))]:
             there = f"The labels are {', '.join(labels)}." if labels else "The one label is '', for no answer."
-            wrong = f"{at} has an answer for {unknown[0]!r}, which is not a label."
-            raise HeedfulError("unknown-name", wrong, there)
+            raise SettingError(f"{at} has an answer for {unknown[0]!r}, which is not a label. {there}")
         if not labels and not normalised(none := self.answers.get(NO_ANSWER, NO_ANSWER_TEXT)):
-            wrong = f"{at}: the text for no answer, {none!r}, has no word beside articles."
-            raise HeedfulError("bad-prompt", wrong, "Give '' another text under answers.")
+            raise SettingError(
+                f"{at}: the text for no answer, {none!r}, has no word beside articles. Give '' another text under "
+                "answers."
+            )
         texts = [self.answers.get(label, label) for label in labels]
         read = [bare(text) for text in texts]
         if alike := [repr(text) for text, bared in zip(texts, read, strict=True) if not bared or read.count(bared) > 1]:
-            raise HeedfulError(
-                "ambiguous-answers",
-                f"{at}: without case and marks, {', '.join(alike)} are one answer, or none.",
-                "Give each label another under answers.",
+            raise ModelError(
+                f"{at}: without case and marks, {', '.join(alike)} are one answer, or none. Give each label another "
+                "under answers."
             )
 
 

@@ -28,15 +28,15 @@ class Fault(NamedTuple):
 
     Attributes:
         place: Where.
-        code: The code of the refusal.
         wrong: What is wrong; the setting stands for ``{flag}``, and what was given for ``{given}``.
         do: What to do.
+        is_unknown: Whether there is no such setting.
     """
 
     place: Place
-    code: str
     wrong: str
     do: str = ""
+    is_unknown: bool = False
 
 
 class Context(NamedTuple):
@@ -64,7 +64,7 @@ NOTHING = Context()
 
 def setting_named(place: Place) -> str:
     """A setting as a message names it; positions in lists are left out."""
-    return "§" + ".".join(str(name) for name in place if name != "init_args" and not isinstance(name, int))
+    return ".".join(str(name) for name in place if name != "init_args" and not isinstance(name, int))
 
 
 def members(hint: Any) -> tuple[Any, ...]:
@@ -144,7 +144,7 @@ class Grammar(ABC):
                 yield from self._faults_of_class({"class_path": given}, kinds, place, context)
         elif not self.takes(hint, given) or (given is None and place == context.typed):  # which a file may leave out
             wrong = f"{{flag}} {{given}} is not {self._words(hint)}."
-            yield Fault(place, "bad-setting", wrong, self._remedy(given, hint))
+            yield Fault(place, wrong, self._remedy(given, hint))
 
     def faults_of_settings(self, owner: type, given: Any, place: Place = ()) -> Iterator[Fault]:
         """What is wrong with the settings of a class, and which of them are missing."""
@@ -215,21 +215,21 @@ class Grammar(ABC):
         is_plain = dataclasses.is_dataclass(owner)
         subject = "{given}" if is_plain else owner.__name__
         do = "" if is_plain else f"Add {setting_named((*place, lacking[0]))}."
-        yield Fault(place, "missing-setting", f"{{flag}} {subject} lacks {', '.join(lacking)}.", do)
+        yield Fault(place, f"{{flag}} {subject} lacks {', '.join(lacking)}.", do)
 
     def named(self, path: Any, kinds: tuple[type, ...]) -> type | Fault:
         """The class of these kinds that a name stands for, or what is wrong with it."""
         kind = " or ".join(kind.__name__ for kind in kinds)
         if path is None:
             do = "Name it with class_path."
-            return Fault((), "missing-setting", f"{{flag}} does not say which {kind} it is.", do)
+            return Fault((), f"{{flag}} does not say which {kind} it is.", do)
         named_class = self._class(str(path), kinds)
         if named_class is None:
             near = nearest(str(path).rpartition(".")[2], subclasses(kinds))
             do = f"Do you mean {near}?" if near else f"Name a {kind}."
-            return Fault((), "unknown-name", "{flag} {given} is not a class that can be imported.", do)
+            return Fault((), "{flag} {given} is not a class that can be imported.", do)
         if not (isinstance(named_class, type) and issubclass(named_class, kinds)):
-            return Fault((), "foreign-class", "{flag} {given} is of another kind.", f"Name a class of {kind}.")
+            return Fault((), "{flag} {given} is of another kind.", f"Name a class of {kind}.")
         return named_class
 
     def _class(self, path: str | None, kinds: tuple[type, ...]) -> Any:
@@ -274,7 +274,7 @@ def _like(given: Any) -> tuple[Any, ...]:
 
 def _unknown(place: Place, meant: str | None) -> Fault:
     do = f"Do you mean {meant}?" if meant else ""
-    return Fault(place, "unknown-setting", "There is no setting {flag}.", do)
+    return Fault(place, "There is no setting {flag}.", do, is_unknown=True)
 
 
 def _is_in_python(given: Any) -> bool:
@@ -284,9 +284,9 @@ def _is_in_python(given: Any) -> bool:
 
 def _lost(place: Place) -> Fault:
     do = "Give it in Python, or name another one."
-    return Fault(place, "bad-setting", "{flag} was made in Python, and no file holds it.", do)
+    return Fault(place, "{flag} was made in Python, and no file holds it.", do)
 
 
 def _no_settings(place: Place) -> Fault:
     subject = "{flag} {given}" if place else "The file"
-    return Fault(place, "bad-setting", f"{subject} does not name settings.", "Write NAME: VALUE for each.")
+    return Fault(place, f"{subject} does not name settings.", "Write NAME: VALUE for each.")

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import HeedfulError, SettingError
 from heedful.records.made import Made, settings_of
 from heedful.records.settings.faults import (
     LISTS,
@@ -140,7 +140,7 @@ def _require_taken(kind: type, more: Mapping[str, Any]) -> None:
     inits = [vars(owner)["__init__"] for owner in kind.__mro__ if inspect.isfunction(vars(owner).get("__init__"))]
     parameters = [inspect.signature(init).parameters.values() for init in inits]
     if more and not all(any(p.kind is p.VAR_KEYWORD for p in each) for each in parameters):
-        raise HeedfulError("unknown-setting", f"There is no setting {next(iter(more))} of {kind.__name__}.")
+        raise SettingError(f"There is no setting {next(iter(more))} of {kind.__name__}.")
 
 
 def refusal(fault: Fault, given: str) -> HeedfulError:
@@ -152,7 +152,8 @@ def refusal(fault: Fault, given: str) -> HeedfulError:
     """
     line = " ".join(given.split())
     shown = line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
-    return HeedfulError(fault.code, fault.wrong.format(flag=setting_named(fault.place), given=shown), fault.do)
+    wrong = fault.wrong.format(flag=setting_named(fault.place), given=shown)
+    return SettingError(f"{wrong} {fault.do}".rstrip())
 
 
 def _refuse_first(faults: Iterable[Fault], given: Any, place: Place) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from heedful.records.errors import HeedfulError, printable
+from heedful.records.errors import HeedfulError, RunError, printable
 
 LOCK = ".lock"
 ANOTHER = "Name another folder."
@@ -52,7 +52,7 @@ def claim(folder: Path, display_name: str, made: Sequence[Path] = (), shared_by:
         if _is_held(folder):
             return
         if file := next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None):
-            raise HeedfulError("unwritable-file", f"{display_name}: {file} is a file, not a folder.", ANOTHER)
+            raise RunError(f"{display_name}: {file} is a file, not a folder. {ANOTHER}")
         made = [*made, *missing(folder)]
         folder.mkdir(parents=True, exist_ok=True)
         handle = _locked(folder / LOCK, display_name, shared_by)
@@ -61,7 +61,7 @@ def claim(folder: Path, display_name: str, made: Sequence[Path] = (), shared_by:
         if isinstance(error, HeedfulError):
             raise
         reason = getattr(error, "strerror", None) or error
-        raise HeedfulError("unwritable-file", f"{display_name} cannot be written to: {reason}.", ANOTHER) from None
+        raise RunError(f"{display_name} cannot be written to: {reason}. {ANOTHER}") from None
     _held[folder] = _Held(handle, made, bool(shared_by))
 
 
@@ -106,8 +106,9 @@ def _locked(path: Path, display_name: str, shared_by: str) -> int:
         except BlockingIOError:
             owner = _name_in(handle)
             os.close(handle)
-            wait = "Wait until it has ended, or name another folder."
-            raise HeedfulError("folder-taken", f"{display_name}: {owner} writes there.", wait) from None
+            raise RunError(
+                f"{display_name}: {owner} writes there. Wait until it has ended, or name another folder."
+            ) from None
         except OSError as error:
             where = printable(str(path.parent))
             others = f"no other process but {shared_by}" if shared_by else "no other process"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import DataError, RunError
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.storage.files import read_json, write_json
 from heedful.records.storage.results import read_run
@@ -49,8 +49,8 @@ def read_epochs(folder: Path) -> History:
         found = read_json(path)
         run_id, history = found[RUN_ID], from_plain(found["figures"])
     except (TypeError, KeyError, ValueError, AttributeError):
-        raise HeedfulError("damaged-file", f"{path} is not what a run measured.", "Move it away.") from None
+        raise DataError(f"{path} is not what a run measured. Move it away.") from None
     if run_id != read_run(folder).get(RUN_ID):
-        raise HeedfulError("changed-run-file", f"{path} is of another run.", "Move it away.")
+        raise RunError(f"{path} is of another run. Move it away.")
     require_files(folder, [EPOCHS])
     return history

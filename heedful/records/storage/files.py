@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import DataError, HeedfulError, RunError
 
 FAILURES = [os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)]
 WRITING = ".writing"  # ends the name of a file that is being written
@@ -35,18 +35,19 @@ def require_file(path: str | Path, display_name: str | None = None) -> Path:
     try:
         is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
-        raise HeedfulError("missing-file", f"{display_name} does not exist.") from None
+        raise DataError(f"{display_name} does not exist.") from None
     except (OSError, ValueError) as error:  # a name that is too long, or that holds a NUL
         raise unreadable(display_name, error) from None
     if is_folder:
-        raise HeedfulError("missing-file", f"{display_name} is a folder, not a file.", "Name a file.")
+        raise DataError(f"{display_name} is a folder, not a file. Name a file.")
     return Path(path)
 
 
 def unreadable(display_name: str, error: Exception) -> HeedfulError:
     """The refusal of a file that the system does not let us read."""
-    return HeedfulError(
-        "unreadable-file", f"{display_name} cannot be read: {getattr(error, 'strerror', None) or error}."
+    return DataError(
+        f"{display_name} cannot be read: {getattr(error, 'strerror', None) or error}. Check its permissions and its "
+        "disk."
     )
 
 
@@ -132,7 +133,7 @@ def writing(path: str | Path) -> Iterator[None]:
             raise
     else:
         return
-    raise HeedfulError("unwritable-file", f"{Path(path)} cannot be written: {reason}.")
+    raise RunError(f"{Path(path)} cannot be written: {reason}. Make room, or name another folder.")
 
 
 def _concerns(error_path: Path, path: Path) -> bool:
@@ -172,7 +173,7 @@ def read_json(path: str | Path) -> Any:
     except OSError as error:
         raise unreadable(str(path), error) from None
     except (ValueError, RecursionError) as error:
-        raise HeedfulError("damaged-file", f"{path} is not valid JSON: {error}.") from None
+        raise DataError(f"{path} is not valid JSON: {error}. Take a whole copy of it.") from None
 
 
 @contextmanager
@@ -188,7 +189,7 @@ def spooling() -> Iterator[None]:
         reason = error.strerror or error
         is_missing = error.errno == errno.ENOENT  # there is no usable folder at all
         where = "There is no folder for temporary files" if is_missing else f"Nothing fits into {tempfile.gettempdir()}"
-        raise HeedfulError("unwritable-file", f"{where}: {reason}.", "Let TMPDIR name one with more room.") from None
+        raise RunError(f"{where}: {reason}. Let TMPDIR name one with more room.") from None
 
 
 class Spool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.records.errors import HeedfulError, printable
+from heedful.records.errors import RunError, printable
 from heedful.records.numbers.display import Line
 from heedful.records.numbers.metric_name import MetricName
 from heedful.records.rows import read_rows, save_rows
@@ -102,10 +102,15 @@ def read_results(folder: str | Path) -> dict[str, Any]:
     """
     path = Path(folder) / RESULTS
     if not path.exists() and (Path(folder) / RUN).is_file():
-        wrong = f"{folder} has no {RESULTS} yet: it is still running, or was stopped."
-        raise HeedfulError("unfinished-run", wrong)
+        raise RunError(
+            f"{folder} has no {RESULTS} yet: it is still running, or was stopped. Wait for its end; where it was "
+            "stopped, go on with it: resume."
+        )
     if Path(folder).is_dir() and not path.exists():
-        raise HeedfulError("not-a-run", f"There is no {path}: {folder} is not a run, or was not evaluated yet.")
+        raise RunError(
+            f"There is no {path}: {folder} is not a run, or was not evaluated yet. Name a folder that train.py or "
+            "evaluate.py wrote."
+        )
     results = sound(read_json(path), str(path))
     require_own_results(folder)
     for name in results["rows"]:
@@ -125,8 +130,10 @@ def require_own_results(folder: str | Path) -> None:
     path = Path(folder) / RESULTS
     recorded = read_run(folder).get(HASH)
     if recorded is not None and recorded != file_hash(path):
-        wrong = f"{path} was edited, or is of another run: its sha256 is not the one in {RUN}."
-        raise HeedfulError("changed-run-file", wrong, "Bring it back, or evaluate again.")
+        raise RunError(
+            f"{path} was edited, or is of another run: its sha256 is not the one in {RUN}. Bring it back, or evaluate "
+            "again."
+        )
 
 
 def record_results(folder: str | Path) -> None:
@@ -154,7 +161,7 @@ def sound(content: Any, display_name: str) -> dict[str, Any]:
     """
     results = of_today(content, display_name)
     if wrong := _fault(results):
-        raise HeedfulError("damaged-results", f"{display_name} is damaged: {wrong}.")
+        raise RunError(f"{display_name} is damaged: {wrong}. Bring the file back, or evaluate again.")
     return results
 
 
@@ -172,11 +179,11 @@ def require_recorded(folder: str | Path, results: Mapping[str, Any], evaluation:
     file = rows_file(folder, evaluation)
     path = Path(folder) / RESULTS
     if evaluation not in results["rows"]:
-        raise HeedfulError("other-rows", f"{file} is not among the rows that {path} was computed from.")
+        raise RunError(f"{file} is not among the rows that {path} was computed from. Evaluate again.")
     if not file.exists():
-        raise HeedfulError("missing-rows", f"{file} does not exist, and {path} has numbers of it.", "Evaluate again.")
+        raise RunError(f"{file} does not exist, and {path} has numbers of it. Evaluate again.")
     if file_hash(file) != results["rows"][evaluation]:
-        raise HeedfulError("other-rows", f"{file} has another sha256 than {path} names.")
+        raise RunError(f"{file} has another sha256 than {path} names. Evaluate again.")
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
@@ -190,7 +197,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
         return {}
     about = read_json(path)
     if not isinstance(about, dict):
-        raise HeedfulError("damaged-results", f"{path} is damaged: it does not describe a run.")
+        raise RunError(f"{path} is damaged: it does not describe a run. Bring the file back, or evaluate again.")
     return of_today(about, str(path)) if "schema" in about else about  # schema 4 had no number here
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import RunError
 from heedful.records.storage.results import RUN, file_hash, read_run
 
 CONFIG, CONFIG_HASH = "config.yaml", "config"  # the file, and its hash in the description of each start
@@ -40,15 +40,14 @@ def require_exported(folder: Path) -> None:
     run = folder.parents[1]
     about = read_run(run)
     if (run / CONFIG).is_file() and not (run / RUN).is_file():
-        raise HeedfulError("missing-run-file", f"{run / RUN} is missing, which the run wrote.")
+        raise RunError(f"{run / RUN} is missing, which the run wrote. Copy the whole folder of the run.")
     own = {name for name in _recorded(run) if name.startswith(f"{BACKBONE}/")}
     require_files(run, own)
     if "finished" not in about or not own:
         return
     added = sorted({path.relative_to(run).as_posix() for path in _exported(folder) if path.suffix != ".md"} - own)
     if added:
-        wrong = f"{run / added[0]} is not among the files that the run exported."
-        raise HeedfulError("changed-run-file", wrong, "Remove it.")
+        raise RunError(f"{run / added[0]} is not among the files that the run exported. Remove it.")
 
 
 def require_files(run: Path, names: Iterable[str]) -> None:
@@ -65,10 +64,12 @@ def require_files(run: Path, names: Iterable[str]) -> None:
     for name in sorted(set(names) & recorded.keys()):
         path = run / name
         if not path.is_file():
-            raise HeedfulError("missing-run-file", f"{path} is missing, which the run wrote.")
+            raise RunError(f"{path} is missing, which the run wrote. Copy the whole folder of the run.")
         if _hash(path) != recorded[name]:
-            wrong = f"{path} is not the file that the run wrote: its sha256 is not the one in {RUN}."
-            raise HeedfulError("changed-run-file", wrong)
+            raise RunError(
+                f"{path} is not the file that the run wrote: its sha256 is not the one in {RUN}. Bring the file back "
+                "that was written, or begin a new run."
+            )
 
 
 def require_config(run: Path) -> None:
@@ -82,10 +83,9 @@ def require_config(run: Path) -> None:
     starts = [about, *(resumed if isinstance(resumed, list) else [])]
     hashes = {start[CONFIG_HASH] for start in starts if isinstance(start, dict) and CONFIG_HASH in start}
     if hashes and _hash(run / CONFIG) not in hashes:
-        raise HeedfulError(
-            "changed-run-file",
-            f"{run / CONFIG} was edited, or is of another run: its sha256 is not in {RUN}.",
-            "Bring it back, or begin a new run with a copy: python train.py --config FILE.",
+        raise RunError(
+            f"{run / CONFIG} was edited, or is of another run: its sha256 is not in {RUN}. Bring it back, or begin a "
+            "new run with a copy: python train.py --config FILE."
         )
 
 
@@ -103,7 +103,10 @@ def _recorded(run: Path) -> dict[str, Any]:
     may_lack = "finished" not in about or about.get("written", 0) < 7  # of a run that goes on, and earlier schemas
     hashes = about.get(FILES, {} if may_lack else None)
     if not isinstance(hashes, dict):
-        raise HeedfulError("damaged-results", f"{run / RUN} is damaged: {FILES!r} does not hold the sha256 of files.")
+        raise RunError(
+            f"{run / RUN} is damaged: {FILES!r} does not hold the sha256 of files. Bring the file back, or evaluate "
+            "again."
+        )
     return hashes
 
 

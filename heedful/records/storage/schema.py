@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import RunError
 
 SCHEMA = 8
 EARLIEST = 4  # whose number stood under "format"
@@ -34,18 +34,17 @@ def of_today(values: Any, display_name: str) -> dict[str, Any]:
         HeedfulError: It has no number, or one that this version does not read.
     """
     if not isinstance(values, Mapping) or not {"schema", "format"} & values.keys():
-        raise HeedfulError(
-            "damaged-results", f"{display_name} was not written by Heedful, or is damaged: it has no 'schema'."
+        raise RunError(
+            f"{display_name} was not written by Heedful, or is damaged: it has no 'schema'. Bring the file back, or "
+            "evaluate again."
         )
     content = {key: value for key, value in values.items() if key not in ("schema", "format")}
     number = values.get("schema", values.get("format"))
     if isinstance(number, bool) or not isinstance(number, int) or not EARLIEST <= number <= SCHEMA:
         newer = isinstance(number, int) and number > SCHEMA
-        raise HeedfulError(
-            "other-schema",
-            f"{display_name} has the schema {json.dumps(number, default=str)[:20]},"
-            f" and {EARLIEST} to {SCHEMA} are read.",
-            "Install the version of Heedful that wrote it, or a later one." if newer else "Evaluate again.",
+        raise RunError(
+            f"{display_name} has the schema {json.dumps(number, default=str)[:20]}, and {EARLIEST} to {SCHEMA} are "
+            f"read. {'Install the version of Heedful that wrote it, or a later one.' if newer else 'Evaluate again.'}"
         )
     return {"schema": SCHEMA, **content, WRITTEN: number}
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import HeedfulError, RunError
 from heedful.records.labels import listing
 from heedful.records.numbers.context import Context
 from heedful.records.rows import (
@@ -56,7 +56,7 @@ def require_sound(rows: pa.Table, metadata: Mapping[str, Any], file: str) -> Non
     try:
         rows.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise HeedfulError("damaged-rows", f"{file} is damaged: {error}.") from None
+        raise RunError(f"{file} is damaged: {error}. Evaluate again.") from None
     for wrong, words in _of_keys(rows):
         _refuse(rows, wrong, words, file)
     try:
@@ -67,7 +67,7 @@ def require_sound(rows: pa.Table, metadata: Mapping[str, Any], file: str) -> Non
     for wrong, words in faults:
         _refuse(rows, wrong, words, file)
     if miscounted := _miscounted(rows, metadata):
-        raise HeedfulError("damaged-rows", f"{file} is not what was written: {miscounted}.")
+        raise RunError(f"{file} is not what was written: {miscounted}. Evaluate again.")
 
 
 def _refuse(rows: pa.Table, wrong: np.ndarray, words: str, file: str) -> None:
@@ -75,28 +75,28 @@ def _refuse(rows: pa.Table, wrong: np.ndarray, words: str, file: str) -> None:
         row = int(wrong.argmax())
         more = f"; {int(wrong.sum()) - 1:,} more rows have this fault" if wrong.sum() > 1 else ""
         uid = rows["uid"][row].as_py()
-        raise HeedfulError("damaged-rows", f"{file}, row {row + 1:,} ({uid}): {words}{more}.")
+        raise RunError(f"{file}, row {row + 1:,} ({uid}): {words}{more}. Evaluate again.")
 
 
 def _context(rows: pa.Table, metadata: Mapping[str, Any], file: str) -> Context:
     """The context of rows, with all that the metadata must say."""
     for key, kind in DEMANDED.items():
         if not isinstance(metadata.get(key), kind):
-            raise HeedfulError("damaged-rows", f"{file} is damaged: it does not say its {key!r}.")
+            raise RunError(f"{file} is damaged: it does not say its {key!r}. Evaluate again.")
     if metadata["written"] >= SINCE and "y2" in rows.schema.names and not isinstance(metadata.get(SURE), bool):
-        raise HeedfulError("damaged-rows", f"{file} is damaged: it does not say its {SURE!r}.")
+        raise RunError(f"{file} is damaged: it does not say its {SURE!r}. Evaluate again.")
     try:
         context = Context.of(metadata["context"])
         labels = len(context.kind.distribution(context.labels))
     except (KeyError, TypeError, AttributeError):
-        raise HeedfulError("damaged-rows", f"{file} is damaged: its 'context' cannot be read.") from None
+        raise RunError(f"{file} is damaged: its 'context' cannot be read. Evaluate again.") from None
     for key, own in (("data", context.data), ("seed", context.seed)):
         if not own == metadata[key] == metadata["run"].get(key):
-            raise HeedfulError("damaged-rows", f"{file} is damaged: it says several {key!r}.")
+            raise RunError(f"{file} is damaged: it says several {key!r}. Evaluate again.")
     for field in schema(labels) if "y2" in rows.schema.names else ():
         if rows.schema.field(field.name).type != field.type:
             wrong = f"the column {field.name!r} should be of the type {field.type} for {len(context.labels):,} labels"
-            raise HeedfulError("damaged-rows", f"{file} is damaged: {wrong}.")
+            raise RunError(f"{file} is damaged: {wrong}. Evaluate again.")
     return context
 
 
@@ -233,7 +233,7 @@ def require_together(evaluated: Mapping[str, Evaluated], files: Mapping[str, str
     first = names[0]
     for name in names[1:]:
         if evaluated[name][1]["run"] != evaluated[first][1]["run"]:
-            raise HeedfulError("other-rows", f"{files[name]} and {files[first]} were not written by one evaluation.")
+            raise RunError(f"{files[name]} and {files[first]} were not written by one evaluation. Evaluate again.")
     of_data = [name for name in names if not _is_of_others(evaluated[name][1])]
     changes = [name for name in of_data if "y2" in evaluated[name][0].schema.names]
     for name in changes[1:]:
@@ -253,7 +253,7 @@ def _require_same(evaluated: Mapping[str, Evaluated], files: Mapping[str, str], 
         row = next(i for i in range(len(first)) if i >= len(second) or not first[i].equals(second[i]))
         uid = tables[0]["uid"][row].as_py()
         both = f"{files[one]} and {files[other]} are not of one model and the same examples"
-        raise HeedfulError("other-rows", f"{both}: the base rows of {uid} have another {name!r}.")
+        raise RunError(f"{both}: the base rows of {uid} have another {name!r}. Evaluate again.")
 
 
 def _require_explained(evaluated: Mapping[str, Evaluated], files: Mapping[str, str], base: str, words: str) -> None:
@@ -272,4 +272,4 @@ def _require_explained(evaluated: Mapping[str, Evaluated], files: Mapping[str, s
     if wrong.any():
         uid = explained["uid"][int(wrong.argmax())].as_py()
         both = f"{files[words]} and {files[base]} are not of the same examples"
-        raise HeedfulError("other-rows", f"{both}: {uid} has another label or text, or is in one alone.")
+        raise RunError(f"{both}: {uid} has another label or text, or is in one alone. Evaluate again.")

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import DataError, SettingError
 from heedful.records.storage.files import open_file
 
 LARGEST = 2**22  # bytes of a file of settings
@@ -72,7 +72,7 @@ def parse_yaml(text: str, display_name: str, loader: Any = PARSER) -> Any:
         examine(text)
         return yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that no calendar has is a ValueError
-        raise HeedfulError("bad-yaml", f"{display_name} is not valid YAML: {_first(error)}.") from None
+        raise SettingError(f"{display_name} is not valid YAML: {_first(error)}.") from None
 
 
 def composed(text: str) -> yaml.Node | None:
@@ -118,15 +118,11 @@ def read_text(path: str, display_name: str) -> str:
     with open_file(path, display_name) as file:
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise HeedfulError(
-            "bad-yaml", f"{display_name} has more than {LARGEST >> 20} MiB.", "Check that it is a file of settings."
-        )
+        raise SettingError(f"{display_name} has more than {LARGEST >> 20} MiB. Check that it is a file of settings.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise HeedfulError(
-            "bad-text", f"{display_name} is not UTF-8: {error.reason}.", "Save the file as UTF-8."
-        ) from None
+        raise DataError(f"{display_name} is not UTF-8: {error.reason}. Save the file as UTF-8.") from None
 
 
 def _first(error: Exception) -> str:

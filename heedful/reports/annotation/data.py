@@ -5,14 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from heedful.datamodules import PairedData
-from heedful.records import HeedfulError
+from heedful.records import DataError, RunError, SettingError
 from heedful.records.rows import contents, difference
 from heedful.records.settings.making import InPython
 from heedful.records.storage.schema import ROOMS
 from heedful.reports.runs import CONFIG, settings
 
 ROOM = f"{ROOMS['data']}."  # of the classes that a configuration may name here
-MISFITS = {"bad-setting", "missing-setting", "unknown-setting", "unknown-name", "foreign-class"}
 
 
 def data_of(folder: str | Path, seed: int) -> PairedData:
@@ -29,19 +28,22 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
     init_args = settings(Path(folder)).get("data")
     path = Path(folder) / CONFIG
     if not init_args:
-        raise HeedfulError("missing-run-file", f"{path} does not exist, which says where the examples come from.")
+        raise RunError(
+            f"{path} does not exist, which says where the examples come from. Copy the whole folder of the run."
+        )
     class_path = str(init_args.pop("class_path"))
     if not class_path.startswith(ROOM):
-        wrong = f"{path} names a class that is not one of Heedful's data modules: {class_path}."
-        raise HeedfulError("foreign-class", wrong, "Take a run on one of these.")
+        raise SettingError(
+            f"{path} names a class that is not one of Heedful's data modules: {class_path}. Take a run on one of these."
+        )
     section = {"class_path": class_path, "init_args": init_args | {"seed": seed}}
     try:
         data = InPython((PairedData,)).section(section, (PairedData,), ("data",))
-    except HeedfulError as error:
-        if error.code not in MISFITS:
-            raise
-        wrong = f"{path} was edited, or is of another version: its settings are not those of {class_path}."
-        raise HeedfulError("changed-run-file", wrong) from None
+    except SettingError:
+        raise RunError(
+            f"{path} was edited, or is of another version: its settings are not those of {class_path}. Bring the file "
+            "back that was written, or begin a new run."
+        ) from None
     data.given = frozenset()  # nobody names a setting here, such as the label that the data may lack
     data.setup("validate")
     return data
@@ -58,5 +60,7 @@ def require_examples(data: PairedData, rows: pa.Table, folder: str) -> None:
     content_of = dict(zip(uids, pool_contents, strict=True))
     evaluated = contents(rows)
     if differ := difference(evaluated, {uid: content_of[uid] for uid in evaluated if uid in content_of} or content_of):
-        wrong = f"The examples of {folder} and those that {CONFIG} names are not the same: {differ}."
-        raise HeedfulError("changed-data", wrong, "Bring the data back, or evaluate again.")
+        raise DataError(
+            f"The examples of {folder} and those that {CONFIG} names are not the same: {differ}. Bring the data back, "
+            "or evaluate again."
+        )

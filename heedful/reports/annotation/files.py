@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.records import HeedfulError, open_file, printable
+from heedful.records import DataError, open_file, printable
 from heedful.reports.annotation.choice import Case
 from heedful.reports.figures.contact_sheet import Content
 
@@ -91,19 +91,18 @@ def read_tsv(path: str | Path) -> list[dict[str, str]]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise HeedfulError("bad-text", f"{path} is not UTF-8.", "Save the sheet as text with tabs, in UTF-8.") from None
+        raise DataError(f"{path} is not UTF-8. Save the sheet as text with tabs, in UTF-8.") from None
     lines = list(csv.DictReader(io.StringIO(text, newline=""), delimiter="\t", restval=""))
     needed = (UID, PART, LABEL, ANSWER)
     if missing := [name for name in needed if not lines or name not in lines[0]]:
-        remedy = "Name a sheet that heedful sheet wrote, saved with tabs."
-        raise HeedfulError("bad-sheet", f"{path} has no column {missing[0]!r}.", remedy)
+        raise DataError(f"{path} has no column {missing[0]!r}. Name a sheet that heedful sheet wrote, saved with tabs.")
     cases: dict[tuple[str, str], int] = {}
     for k, line in enumerate(lines, 2):
         if (first := cases.setdefault((line[UID], line[PART]), k)) < k:
-            raise HeedfulError("bad-sheet", f"{path}, row {k}: the case {line[UID]} stands in row {first} already.")
+            raise DataError(f"{path}, row {k}: the case {line[UID]} stands in row {first} already.")
         said = (line[ANSWER] or "").strip().lower()
         if said and said not in YES | NO:
-            raise HeedfulError("bad-sheet", f"{path}, row {k}: {ANSWER} is {said!r}.", "Write yes or no.")
+            raise DataError(f"{path}, row {k}: {ANSWER} is {said!r}. Write yes or no.")
         if said:
             line[ANSWER] = "yes" if said in YES else "no"
         else:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.hits import hits
-from heedful.records import Context, HeedfulError, Measurement
+from heedful.records import Context, Measurement, RunError
 from heedful.records.rows import strings, where
 from heedful.reports.annotation.choice import DRAW
 from heedful.reports.annotation.files import ANSWER, LABEL, PART, PARTNER, UID
@@ -57,8 +57,10 @@ def require_same_sheet(first: Sequence[Line], second: Sequence[Line], file_names
         HeedfulError: The cases differ.
     """
     if {(line[UID], line[PART], line[LABEL]) for line in first} != {(s[UID], s[PART], s[LABEL]) for s in second}:
-        wrong = f"{file_names[0]} and {file_names[1]} are not two copies of one sheet: their cases differ."
-        raise HeedfulError("other-sheet", wrong, "Name two copies of one.")
+        raise RunError(
+            f"{file_names[0]} and {file_names[1]} are not two copies of one sheet: their cases differ. Name two copies "
+            "of one."
+        )
 
 
 def share_wrong(answers: Mapping[tuple[str, str], str]) -> Measurement:
@@ -94,10 +96,14 @@ def attentive_among(
     for line in lines:
         label, partner, *_ = cases.get((line[UID], line[PART]), ("", ""))
         if label != line[LABEL]:
-            told = f"The sheet was not made of {display_name}: {line[UID]} is not predicted as {line[LABEL]!r} there."
-            raise HeedfulError("other-sheet", told)
+            raise RunError(
+                f"The sheet was not made of {display_name}: {line[UID]} is not predicted as {line[LABEL]!r} there. "
+                "Score it on the run that it was made of."
+            )
         if partner != line.get(PARTNER, partner):  # which earlier versions did not write
             lent = f"{line[UID]} has the {line[PART]} of {partner} there, and of {line[PARTNER]} in the sheet"
-            raise HeedfulError("other-sheet", f"The sheet was not made of {display_name}: {lent}.")
+            raise RunError(
+                f"The sheet was not made of {display_name}: {lent}. Score it on the run that it was made of."
+            )
     changed = [is_hit for *_, is_hit, is_answered in map(cases.__getitem__, wrong) if is_answered]
     return wilson(sum(changed), len(changed), "in no case is the label now wrong")

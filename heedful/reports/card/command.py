@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from heedful.records import HeedfulError, printable
+from heedful.records import RunError, SettingError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.card.folder import write_card
 
@@ -15,9 +15,9 @@ def main(arguments: Sequence[str]) -> None:
     """Write the folder of a card, and upload it where that was asked for."""
     options = _parser().parse_intermixed_args(arguments)
     if options.public and not options.push:
-        raise HeedfulError("idle-setting", "§public is of an upload.", "Add §push USER/NAME.")
+        raise SettingError("public is of an upload. Add push USER/NAME.")
     if options.push and not re.fullmatch(r"[\w.-]+/[\w.-]+", options.push, re.ASCII):
-        raise HeedfulError("bad-name", f"§push {options.push} is not a name of the hub.", "Write it as USER/NAME.")
+        raise SettingError(f"push {options.push} is not a name of the hub. Write it as USER/NAME.")
     to = Path(options.output or Path(options.run) / CARD)
     write_card(options.run, to, options.push, options.examples)
     print(printable(f"in {to}"))
@@ -43,13 +43,14 @@ def push(folder: Path, name: str, public: bool = False) -> str:
     try:
         address = api.create_repo(name, private=not public, exist_ok=True)
         if not public and not api.model_info(name).private:
-            wrong = f"{name} is there already, and everybody can see it."
-            raise HeedfulError("hub-refuses", wrong, "Take another name, or add §public.")
+            raise RunError(f"{name} is there already, and everybody can see it. Take another name, or add public.")
         api.upload_folder(repo_id=name, folder_path=folder, commit_message="Model, card and results by Heedful")
     except (HTTPError, OSError, ValueError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        wrong = f"§push {name}: the hub did not take it ({reason[:120].rstrip('.')})."
-        raise HeedfulError("hub-refuses", wrong, "See your token (hf auth login) and the network.") from error
+        raise RunError(
+            f"push {name}: the hub did not take it ({reason[:120].rstrip('.')}). See your token (hf auth login) and "
+            "the network."
+        ) from error
     return str(address)
 
 

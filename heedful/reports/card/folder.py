@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from heedful.records import HeedfulError, writing
+from heedful.records import RunError, writing
 from heedful.records.storage.files import as_json, read_json
 from heedful.records.storage.results import RESULTS
 from heedful.records.storage.run_files import BACKBONE, CONFIG
@@ -37,7 +37,7 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None, exam
     source = Source.read(folder)
     to = Path(to)
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise HeedfulError("folder-taken", f"§output {to} holds something already.")
+        raise RunError(f"output {to} holds something already. Name another folder.")
     path = source.folder / CONFIG
     saved = read_yaml(str(path), str(path))
     with writing(to):

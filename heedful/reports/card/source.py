@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.records import HeedfulError
+from heedful.records import RunError
 from heedful.records.storage.files import read_json
 from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.results import read_results, read_run
@@ -57,14 +57,21 @@ class Source:
         trained = {} if run is None else settings(run)
         if run is None or not trained.get("trained"):
             kind = f", whose model is a {_class_of(own)}" if own else ""
-            wrong = f"{folder} is not a run that trained a model here{kind}: there is none to export."
-            raise HeedfulError("nothing-to-export", wrong)
+            raise RunError(
+                f"{folder} is not a run that trained a model here{kind}: there is none to export. Name a run of "
+                "train.py, or an evaluation of one."
+            )
         if "finished" not in read_run(run) or results.get("unfinished"):
-            raise HeedfulError("unfinished-run", f"{run} has not ended: its model is not what it will be.")
+            raise RunError(
+                f"{run} has not ended: its model is not what it will be. Wait for its end; where it was stopped, go on "
+                "with it: resume."
+            )
         require_exported(run / BACKBONE)
         if run != folder and results.get("weights") != read_results(run).get("weights"):
-            wrong = f"{folder} measured other weights than those that {run} exported."
-            raise HeedfulError("other-weights", wrong, "Evaluate the checkpoint that the run kept.")
+            raise RunError(
+                f"{folder} measured other weights than those that {run} exported. Evaluate the checkpoint that the run "
+                "kept."
+            )
         config = read_json(run / BACKBONE / "config.json")
         return cls(folder, run, results, read_run(folder), own["data"], trainings(trained), config)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
-from heedful.records import HeedfulError, MetricName
+from heedful.records import MetricName, RunError
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct, named, read_results
 from heedful.reports.figures.canvas import bars, style
@@ -46,7 +46,10 @@ def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
             family = f"{NATURAL_LOGIC}/"
             reasons = [m["reason"] for name, m in results["metrics"].items() if name.startswith(family) and m["reason"]]
             why = f": {reasons[0]}" if reasons else ""
-            raise HeedfulError("not-measured", f"{folder}/results.json holds no causal effects{why}.")
+            raise RunError(
+                f"{folder}/results.json holds no causal effects{why}. Evaluate again, with that evaluation among "
+                "evaluations."
+            )
         for data, by_kind in of_run.items():
             found[f"{name} ({data})" if len(of_run) > 1 else name] = by_kind
     return found

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.records import HeedfulError, atomic_path, printable
+from heedful.records import SettingError, atomic_path, printable
 from heedful.reports.alike import side_by_side
 
 if TYPE_CHECKING:
@@ -17,8 +17,9 @@ FORMATS = (".png", ".pdf", ".svg")
 def require_format(output: str) -> None:
     """Refuse a file name whose format cannot be written."""
     if Path(output).suffix.lower() not in FORMATS:
-        wrong = f"--output {output}: no figure is written in this format."
-        raise HeedfulError("bad-setting", wrong, f"Name a file that ends in {', '.join(FORMATS)}.")
+        raise SettingError(
+            f"--output {output}: no figure is written in this format. Name a file that ends in {', '.join(FORMATS)}."
+        )
 
 
 def write(drawn: "Figure", output: str, runs: Sequence[str] = ()) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.interventions.tables.allowed_transitions import LABELS, key_of, steps, transitions
 from heedful.metrics.tables.transitions import TRANSITIONS
-from heedful.records import HeedfulError
+from heedful.records import RunError
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct, named, read_results
 from heedful.reports.figures.canvas import RED
@@ -66,7 +66,7 @@ def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
             operations = dict.fromkeys(name.part for name in named(results) if name.family == TRANSITIONS)
             wrong = f"{folder}/results.json holds no transitions of --operation {operation}."
             remedy = f"It holds those of {', '.join(operations)}." if operations else ""
-            raise HeedfulError("not-measured", wrong, remedy)
+            raise RunError(f"{wrong} {remedy}")
         for data, shares in of_run.items():
             found[f"{name} ({data})" if len(of_run) > 1 else name] = shares
     return found

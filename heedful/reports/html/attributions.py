@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.metrics.attributions.attribution import attributions
-from heedful.records import Context, HeedfulError, atomic_path, printable
+from heedful.records import Context, RunError, atomic_path, printable
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct, read_evaluation
 from heedful.reports.figures.explanations import (
@@ -131,7 +131,7 @@ def main(arguments: list[str]) -> None:
     for run in distinct(parser.parse_args(arguments).runs):
         evaluated = read_evaluation(run, NAME)
         if evaluated is None:
-            raise HeedfulError("missing-rows", f"{run} has no rows of {NAME}.")
+            raise RunError(f"{run} has no rows of {NAME}. Evaluate again, with that evaluation among evaluations.")
         rows, metadata = evaluated
         context = Context.of(metadata["context"])
         folder = Path(run) / "figures"

@@ -14,7 +14,7 @@ from heedful.metrics.attentiveness import parts_of
 from heedful.metrics.metric import Numbers
 from heedful.metrics.statistics.paired import recording
 from heedful.metrics.statistics.shares import share
-from heedful.records import SOFT, SPAN, Context, HeedfulError, Measurement
+from heedful.records import SOFT, SPAN, Context, DataError, Measurement, RunError
 from heedful.records.rows import BASE, probabilities, select, strings
 from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
 from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, Basis, basis, of_each_set, require_alike
@@ -103,20 +103,20 @@ def folders_of(folders: Sequence[str]) -> Below:
     for folder in distinct(folders):
         if (Path(folder) / RESULTS).exists():
             if _prompt(folder) is None:
-                wrong = f"{folder} was not asked in context: its {RUN} has no {PROMPT!r}."
-                raise HeedfulError("not-measured", wrong, "Leave it out.")
+                raise RunError(f"{folder} was not asked in context: its {RUN} has no {PROMPT!r}. Leave it out.")
             results_of[folder] = [folder]
             continue
         if not Path(folder).is_dir():
-            raise HeedfulError("missing-file", f"{folder} does not exist, or is not a folder.")
+            raise DataError(f"{folder} does not exist, or is not a folder.")
         inside = [str(path.parent) for path in sorted(Path(folder).rglob(RUN))]
         ended = [one for one in inside if (Path(one) / RESULTS).exists()]
         unfinished += [one for one in inside if one not in ended and _prompt(one) is not None]
         prompted = [one for one in ended if _prompt(one) is not None]
         others += [one for one in ended if one not in prompted]
         if not prompted:
-            wrong = f"{folder} holds no results of a model that was asked in context."
-            raise HeedfulError("not-measured", wrong, "Name folders that evaluate.py wrote.")
+            raise RunError(
+                f"{folder} holds no results of a model that was asked in context. Name folders that evaluate.py wrote."
+            )
         results_of[folder] = prompted
     return Below(results_of, distinct(others), distinct(unfinished))
 
@@ -136,8 +136,10 @@ def read(folders: Sequence[str]) -> list[Asked]:
     for asked in runs_asked:
         other = prompts.setdefault((asked.key, asked.seed), asked)
         if other is not asked:
-            wrong = f"{other.folder} and {asked.folder} hold results of the same model with the same prompt."
-            raise HeedfulError("incomparable-runs", wrong, "Name one of them.")
+            raise RunError(
+                f"{other.folder} and {asked.folder} hold results of the same model with the same prompt. Name one of "
+                "them."
+            )
     return runs_asked
 
 
@@ -147,8 +149,9 @@ def _require_alike(runs: Sequence[Basis]) -> None:
     if lacking := [
         run.run.folder for run, is_swapped in zip(runs, swapped, strict=True) if any(swapped) and not is_swapped
     ]:
-        wrong = f"{lacking[0]} has no rows of {ATTENTIVENESS}, and others have."
-        raise HeedfulError("missing-rows", wrong, "Evaluate all with the same §evaluations.")
+        raise RunError(
+            f"{lacking[0]} has no rows of {ATTENTIVENESS}, and others have. Evaluate all with the same evaluations."
+        )
 
 
 def _prompt(folder: str) -> Mapping[str, Any] | None:
@@ -158,8 +161,10 @@ def _prompt(folder: str) -> Mapping[str, Any] | None:
         return None
     for name, kind in FIELDS.items():
         if not isinstance(prompt, dict) or not isinstance(prompt.get(name), kind):
-            wrong = f"{Path(folder) / RUN} is damaged: its {PROMPT!r} does not say its {name!r}."
-            raise HeedfulError("damaged-results", wrong)
+            raise RunError(
+                f"{Path(folder) / RUN} is damaged: its {PROMPT!r} does not say its {name!r}. Bring the file back, or "
+                "evaluate again."
+            )
     return prompt
 
 
@@ -183,13 +188,14 @@ def _read(run: Measured, model: str) -> Asked:
     evaluated = {name: read_evaluation(run.folder, name) for name in (*ANSWERS, ATTENTIVENESS)}
     evaluated = {name: evaluation for name, evaluation in evaluated.items() if evaluation is not None}
     if not evaluated:
-        raise HeedfulError("missing-rows", f"{run.folder} has no rows of accuracy.")
+        raise RunError(f"{run.folder} has no rows of accuracy. Evaluate again, with that evaluation among evaluations.")
     rows, metadata = next(iter(evaluated.values()))
     context = Context.of(metadata["context"])
     require_gold(run.folder, context)
     if context.kind is SOFT:
-        wrong = f"{run.folder}: {context.data} has soft labels, of which there is no report in context."
-        raise HeedfulError("unfit-data", wrong, "Leave it out.")
+        raise DataError(
+            f"{run.folder}: {context.data} has soft labels, of which there is no report in context. Leave it out."
+        )
     parts: list[str] = []
     if ATTENTIVENESS in evaluated:
         context = Context.of(evaluated[ATTENTIVENESS][1]["context"])

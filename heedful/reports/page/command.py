@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from heedful.records import HeedfulError, printable
+from heedful.records import RunError, SettingError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct
 from heedful.reports.page.writing import REPORT, write_page
@@ -15,17 +15,20 @@ def main(arguments: Sequence[str]) -> None:
     """Write a page about runs, and say where it is."""
     options = _parser().parse_intermixed_args(arguments)
     if not options.runs:
-        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
+        raise RunError("No run is named. Name the folders of one run or more.")
     runs = distinct(options.runs)
     if options.output is None and len(runs) > 1:
-        wrong = f"{len(runs)} runs are named, and no file for the page about them."
-        raise HeedfulError("missing-setting", wrong, "Name one: §output page.html.")
+        raise SettingError(
+            f"{len(runs)} runs are named, and no file for the page about them. Name one: output page.html."
+        )
     if options.output is None and options.without_examples:
-        wrong = f"§without_examples would take the examples out of {Path(runs[0]) / REPORT}, where they are kept."
-        raise HeedfulError("missing-setting", wrong, "Name another file: §output page.html.")
+        raise SettingError(
+            f"without_examples would take the examples out of {Path(runs[0]) / REPORT}, where they are kept. Name "
+            "another file: output page.html."
+        )
     to = Path(options.output or Path(runs[0]) / REPORT)
     if to.suffix.lower() not in ENDS:
-        raise HeedfulError("bad-setting", f"§output {to}: a page is HTML.", f"Name a file that ends in {ENDS[0]}.")
+        raise SettingError(f"output {to}: a page is HTML. Name a file that ends in {ENDS[0]}.")
     write_page(runs, to, examples=not options.without_examples)
     print(printable(f"in {to}"))
 

@@ -56,7 +56,7 @@ def compared(runs: Sequence[Run]) -> Comparison:
         try:
             found = _differences(first, other)
         except HeedfulError as refusal:
-            notes.append(f"{other.name} and {first.name} are not paired: {refusal.wrong}")
+            notes.append(f"{other.name} and {first.name} are not paired: {refusal}")
             continue
         if found.rows:
             differences.append(found)

@@ -52,7 +52,7 @@ def ranked_runs(runs: Sequence[Run], told: Callable[[str], str]) -> Ranking | No
         try:
             suites.append(_suite(name, of))
         except HeedfulError as refusal:
-            refused.append(told(f"The runs on {name} are not ranked: {refusal.wrong}"))
+            refused.append(told(f"The runs on {name} are not ranked: {refusal}"))
     results = computed(suites, [USUAL], SAMPLES, seed=0)
     found: list[Cells] = []
     figures: list[Drawn] = []

@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from heedful.records import HeedfulError, atomic_path, printable
+from heedful.records import DataError, atomic_path, printable
 from heedful.records.storage.results import distinct
 from heedful.records.version import VERSION
 from heedful.reports.citing import bibtex, report_paragraph
@@ -175,7 +175,7 @@ def read_examples(path: Path) -> dict[str, dict[str, Contents]]:
             key = json.dumps(example["key"])
             of_runs[example["run"]][key] = Contents(example["parts"], example["missing"])
     except (OSError, ValueError, TypeError, KeyError, IndexError):
-        raise HeedfulError("damaged-file", f"{path} is not a page that Heedful wrote.", "Move it away.") from None
+        raise DataError(f"{path} is not a page that Heedful wrote. Move it away.") from None
     return found
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from heedful.records import HeedfulError
+from heedful.records import RunError, SettingError
 from heedful.records.storage.results import RESULTS, distinct, read_results, rows_file
 from heedful.reports.runs import short_names
 
@@ -27,8 +27,7 @@ def sets_of(folders: Sequence[str], named: Sequence[str] = ()) -> dict[str, list
     sets: dict[str, list[str]] = {}
     for text in named:
         if (of := re.fullmatch("([^=]+)=(.+)", text)) is None:
-            remedy = "Write NAME=FOLDER,FOLDER,... with a folder for each model."
-            raise HeedfulError("bad-setting", f"--set {text} is not a set.", remedy)
+            raise SettingError(f"--set {text} is not a set. Write NAME=FOLDER,FOLDER,... with a folder for each model.")
         _add(sets, of[1], _below(of[2].split(",")))
     runs = []
     for folder in distinct(folders):
@@ -40,8 +39,10 @@ def sets_of(folders: Sequence[str], named: Sequence[str] = ()) -> dict[str, list
         _add(sets, name, below)
     for name, below in sets.items():
         if len(below) < 2:
-            wrong = f"The set {name} has the results of one model alone: {below[0]}."
-            raise HeedfulError("too-few-runs", wrong, "Name those of two models or more on the same examples.")
+            raise RunError(
+                f"The set {name} has the results of one model alone: {below[0]}. Name those of two models or more on "
+                "the same examples."
+            )
     return sets
 
 
@@ -77,8 +78,7 @@ def _natural(folder: str) -> list[tuple[str, int]]:
 
 def _add(sets: dict[str, list[str]], name: str, folders: list[str]) -> None:
     if name in sets:
-        wrong = f"Two sets are called {name}: {sets[name][0]}, {folders[0]}."
-        raise HeedfulError("repeated-name", wrong, "Name them with --set.")
+        raise SettingError(f"Two sets are called {name}: {sets[name][0]}, {folders[0]}. Name them with --set.")
     sets[name] = folders
 
 

@@ -11,7 +11,7 @@ from heedful.metrics.attributions.attribution import Attribution, attributions
 from heedful.metrics.attributions.choice import value_of
 from heedful.metrics.attributions.factors import Factor, has_swapped_words
 from heedful.metrics.ranking.baselines import baselines
-from heedful.records import Context, HeedfulError, listing
+from heedful.records import Context, RunError, listing
 from heedful.records.rows import BASE, cluster_of, probabilities, select, strings
 from heedful.records.storage.results import read_evaluation, read_results
 from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, basis, require_alike
@@ -104,12 +104,15 @@ def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor],
     require_alike([basis(run, (ACCURACY, EVALUATION)) for run in measured(folders)], PAIRED, TO_DO)
     there = list(models[0].examples)  # of all models, since their manifests are the same
     if missing := [method for method in methods if method not in there]:
-        wrong = f"{name}: these models were not explained by {missing[0]}."
-        raise HeedfulError("not-measured", wrong, f"They were explained by {listing(there)}.")
+        raise RunError(
+            f"{name}: these models were not explained by {missing[0]}. They were explained by {listing(there)}."
+        )
     correct = np.stack([_worth(model) for model in models])
     if len(np.unique(correct.mean(axis=1))) == 1:
-        wrong = f"{name}: all models have the same accuracy, so that there is no order to predict."
-        raise HeedfulError("nothing-to-show", wrong, "Name models that differ in it.")
+        raise RunError(
+            f"{name}: all models have the same accuracy, so that there is no order to predict. Name models that differ "
+            "in it."
+        )
     populations = {method: _population(models, method, factors) for method in methods or there}
     clusters = cluster_of(models[0].base)
     return Suite(name, tuple(names_of(folders)), tuple(folders), correct, clusters, populations)
@@ -120,8 +123,9 @@ def _read(folder: str) -> Model:
     evaluated = {name: read_evaluation(folder, name) for name in (ACCURACY, EVALUATION)}
     for name, found in evaluated.items():
         if found is None:
-            remedy = f"Evaluate again, with {ACCURACY} and {EVALUATION} among §evaluations."
-            raise HeedfulError("missing-rows", f"{folder} has no rows of {name}.", remedy)
+            raise RunError(
+                f"{folder} has no rows of {name}. Evaluate again, with {ACCURACY} and {EVALUATION} among evaluations."
+            )
     (rows, metadata), (words, about) = evaluated.values()
     context = Context.of(about["context"])
     require_gold(folder, context)
@@ -130,7 +134,7 @@ def _read(folder: str) -> Model:
         if one.variant == "":
             several.setdefault(one.method, []).append(one)
     if len({tuple(one.uid for one in examples) for examples in several.values()}) != 1:
-        raise HeedfulError("damaged-rows", f"{folder}: its methods explain different examples, or none.")
+        raise RunError(f"{folder}: its methods explain different examples, or none. Evaluate again.")
     return Model(folder, select(rows, intervention=BASE), Context.of(metadata["context"]), several)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, ModelError, RunError
 
 OURS, VERSION = 0x48656564, 3  # marks the file: four letters of the first name
 UNSEALED, CLAIMED = 1, 2  # earlier versions: without checksums, and with claims of several processes
@@ -82,10 +82,8 @@ class Answers:
         (version,) = file.execute("PRAGMA user_version").fetchone()
         (tables,) = file.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
         if (tables or mark) and (mark != OURS or version not in (UNSEALED, CLAIMED, VERSION)):
-            raise HeedfulError(
-                "damaged-answers",
-                f"§model.cache {self.path} is not a file of answers of this version of Heedful.",
-                "Name another file.",
+            raise ModelError(
+                f"model.cache {self.path} is not a file of answers of this version of Heedful. Name another file."
             )
         return version if tables else 0
 
@@ -126,17 +124,16 @@ class Answers:
         except sqlite3.OperationalError as error:
             raise self._unusable(error) from None
         except sqlite3.Error as error:
-            raise HeedfulError(
-                "damaged-answers", f"§model.cache {self.path} is damaged, or not an SQLite file ({error})."
+            raise ModelError(
+                f"model.cache {self.path} is damaged, or not an SQLite file ({error}). Move the file away, or name "
+                "another with model.cache."
             ) from None
         except OSError as error:
             raise self._unusable(error.strerror or error) from None
 
     def _unusable(self, why: object) -> HeedfulError:
-        return HeedfulError(
-            "unwritable-file",
-            f"§model.cache {self.path} cannot be used ({why}).",
-            "Name another file, on a disk of this machine.",
+        return RunError(
+            f"model.cache {self.path} cannot be used ({why}). Name another file, on a disk of this machine."
         )
 
     @contextmanager
@@ -172,10 +169,9 @@ class Answers:
         """
         match = SEAL.fullmatch(stored)
         if match is None or sealed(key, match[2]) != stored:
-            raise HeedfulError(
-                "damaged-answers",
-                f"§model.cache {self.path} is damaged: the answer to the request {key[:12]} is not the one that was "
-                "kept there.",
+            raise ModelError(
+                f"model.cache {self.path} is damaged: the answer to the request {key[:12]} is not the one that was "
+                "kept there. Move the file away, or name another with model.cache."
             )
         return match[2]
 

@@ -13,7 +13,7 @@ from heedful.lightning_modules.prompted.requests.answers import KEPT, Answers, k
 from heedful.lightning_modules.prompted.requests.meter import Meter
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Refused, Unusable
-from heedful.records import HeedfulError, stopping
+from heedful.records import HeedfulError, ModelError, stopping
 
 MOST_UNUSABLE = 4  # times that a request is sent whose answers cannot be read
 MOST_EMPTY = 2  # times that a request is sent whose answers are empty
@@ -96,8 +96,9 @@ class Asker:
         return {texts[key]: reply for key, reply in saved.items() if key not in empty}
 
     def _refuse(self) -> None:
-        raise HeedfulError(
-            "request-limit", f"§model.max_requests {self.most}: so many requests were sent, and more are needed."
+        raise ModelError(
+            f"model.max_requests {self.most}: so many requests were sent, and more are needed. Raise "
+            "model.max_requests; the answers so far are kept."
         )
 
     def _asked(self, requests: Sequence[Request]) -> dict[str, Reply]:
@@ -147,10 +148,9 @@ class Asker:
             if isinstance(result, Reply) and (result.refusal or not result.is_empty or tries[text] >= MOST_EMPTY):
                 self._keep(request, result, replies)
             elif isinstance(result, Unusable) and tries[text] >= MOST_UNUSABLE:
-                raise HeedfulError(
-                    "server-answers",
-                    f"{request.url}{request.path} sent, {tries[text]} times: {result}.",
-                    f"Look at the log of the server, or take another §model.read; {KEPT}.",
+                raise ModelError(
+                    f"{request.url}{request.path} sent, {tries[text]} times: {result}. Look at the log of the server, "
+                    f"or take another model.read; {KEPT}."
                 )
             elif self._sent == self.most:
                 self._refuse()
@@ -215,13 +215,14 @@ def _work(send: Send, jobs: SimpleQueue, results: SimpleQueue) -> None:
             results.put((request, error))
         except BaseException as error:  # a thread that ends silently would be waited for
             wrong = f"{request.url}{request.path} cannot be asked, or its answer not be read ({type(error).__name__})."
-            results.put((request, HeedfulError("no-server", wrong, f"Look at the log of the server; {KEPT}.")))
+            results.put((request, ModelError(f"{wrong} Look at the log of the server; {KEPT}.")))
 
 
 def _read(answer: str, answers: Answers) -> Reply:
     try:
         return Reply.of_text(answer)
     except (ValueError, TypeError, KeyError):
-        raise HeedfulError(
-            "damaged-answers", f"§model.cache {answers.path} holds an answer that is not of this version of Heedful."
+        raise ModelError(
+            f"model.cache {answers.path} holds an answer that is not of this version of Heedful. Move the file away, "
+            "or name another with model.cache."
         ) from None

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from heedful.lightning_modules.prompted.requests.answers import KEPT
-from heedful.records import HeedfulError
+from heedful.records import ModelError
 
 MOST_BYTES = 8 * 2**20  # of an answer, packed and unpacked; those to prompts have some thousands
 WHOLE = 10  # times the seconds that a server may be silent: all that one request may take
@@ -39,10 +39,9 @@ class BoundedClient(httpx2.Client):
         url = request.url
         is_same = (url.host, url.port) == (self._own.host, self._own.port) and url.scheme in ("https", self._own.scheme)
         if not self._allow_redirects and not is_same:
-            raise HeedfulError(
-                "bad-address",
-                f"It redirects to another server, {url.scheme}://{url.netloc.decode()}.",
-                "Name that in OPENAI_BASE_URL, or add §model.allow_redirects true.",
+            raise ModelError(
+                f"It redirects to another server, {url.scheme}://{url.netloc.decode()}. Name that in OPENAI_BASE_URL, "
+                "or add model.allow_redirects true."
             )
 
     def send(self, request: httpx2.Request, *, stream: bool = False, **settings: Any) -> httpx2.Response:
@@ -70,9 +69,7 @@ class BoundedClient(httpx2.Client):
             response = read.get(timeout=whole)
         except Empty:
             is_late.set()
-            raise HeedfulError(
-                "no-server", f"It took more than {whole:g} s for one answer.", f"Raise §model.timeout; {KEPT}."
-            ) from None
+            raise ModelError(f"It took more than {whole:g} s for one answer. Raise model.timeout; {KEPT}.") from None
         if isinstance(response, BaseException):
             raise response
         return response
@@ -89,10 +86,8 @@ def _read(response: httpx2.Response, is_late: Callable[[], bool]) -> httpx2.Resp
         for chunk in response.iter_bytes():
             content += chunk
             if max(len(content), response.num_bytes_downloaded) > MOST_BYTES:
-                raise HeedfulError(
-                    "no-server",
-                    f"It sent an answer of more than {MOST_BYTES // 2**20} MiB.",
-                    f"Look at the log of the server; {KEPT}.",
+                raise ModelError(
+                    f"It sent an answer of more than {MOST_BYTES // 2**20} MiB. Look at the log of the server; {KEPT}."
                 )
             if is_late():
                 break

@@ -131,7 +131,7 @@ def choice(answer: Any) -> Mapping[str, Any]:
     if not isinstance(first, Mapping):
         raise Unusable(f"an answer without choices{_told(answer)}")
     if len(answer["choices"]) > 1:
-        raise Unusable(f"{len(answer['choices'])} choices in place of one answer, see §model.extra")
+        raise Unusable(f"{len(answer['choices'])} choices in place of one answer, see model.extra")
     return first
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from heedful.lightning_modules.prompted.requests.answers import KEPT
 from heedful.lightning_modules.prompted.requests.secrets import Secrets
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, ModelError, RunError
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 USUAL = "https://api.openai.com/v1"
@@ -99,21 +99,16 @@ class Server:
         given = urlsplit(url)
         host = _host(given)
         if given.scheme not in ("http", "https") or not host:
-            raise HeedfulError(
-                "bad-address",
-                f"{named.url} is not the address of a server.",
-                "Set one, such as http://localhost:8000/v1.",
-            )
+            raise ModelError(f"{named.url} is not the address of a server. Set one, such as http://localhost:8000/v1.")
         at = given.netloc.rpartition("@")
         self.url = urlunsplit((given.scheme, at[2], given.path, "", "")).rstrip("/")
         if not key and not at[0] and not _is_loopback(host):
-            raise HeedfulError(
-                "bad-key",
-                f"{named.key} is not set, and {self.url} is not on this machine.",
-                f"Set it, or {named.url} for another server.",
+            raise ModelError(
+                f"{named.key} is not set, and {self.url} is not on this machine. Set it, or {named.url} for another "
+                "server."
             )
         if wrong := _unfit(key or ""):
-            raise HeedfulError("bad-key", f"{named.key} {wrong}; nothing was sent.", "Set it to the key alone.")
+            raise ModelError(f"{named.key} {wrong}; nothing was sent. Set it to the key alone.")
         query = dict(parse_qsl(given.query))
         self.known_as = f"{self.url}?{sha256(given.query.encode()).hexdigest()[:8]}" if query else self.url
         self.secrets = Secrets([*filter(None, (key, at[0], *query.values()))])
@@ -130,10 +125,8 @@ class Server:
 
             from heedful.lightning_modules.prompted.requests.bounds import BoundedClient
         except ImportError:
-            raise HeedfulError(
-                "missing-package",
-                "A model behind a server needs the package openai.",
-                "Install it with pip install 'openai>=3.54'.",
+            raise RunError(
+                "A model behind a server needs the package openai. Install it with pip install 'openai>=3.54'."
             ) from None
         self.secrets.hide_in_logs()
         name, _, password = user.partition(":")
@@ -184,7 +177,7 @@ class Server:
         except ValueError:
             raise Unusable("something else than JSON") from None
         except HeedfulError as error:  # out of bounds
-            raise HeedfulError(error.code, self.secrets.hide(error.wrong), error.do).at(f"{self.url}{path}") from None
+            raise type(error)(self.secrets.hide(str(error))).at(f"{self.url}{path}") from None
         except self._openai.APIStatusError as error:
             said = self._said(error)
             status = error.status_code
@@ -229,29 +222,23 @@ class Server:
         where = f"{self.url}{path}"
         look = f"Look at the log of the server; {KEPT}."
         if status == -1:
-            return HeedfulError(
-                "no-server",
-                f"{self.url} cannot be reached{said}.",
-                f"Start the server, or set {self.named.url}; {KEPT}.",
-            )
+            return ModelError(f"{self.url} cannot be reached{said}. Start the server, or set {self.named.url}; {KEPT}.")
         if status == 0:
-            wrong = f"{where} gave no answer in time{times}{said}."
-            return HeedfulError("no-server", wrong, f"Raise §model.timeout; {KEPT}.")
+            return ModelError(f"{where} gave no answer in time{times}{said}. Raise model.timeout; {KEPT}.")
         if status in (401, 403):
-            return HeedfulError(
-                "bad-key",
-                f"{where} refuses the key in {self.named.key}: HTTP {status}{said}.",
-                f"Set another key; {KEPT}.",
+            return ModelError(
+                f"{where} refuses the key in {self.named.key}: HTTP {status}{said}. Set another key; {KEPT}."
             )
         if status == 404:
-            wrong = f"{where} has no model {model}, or there is no such address: HTTP 404{said}."
-            return HeedfulError("server-refuses", wrong, f"See §model.name and {self.named.url}; {KEPT}.")
+            return ModelError(
+                f"{where} has no model {model}, or there is no such address: HTTP 404{said}. See model.name and "
+                f"{self.named.url}; {KEPT}."
+            )
         if status == 429:
-            wrong = f"{where} had too many requests{times}{said}."
-            return HeedfulError("server-refuses", wrong, f"Lower §model.concurrency, or wait; {KEPT}.")
+            return ModelError(f"{where} had too many requests{times}{said}. Lower model.concurrency, or wait; {KEPT}.")
         if status >= 500:
-            return HeedfulError("no-server", f"{where} failed{times}: HTTP {status}{said}.", look)
-        return HeedfulError("server-refuses", f"{where}{REFUSES}HTTP {status}{said}.", look)
+            return ModelError(f"{where} failed{times}: HTTP {status}{said}. {look}")
+        return ModelError(f"{where}{REFUSES}HTTP {status}{said}. {look}")
 
 
 def _times(error: Any) -> str:

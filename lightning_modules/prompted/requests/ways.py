@@ -9,7 +9,7 @@ from typing import Any
 
 from heedful.lightning_modules.prompted.requests.reply import Reply, about, at, checked, choice, sound
 from heedful.lightning_modules.prompted.requests.server import Unusable
-from heedful.records import NO_LABEL, SPAN, HeedfulError, Task, listing
+from heedful.records import NO_LABEL, SPAN, ModelError, Task, listing
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import bare
 
@@ -44,12 +44,10 @@ class Way(ABC):
         Raises:
             HeedfulError: It cannot.
         """
-        prompt.require_written(f"§model.read {self.name}")
+        prompt.require_written(f"model.read {self.name}")
         if not task.kind.has_labels:
-            raise HeedfulError(
-                "unfit-model",
-                f"§model.read {self.name} chooses among labels, and these answers are texts.",
-                "Take §model.read written.",
+            raise ModelError(
+                f"model.read {self.name} chooses among labels, and these answers are texts. Take model.read written."
             )
 
     @abstractmethod
@@ -119,10 +117,9 @@ class FirstToken(Written):
         Way.require(self, prompt, task)
         first = [_plain(text).split()[0] if _plain(text).split() else "" for text in prompt.answers]
         if len(set(first)) < len(first) or "" in first:
-            raise HeedfulError(
-                "ambiguous-answers",
-                f"§model.read first_token cannot tell the answers {listing(prompt.answers)} apart: they begin alike.",
-                "Take §model.read written, or other answers in §data.prompts.",
+            raise ModelError(
+                f"model.read first_token cannot tell the answers {listing(prompt.answers)} apart: they begin alike. "
+                "Take model.read written, or other answers in data.prompts."
             )
 
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
@@ -137,7 +134,7 @@ class FirstToken(Written):
             pairs = list(of_text.items()) if isinstance(of_text, Mapping) else []
         pairs = [(t, v) for t, v in pairs if isinstance(t, str) and isinstance(v, int | float) and v > -math.inf]
         if len(pairs) < 2 or not all(value <= 1e-3 for _, value in pairs):  # nor is NaN
-            raise Unusable("no log-probabilities of first tokens, which §model.read first_token needs")
+            raise Unusable("no log-probabilities of first tokens, which model.read first_token needs")
         if len({value for _, value in pairs}) == 1:
             raise Unusable("the same log-probability for every first token")
         if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
@@ -152,11 +149,9 @@ class FirstToken(Written):
         for token, value in reply.tokens or ():
             fitting = _fitting(_plain(token), texts)
             if len(fitting) > 1 and math.exp(value) > TOO_LITTLE:
-                raise HeedfulError(
-                    "ambiguous-answers",
-                    f"§model.read first_token: the first token {token!r}, of probability {math.exp(value):.2g}, begins "
-                    f"the answers {listing([prompt.answers[i] for i in fitting])}.",
-                    "Take §model.read written.",
+                raise ModelError(
+                    f"model.read first_token: the first token {token!r}, of probability {math.exp(value):.2g}, begins "
+                    f"the answers {listing([prompt.answers[i] for i in fitting])}. Take model.read written."
                 )
             for i in fitting if len(fitting) == 1 else ():
                 sums[i] += math.exp(value)
@@ -238,22 +233,16 @@ def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
         HeedfulError: It says nothing, or gives each label the same probability.
     """
     if reply.refusal:
-        raise HeedfulError(
-            "server-refuses", f"{reply.refusal}.", "Lower §prompt.tuples where it is too long, or see §model.extra."
-        )
+        raise ModelError(f"{reply.refusal}. Lower prompt.tuples where it is too long, or see model.extra.")
     if reply.is_empty:
-        more = "" if way.has_probabilities else ", or raise §model.max_tokens for a model that reasons first"
-        raise HeedfulError(
-            "server-answers", "The server answers a first question with nothing.", f"Look at its log{more}."
-        )
+        more = "" if way.has_probabilities else ", or raise model.max_tokens for a model that reasons first"
+        raise ModelError(f"The server answers a first question with nothing. Look at its log{more}.")
     if prompt.task.kind is not SPAN and way.has_probabilities:
         _, probabilities = way.read(reply, prompt)
         if len(probabilities) > 1 and max(probabilities) - min(probabilities) < 1e-9 and not reply.tokens:
-            raise HeedfulError(
-                "server-answers",
+            raise ModelError(
                 f"The server gives each of {listing(prompt.answers)} the same probability: it does not read what it is "
-                "asked.",
-                "Take another §model.read.",
+                "asked. Take another model.read."
             )
 
 

@@ -13,7 +13,7 @@ from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import CLASSIFICATION, HeedfulError, Spool, Task, generator
+from heedful.records import CLASSIFICATION, HeedfulError, ModelError, RunError, SettingError, Spool, Task, generator
 from heedful.records.rows import KEY, select, strings
 
 from refusals import refused
@@ -216,7 +216,7 @@ def test_outputs_that_are_not_finite_are_an_error(batch, broken):
 
     data = Planted(n_validation=8)
     what = "the intervention null" if batch else "the examples themselves"
-    with refused("not-finite", f" predictions ({what})"):
+    with refused(ModelError, f" predictions ({what})"):
         validate(Diverged(None, lambda: data.pool), data, Accuracy())
 
 
@@ -231,14 +231,14 @@ def test_a_prediction_for_each_example(monkeypatch, share, n):
 
     monkeypatch.setattr(Collector, "predictions", lacking)
     data = Planted(n_validation=8)
-    with refused("missing-predictions", f"{n} validation examples"):
+    with refused(RunError, f"{n} validation examples"):
         validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
 
 
 def test_one_prediction_for_each_example():
     collector = Collector(Task(CLASSIFICATION, ("a",), LABELS))
     collector.add(np.array([3, 5, 3]), Outputs(torch.eye(3)))
-    with refused("missing-predictions", "1 examples", "(these)"):
+    with refused(RunError, "1 examples", "(these)"):
         gather_predictions(collector.predictions(), "these")
 
 
@@ -259,12 +259,12 @@ def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog,
 @pytest.mark.parametrize("evaluation", [Attentiveness, DefaultLabel])
 @pytest.mark.parametrize("draws", [0, 2**15])
 def test_draws_that_rows_cannot_hold_are_refused(evaluation, draws):
-    with refused("bad-setting", f"draws {draws} ", "from 1 to 32,767"):
+    with refused(SettingError, f"draws {draws} ", "from 1 to 32,767"):
         evaluation(draws=draws)
 
 
 def test_at_least_one_example_is_changed():
-    with refused("bad-setting", "max_examples 0 ", "at least 1"):
+    with refused(SettingError, "max_examples 0 ", "at least 1"):
         Attentiveness(max_examples=0)
 
 
@@ -277,17 +277,17 @@ def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
         try:
             return make()
         except HeedfulError as error:
-            told.append(error.wrong)
+            told.append(str(error))
             raise
 
     def refuse(*_):
-        raise HeedfulError("unwritable-file", "The disk is full.")
+        raise RunError("The disk is full. Make room, or name another folder.")
 
     data = Planted(n_validation=8)
     data.setup("validate")  # examples are spooled, too
     monkeypatch.setattr("heedful.callbacks.engine.experiment.by_first", by_first)
     monkeypatch.setattr("heedful.callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
-    with refused("unwritable-file", "The disk is full."):
+    with refused(RunError, "The disk is full."):
         validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
     assert told == ["The disk is full."]
 

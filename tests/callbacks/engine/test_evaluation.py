@@ -19,7 +19,7 @@ from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS
 from heedful.metrics import register as register_metric
-from heedful.records import Example, Examples
+from heedful.records import Example, Examples, ModelError, SettingError
 from heedful.reports.rescore import rescored
 from heedful.reports.terminal.table import print_table
 
@@ -107,9 +107,9 @@ def test_a_metric_of_rows_that_there_are_stands_beside_the_others(run):
 
 
 def test_a_name_is_taken_once(documented):
-    with refused("repeated-name", f"'{documented.ShoutedWords.metric.name}'"):
+    with refused(SettingError, f"'{documented.ShoutedWords.metric.name}'"):
         register(documented.ShoutedWords)
-    with refused("repeated-name", "'accuracy'"):
+    with refused(SettingError, "'accuracy'"):
         register_metric(METRICS["accuracy"])
 
 
@@ -136,18 +136,18 @@ def alone(*callbacks):
 def test_examples_of_other_parts_are_not_for_the_model():
     data = Planted(n_train=8, n_validation=8)
     data.setup("validate")
-    with refused("other-parts", "Examples of a ", "premise, hypothesis"):
+    with refused(ModelError, "Examples of a ", "premise, hypothesis"):
         fitted(Examples.of([Example("x", {"a": "text"}, None)]), data)
 
 
 def test_an_evaluation_that_nobody_would_run_says_what_it_needs():
-    with refused("missing-engine", "Attentiveness", "Trainer(callbacks=[Attentiveness(), Engine()])"):
+    with refused(SettingError, "Attentiveness", "Trainer(callbacks=[Attentiveness(), Engine()])"):
         alone(Attentiveness()).validate(Plain(), verbose=False)
     data = LightningDataModule()
     data.val_dataloader = lambda: [torch.zeros(1)]
     for callbacks in ([Attentiveness(), Engine()], [Engine()]):
         named = type(callbacks[0]).__name__
-        with refused("missing-engine", f"{named} needs a datamodule", "PairedData", "has none", "datamodule=..."):
+        with refused(SettingError, f"{named} needs a datamodule", "PairedData", "has none", "datamodule=..."):
             alone(*callbacks).validate(Plain(), verbose=False)
-        with refused("missing-engine", f"{named} needs a datamodule", "PairedData", "has a LightningDataModule"):
+        with refused(SettingError, f"{named} needs a datamodule", "PairedData", "has a LightningDataModule"):
             alone(*callbacks).validate(Plain(), datamodule=data, verbose=False)

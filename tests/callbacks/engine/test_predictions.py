@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heedful.callbacks.engine.predictions import MOST, Collector, concatenated, joined
 from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
-from heedful.records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, Task
+from heedful.records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, ModelError, Task
 
 from refusals import refused
 
@@ -100,7 +100,7 @@ def test_a_process_without_an_example_has_no_prediction():
     ("outputs", "n"), [(None, 0), (Outputs(torch.zeros(1, 3)), 1), (Outputs(answers=["a", "b", "c"]), 3)]
 )
 def test_positions_and_predictions_are_as_many(outputs, n):
-    with refused("broken-model", f"{n} predictions", "2 examples"):
+    with refused(ModelError, f"{n} predictions", "2 examples"):
         Collector(TASK).add(np.array([1, 2]), outputs)
 
 

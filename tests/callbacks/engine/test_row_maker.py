@@ -12,7 +12,7 @@ from heedful.callbacks.engine.blocks import Block
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.callbacks.engine.row_maker import RowMaker
 from heedful.interventions import Changes
-from heedful.records import CLASSIFICATION, SPAN, Example, Examples, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, Examples, RunError, Task
 from heedful.records.rows import BASE, NO_DRAW
 
 from python_rows import make_rows, sort_rows
@@ -168,5 +168,5 @@ def test_two_rows_of_one_key_are_an_error_that_names_it():
     plan = [SimpleNamespace(name="swap", parts=("a",), version=1, expectation="change")]
     maker = RowMaker(pool, base, Task(CLASSIFICATION, ("a", "b"), LABELS), ("a", "b"))
     block = Block(pool, np.arange(2), [twice])
-    with refused("missing-predictions", "uid u1, intervention swap, part a, variant v, draw 2"):
+    with refused(RunError, "uid u1, intervention swap, part a, variant v, draw 2"):
         maker.rows(block, plan, [twice], [after], [pa.nulls(2, pa.bool_())])

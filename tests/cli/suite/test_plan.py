@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from heedful.cli.suite.plan import EVALUATE, RANK, TRAIN, Suite
+from heedful.records import SettingError
 from heedful.rooms import folder
 
 from refusals import refused
@@ -69,7 +70,7 @@ def test_a_set_with_settings_for_training_has_models_of_its_own(tmp_path):
 
 def test_two_models_never_share_a_folder(tmp_path):
     text = TWO.replace("two:", "two: {train: --task t}").replace("more:", "two-base: --steps 1\n  more:")
-    with refused("bad-suite", "own.yaml", "two-base", "out/models"):
+    with refused(SettingError, "own.yaml", "two-base", "out/models"):
         suite(tmp_path, text).steps(Path("out"))
 
 
@@ -83,19 +84,19 @@ def test_without_attributions_nothing_is_ranked(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("train: --common 1", "trian: --common 1", ("bad-suite", "'trian'", "train, evaluate")),
-        ("two:", "two: {eval: --x}", ("bad-suite", "sets: two", "'eval'", "train, evaluate")),
-        ("  two:\n", "  models: {}\n", ("bad-name", "'models'")),
-        ("  two:\n", "  a/b: {}\n", ("bad-name", "'a/b'")),
-        ("from: base", "from: bass", ("bad-suite", "more", "'bass'")),
-        ("base: --steps 0", "base: {from: more, train: --x}", ("bad-suite", "base", "more", "begins from it")),
-        ("base: --steps 0", "base: 3", ("bad-suite", "models: base")),
-        ("base: --steps 0", "base: --steps 0\n  twin: --steps 0", ("bad-suite", "base", "twin")),
-        ("base: --steps 0", "base: --x '", ("bad-suite", "models: base", "quotation")),
-        ("train: --common 1", "train: --trainer.num_nodes=2", ("unfit-trainer", "train has --trainer.num_nodes")),
-        ("--steps 2", "--trainer.num_nodes 2", ("unfit-trainer", "models: more: train has --trainer.num_nodes")),
-        (TWO[TWO.index("models:") :], "models: {}", ("bad-suite", "models")),
-        (TWO[TWO.index("models:") :], "", ("bad-suite", "models")),
+        ("train: --common 1", "trian: --common 1", (SettingError, "'trian'", "train, evaluate")),
+        ("two:", "two: {eval: --x}", (SettingError, "sets: two", "'eval'", "train, evaluate")),
+        ("  two:\n", "  models: {}\n", (SettingError, "'models'")),
+        ("  two:\n", "  a/b: {}\n", (SettingError, "'a/b'")),
+        ("from: base", "from: bass", (SettingError, "more", "'bass'")),
+        ("base: --steps 0", "base: {from: more, train: --x}", (SettingError, "base", "more", "begins from it")),
+        ("base: --steps 0", "base: 3", (SettingError, "models: base")),
+        ("base: --steps 0", "base: --steps 0\n  twin: --steps 0", (SettingError, "base", "twin")),
+        ("base: --steps 0", "base: --x '", (SettingError, "models: base", "quotation")),
+        ("train: --common 1", "train: --trainer.num_nodes=2", (SettingError, "train has --trainer.num_nodes")),
+        ("--steps 2", "--trainer.num_nodes 2", (SettingError, "models: more: train has --trainer.num_nodes")),
+        (TWO[TWO.index("models:") :], "models: {}", (SettingError, "models")),
+        (TWO[TWO.index("models:") :], "", (SettingError, "models")),
     ],
 )
 def test_mistakes_are_named(tmp_path, old, new, expected):
@@ -104,7 +105,7 @@ def test_mistakes_are_named(tmp_path, old, new, expected):
 
 
 def test_data_must_be_named_where_they_are_read(tmp_path):
-    with refused("missing-setting", "own.yaml", "--data_path"):
+    with refused(SettingError, "own.yaml", "data_path"):
         suite(tmp_path, TWO, data=None)
 
 

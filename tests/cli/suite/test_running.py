@@ -19,7 +19,7 @@ import pytest
 from heedful.callbacks.outputs import run_folder
 from heedful.cli.suite import command, running
 from heedful.cli.suite.plan import Suite
-from heedful.records import write_json
+from heedful.records import DataError, RunError, SettingError, write_json
 from heedful.records.storage.schema import SCHEMA
 
 import written_results
@@ -114,7 +114,7 @@ def test_an_evaluation_that_outlived_its_suite_is_left_alone(lab, tmp_path):
     (tmp_path / "out" / "one" / "more").rename(begun)
     with open(begun / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with refused("folder-taken", "evaluate one/more"):
+        with refused(RunError, "evaluate one/more"):
             lab()
         assert (begun / "run.json").exists()
     assert lab() == ["evaluate .more"]
@@ -132,7 +132,7 @@ def test_an_evaluation_that_outlived_its_suite_is_left_alone(lab, tmp_path):
 )
 def test_other_settings_are_refused_before_anything_runs(lab, tmp_path, old, new, facts):
     lab()
-    with refused("other-suite", *facts):
+    with refused(RunError, *facts):
         lab(SUITE.replace(old, new))
     assert (tmp_path / "calls").read_text() == ""
 
@@ -141,11 +141,11 @@ def test_results_of_another_model_are_refused(lab, tmp_path):
     lab()
     run = tmp_path / "out" / "models" / "base" / "run.json"
     run.write_text(json.dumps(json.loads(run.read_text()) | {"finished": "2031-01-01T00:00:00"}))
-    with refused("other-suite", "one/base", "models/base"):
+    with refused(RunError, "one/base", "models/base"):
         lab()
     for name in ("one", "two"):
         shutil.rmtree(tmp_path / "out" / name)
-    with refused("other-suite", "models/more", "models/base"):
+    with refused(RunError, "models/more", "models/base"):
         lab()
 
 
@@ -164,7 +164,7 @@ def test_results_of_data_that_changed_are_refused(lab, tmp_path, change):
         data.unlink()
     else:
         (data.with_name("more.tsv") if change == "new file" else data).write_text("b")
-    with refused("other-suite", "one/base", named):
+    with refused(RunError, "one/base", named):
         lab(text)
     assert (tmp_path / "calls").read_text() == ""
     for name in ("one", "two"):
@@ -181,7 +181,7 @@ def test_results_of_a_checkpoint_that_changed_are_refused(lab, tmp_path):
         record.unlink()  # as an earlier version leaves it
     assert lab() == []
     checkpoint.write_text("y")
-    with refused("other-suite", "one/more", "models/more/checkpoints"):
+    with refused(RunError, "one/more", "models/more/checkpoints"):
         lab()
 
 
@@ -189,7 +189,7 @@ def test_results_of_other_weights_than_those_of_the_model_are_refused(lab, tmp_p
     lab()
     for name, weights in (("models", "x"), ("one", "x"), ("two", "y")):
         written_results.save(tmp_path / "out" / name / "base", written_results.results(weights=weights))
-    with refused("other-suite", "two/base", "weights", "models/base"):
+    with refused(RunError, "two/base", "weights", "models/base"):
         lab()
 
 
@@ -198,18 +198,18 @@ def test_what_is_left_of_a_model_that_is_gone_is_refused(lab, tmp_path):
     out = tmp_path / "out"
     (out / "models" / "base").rename(tmp_path / "away")
     assert lab(SUITE, "--only", "evaluate") == []
-    with refused("other-suite", "one/base", "models/base"):
+    with refused(RunError, "one/base", "models/base"):
         lab()
     for name in ("one", "two"):
         shutil.rmtree(out / name)
-    with refused("other-suite", "models/more", "models/base"):
+    with refused(RunError, "models/more", "models/base"):
         lab()
     assert (tmp_path / "calls").read_text() == ""
 
 
 def test_no_model_is_missing_in_the_ranking(lab, tmp_path):
     lab(SUITE, "--only", "base", "--evaluations", "accuracy,attributions")
-    with refused("failed-step", "one/more"):
+    with refused(RunError, "one/more"):
         lab(SUITE, "--only", "rank", "--evaluations", "accuracy,attributions")
 
 
@@ -217,17 +217,17 @@ def test_only_some_steps(lab):
     assert lab(SUITE, "--only", "base") == ["train base", "evaluate .base", "evaluate .base"]
     assert lab(SUITE, "--only", "train") == ["train more"]
     assert lab(SUITE, "--only", "two") == ["evaluate .more"]
-    with refused("unknown-name", "--only three", "base, evaluate"):
+    with refused(SettingError, "only three", "base, evaluate"):
         lab(SUITE, "--only", "three")
 
 
 def test_a_model_that_is_not_trained_is_not_measured(lab):
-    with refused("failed-step", "evaluate one/base", "models/base", "--only"):
+    with refused(RunError, "evaluate one/base", "models/base", "only"):
         lab(SUITE, "--only", "evaluate")
 
 
 def test_a_step_that_fails_ends_the_suite(lab, tmp_path):
-    with refused("failed-step", "train more", "status 3", "it does not work", "models/more.log"):
+    with refused(RunError, "train more", "status 3", "it does not work", "models/more.log"):
         lab(SUITE.replace("--steps 2", "--steps fails"))
     assert (tmp_path / "calls").read_text().splitlines() == ALL[:3]
 
@@ -265,7 +265,7 @@ def test_a_suite_may_be_named(lab, tmp_path, monkeypatch):
     command.main(["mine", "--evaluations", "accuracy"])
     assert (tmp_path / "calls").read_text().splitlines() == ALL
     assert (tmp_path / "runs" / "suites" / "mine" / "one" / "base" / "run.json").is_file()
-    with refused("missing-file", "mines"):
+    with refused(DataError, "mines"):
         command.main(["mines"])
 
 
@@ -312,5 +312,5 @@ def test_the_words_of_a_command_are_those_of_its_step(monkeypatch: pytest.Monkey
         write_json(step.folder / "run.json", {"schema": SCHEMA, "command": run_folder.command()})
         assert not running.is_done(step)  # and what was begun is its own
     write_json(step.folder / "run.json", {"schema": SCHEMA, "command": ["heedful", "train", "--data", "other"]})
-    with refused("other-suite"):
+    with refused(RunError):
         running.is_done(step)

@@ -30,7 +30,7 @@ from heedful.cli import evaluation
 from heedful.cli.suite import command, running, shards
 from heedful.cli.suite.plan import EVALUATE, RANK, TRAIN, Suite
 from heedful.cli.suite.shards import Shard
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, SettingError
 from heedful.records.storage.claim import claim, owner_of, release
 from heedful.reports import ranking
 from heedful.rooms import folder
@@ -38,7 +38,7 @@ from heedful.rooms import folder
 import ranking_suites
 from commands import run as run_quietly
 from forked import in_child
-from refusals import refused, told
+from refusals import refused, refused_output
 
 ROOT = Path(__file__).parents[3]
 QUALITIES = {"base": 0.9, "more": 0.8, "other": 0.7, "fourth": 0.6}
@@ -230,7 +230,7 @@ def test_shares_of_the_suites_of_the_paper(name: str, count: int, sizes: list[in
     "written", ["0/8", "9/8", "x", "1/0", "-1/8", "1", "1/2/3", "1.5/8", "", "1/", "٣/٨", "1/9999999"]
 )
 def test_what_is_not_a_shard_is_refused(lab: Lab, tmp_path: Path, written: str) -> None:
-    with refused("bad-setting", f"--shard {written} ".strip(), "3/8"):
+    with refused(SettingError, f"--shard {written} ".strip(), "3/8"):
         lab.run(f"--shard={written}")
     assert not (tmp_path / "out").exists()
 
@@ -241,9 +241,9 @@ def test_only_chooses_among_the_steps_of_a_shard(lab: Lab, capsys: pytest.Captur
     capsys.readouterr()
     assert lab.run("--shard", "1/2", "--only", "fourth") == []
     assert capsys.readouterr().out.startswith("Shard 1/2 has nothing to do. ")
-    with refused("clashing-settings", "--only rank", "--shard 1/2"):
+    with refused(SettingError, "only rank", "shard 1/2"):
         lab.run("--shard", "1/2", "--only", "train,rank")
-    with refused("unknown-name", "--only fifth"):
+    with refused(SettingError, "only fifth"):
         lab.run("--shard", "1/2", "--only", "fifth")
 
 
@@ -293,7 +293,7 @@ def test_who_is_kept_out(tmp_path: Path, runs: str | None, starts: str | None, f
     status, message = in_child(lambda: claims(output, starts))
     assert status == (facts is not None)
     if facts is not None:
-        told(message, "folder-taken", *(fact.format(pid=os.getpid()) for fact in facts))
+        refused_output(message, *(fact.format(pid=os.getpid()) for fact in facts))
     release()
     assert in_child(lambda: claims(output, starts)) == (0, "")
 

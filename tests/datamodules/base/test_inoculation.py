@@ -4,7 +4,7 @@ import pytest
 
 from heedful.datamodules.base.inoculation import Challenges, Inoculation
 from heedful.datamodules.base.splits import sample
-from heedful.records import Example, Examples
+from heedful.records import DataError, Example, Examples, HeedfulError, SettingError
 
 from refusals import refused
 
@@ -26,14 +26,16 @@ def test_perturbed_examples_are_asked_for_with_their_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        (Inoculation(), "missing-setting", ["augment inoculation", "path", "perturbed true"]),
-        (Inoculation("a.tsv", perturbed=True), "clashing-settings", ["augment inoculation", "path", "perturbed true"]),
-        (Inoculation("a.tsv"), "unfit-data", ["d cannot be inoculated"]),
-        (Inoculation(perturbed=True), "unfit-data", ["perturbed", "about tables", "d has none"]),
+        (Inoculation(), SettingError, ["augment inoculation", "path", "perturbed true"]),
+        (Inoculation("a.tsv", perturbed=True), SettingError, ["augment inoculation", "path", "perturbed true"]),
+        (Inoculation("a.tsv"), DataError, ["d cannot be inoculated"]),
+        (Inoculation(perturbed=True), DataError, ["perturbed", "about tables", "d has none"]),
     ],
 )
-def test_a_source_that_is_not_there_is_refused(settings: Inoculation, code: str, facts: list[str]) -> None:
-    with refused(code, *facts):
+def test_a_source_that_is_not_there_is_refused(
+    settings: Inoculation, error: type[HeedfulError], facts: list[str]
+) -> None:
+    with refused(error, *facts):
         settings.examples(Challenges(), "d", seed=0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heedful.datamodules.base import processes
-from heedful.records import HeedfulError
+from heedful.records import DataError, HeedfulError, RunError
 
 from refusals import refused
 
@@ -32,7 +32,7 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def refuse() -> NoReturn:
-    raise HeedfulError("many-slices", "data.csv, row 3: §data.slices a has 60 values.")
+    raise DataError("data.csv, row 3: data.slices a has 60 values. Name a column with fewer values.")
 
 
 def break_down() -> NoReturn:
@@ -42,9 +42,9 @@ def break_down() -> NoReturn:
 def test_a_refusal_of_the_first_process_is_the_same_in_the_others(between: Callable[..., None]) -> None:
     for rank in (0, 1):
         between(rank)
-        with refused("many-slices", "data.csv, row 3") as caught:
+        with refused(DataError, "data.csv, row 3") as caught:
             processes.by_first(refuse if rank == 0 else break_down)
-        assert "§data.slices" in caught.value.wrong
+        assert "data.slices" in str(caught.value)
 
 
 def test_the_others_end_with_the_first_process(between: Callable[..., None]) -> None:
@@ -52,7 +52,7 @@ def test_the_others_end_with_the_first_process(between: Callable[..., None]) -> 
     with pytest.raises(ZeroDivisionError):
         processes.by_first(break_down)
     between(1)
-    with refused("lost-process", "Process 0"):
+    with refused(RunError, "Process 0"):
         processes.by_first(refuse)
 
 
@@ -73,7 +73,7 @@ def test_who_waits_hears_why_another_does_not_come(
     processes.tell(caught.value)
     between(0, *told)
     for wait in (lambda: processes.meet(1), processes.busy):
-        with refused("many-slices", "data.csv, row 3"):
+        with refused(DataError, "data.csv, row 3"):
             wait()
     between(0, (processes.HERE, 2))
     assert processes.meet(1) == [1, 2]
@@ -82,5 +82,5 @@ def test_who_waits_hears_why_another_does_not_come(
 def test_processes_with_other_values_are_named(between: Callable[..., None]) -> None:
     between(0, "x")
     processes.require_alike("x", "weights")
-    with refused("changed-data", "The weights of process 1", "process 0"):
+    with refused(DataError, "The weights of process 1", "process 0"):
         processes.require_alike("y", "weights")

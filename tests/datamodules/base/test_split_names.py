@@ -7,6 +7,7 @@ import pytest
 
 from heedful.datamodules import PairedText, Reading
 from heedful.datamodules.base.splits import aliases_of
+from heedful.records import DataError, SettingError
 
 from refusals import refused
 
@@ -46,7 +47,7 @@ def test_a_split_is_the_one_that_is_asked_for(folder: Path, splits: dict | None,
 def test_a_name_that_is_not_there_is_refused(folder: Path, splits: dict) -> None:
     (name,) = splits.values()
     data = PairedText(**SETTINGS, path=str(folder), splits=splits)
-    with refused("missing-split", folder, repr(name)):
+    with refused(DataError, folder, repr(name)):
         data.load(next(iter(splits)))
 
 
@@ -69,7 +70,7 @@ def test_the_names_of_a_split_with_an_ending() -> None:
     ],
 )
 def test_what_is_held_out_is_no_other_split(folder: Path, settings: dict, other: dict, fact: str) -> None:
-    with refused("clashing-settings", *settings, fact):
+    with refused(SettingError, *settings, fact):
         PairedText(**SETTINGS, path=str(folder), **settings, **other)
     for splits in ({"validation": "validation_matched"}, {"validation": "train"}):
         PairedText(**SETTINGS, path=str(folder), **settings, splits=splits)

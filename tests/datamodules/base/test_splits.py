@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.datamodules.base.splits import by_hash, counterfactual_partners, hold_out, sample, with_counterfactuals
 from heedful.interventions import Swap
-from heedful.records import Example, Examples
+from heedful.records import DataError, Example, Examples, SettingError
 
 from changed_examples import sharing
 from refusals import refused
@@ -79,16 +79,16 @@ def test_samples_are_spread_over_the_examples() -> None:
 
 
 def test_more_than_there_are_is_refused_with_both_numbers() -> None:
-    with refused("nothing-left", 10, "inoculation asks for 11"):
+    with refused(DataError, 10, "inoculation asks for 11"):
         sample(pool(10), 11, 0, "inoculation")
 
 
 @pytest.mark.parametrize("n", [-1, -5])
 def test_less_than_nothing_is_refused(n: int) -> None:
     """A negative number is not "all": taken as a slice it would leave out the last few."""
-    with refused("nothing-left", 10, f"max_train asks for {n}"):
+    with refused(DataError, 10, f"max_train asks for {n}"):
         sample(pool(10), n, 0, "max_train")
-    with refused("bad-setting", f"hold_out {n}"):
+    with refused(SettingError, f"hold_out {n}"):
         hold_out(pool(10), n, 0)
 
 
@@ -103,7 +103,7 @@ def test_held_out_examples_and_the_rest_are_all_and_disjoint(n: int, held: int, 
 
 def test_holding_out_everything_is_refused() -> None:
     for n in (10, 11):
-        with refused("nothing-left", f"hold_out {n}", 10):
+        with refused(DataError, f"hold_out {n}", 10):
             hold_out(pool(10), n, 0)
 
 

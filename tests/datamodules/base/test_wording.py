@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from heedful.datamodules import PairedTables, PairedText, Planted
+from heedful.records import HeedfulError, ModelError, SettingError
 
 from refusals import refused
 
@@ -56,16 +57,16 @@ def test_labels_may_have_texts_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"template": "premise: {premise}"}, "bad-prompt", ["template 'premise: {premise}'", "premise, hypothesis"]),
-        ({"template": "{premise} {premise} {hypothesis}"}, "bad-prompt", ["template", "premise, hypothesis"]),
-        ({"template": "{premise} {hypothesis} {title}"}, "bad-prompt", ["template", "{title}", "premise, hypothesis"]),
-        ({"verbalisers": {"yes": "y"}}, "unknown-name", ["verbalisers yes", ", ".join(NLI)]),
-        ({"verbalisers": {"neutral": "entailment "}}, "ambiguous-answers", ["verbalisers", "neutral", "'entailment'"]),
-        ({"verbalisers": {"neutral": " "}}, "ambiguous-answers", ["verbalisers", "neutral", "''"]),
+        ({"template": "premise: {premise}"}, SettingError, ["template 'premise: {premise}'", "premise, hypothesis"]),
+        ({"template": "{premise} {premise} {hypothesis}"}, SettingError, ["template", "premise, hypothesis"]),
+        ({"template": "{premise} {hypothesis} {title}"}, SettingError, ["template", "{title}", "premise, hypothesis"]),
+        ({"verbalisers": {"yes": "y"}}, SettingError, ["verbalisers yes", ", ".join(NLI)]),
+        ({"verbalisers": {"neutral": "entailment "}}, ModelError, ["verbalisers", "neutral", "'entailment'"]),
+        ({"verbalisers": {"neutral": " "}}, ModelError, ["verbalisers", "neutral", "''"]),
     ],
 )
-def test_a_mistake_is_named(settings: dict[str, object], code: str, facts: list[str]) -> None:
-    with refused(code, *facts):
+def test_a_mistake_is_named(settings: dict[str, object], error: type[HeedfulError], facts: list[str]) -> None:
+    with refused(error, *facts):
         Planted(**settings)

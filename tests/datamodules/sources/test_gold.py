@@ -5,6 +5,7 @@ import math
 import pytest
 
 from heedful.datamodules.sources.gold import Gold
+from heedful.records import DataError, HeedfulError
 
 from refusals import refused
 
@@ -39,17 +40,19 @@ def test_several_labels_are_right_each_worth_one(several: str, value: object, go
 
 
 @pytest.mark.parametrize(
-    ("several", "value", "code", "facts"),
+    ("several", "value", "error", "facts"),
     [
-        (None, ["neutral"], "wrong-value", ["['neutral']", "several list"]),
-        (None, {"a": 1}, "wrong-value", ["{'a': 1}"]),
-        (None, "maybe", "unknown-label", ["'maybe'", *SPELLINGS, "labels '{LABEL: [SPELLING]}'"]),
-        ("list", ["neutral", "maybe"], "unknown-label", ["'maybe'", *SPELLINGS]),
-        (", ", "neutral,entailment", "unknown-label", ["'neutral,entailment'"]),
+        (None, ["neutral"], DataError, ["['neutral']", "several list"]),
+        (None, {"a": 1}, DataError, ["{'a': 1}"]),
+        (None, "maybe", DataError, ["'maybe'", *SPELLINGS, "labels '{LABEL: [SPELLING]}'"]),
+        ("list", ["neutral", "maybe"], DataError, ["'maybe'", *SPELLINGS]),
+        (", ", "neutral,entailment", DataError, ["'neutral,entailment'"]),
     ],
 )
-def test_what_is_not_a_label_is_refused(several: str | None, value: object, code: str, facts: list[str]) -> None:
-    with refused(code, *facts):
+def test_what_is_not_a_label_is_refused(
+    several: str | None, value: object, error: type[HeedfulError], facts: list[str]
+) -> None:
+    with refused(error, *facts):
         Gold(LABELS, SPELLINGS, several)(value)
 
 
@@ -63,12 +66,12 @@ def test_a_label_that_tools_take_for_missing_is_never_lost(name: str) -> None:
         assert gold(name) == list(labels)[1]
         assert gold("-") is gold(-1) is None
         for value in {None, "", " ", math.nan, "None", "null", "NONE", "nan"} - {name}:
-            with refused("unknown-label", list(labels)[1]):
+            with refused(DataError, list(labels)[1]):
                 gold(value)
 
 
 def test_a_label_of_other_letters_is_not_nothing() -> None:
-    with refused("unknown-label", "'na'"):
+    with refused(DataError, "'na'"):
         Gold({"NA": [], "some": []}, {"NA": "NA", "some": "some"}, None)("na")
 
 
@@ -82,5 +85,5 @@ def test_other_capitals_are_read_where_they_leave_one_label(text: str, label: st
     assert gold(text) == label
     assert (gold("z"), gold("Z")) == ("x", "w")
     two = Gold({"up": [], "UP": []}, {"up": "up", "UP": "UP"}, None)
-    with refused("unknown-label", "'Up'"):
+    with refused(DataError, "'Up'"):
         two("Up")

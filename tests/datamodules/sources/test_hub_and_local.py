@@ -15,7 +15,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
 from heedful.datamodules import PairedText
 from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
-from heedful.records import Example
+from heedful.records import DataError, Example, HeedfulError, SettingError
 
 from content_uids import content_uid
 from refusals import refused
@@ -40,9 +40,11 @@ def converted(rows: Sequence[Mapping[str, Any]], columns: Columns = NLI) -> tupl
     return list(examples), no_gold
 
 
-def refuses(rows: Sequence[Mapping[str, Any]], code: str, *facts: object, columns: Columns = NLI) -> None:
+def refuses(
+    rows: Sequence[Mapping[str, Any]], error: type[HeedfulError], *facts: object, columns: Columns = NLI
+) -> None:
     """Rows are refused with the name of the file."""
-    with refused(code, "file.csv", *facts):
+    with refused(error, "file.csv", *facts):
         converted(rows, columns)
 
 
@@ -95,7 +97,7 @@ def test_a_declared_label_is_gold_even_if_elsewhere_it_means_none(spelling: str)
 
 def test_one_spelling_of_two_labels_is_refused() -> None:
     """Otherwise one of the labels would silently never occur."""
-    with refused("repeated-name", "'1'", "neutral", "contradiction"):
+    with refused(SettingError, "'1'", "neutral", "contradiction"):
         converted([pair(1)], Columns(NLI.parts, "label", {"entailment": [0], "neutral": [1], "contradiction": [1]}))
 
 
@@ -124,7 +126,7 @@ def test_rows_without_an_id_are_named_by_their_label_and_texts() -> None:
 
 
 def test_a_missing_column_is_named_with_those_that_there_are() -> None:
-    refuses([pair(), {"premise": "x", "gold": "0"}], "missing-column", "row 2", "'hypothesis'", "premise, gold")
+    refuses([pair(), {"premise": "x", "gold": "0"}], DataError, "row 2", "'hypothesis'", "premise, gold")
 
 
 @pytest.mark.parametrize("column", ["label", "id", "doc"])
@@ -132,18 +134,18 @@ def test_missing_label_uid_and_group_columns_are_errors(column: str) -> None:
     row = pair(id=1, doc="d")
     del row[column]
     columns = Columns(NLI.parts, "label", LABELS, uid="id", groups=("doc",))
-    refuses([row], "missing-column", "row 1", repr(column), columns=columns)
+    refuses([row], DataError, "row 1", repr(column), columns=columns)
 
 
 @pytest.mark.parametrize("label", ["Neutral?", 3, "2.5", "entail", 1.5, -2])
 def test_an_unknown_label_is_named_with_the_known_ones(label: Any) -> None:
-    refuses([pair(), pair(label)], "unknown-label", "row 2", repr(label), *LABELS)
+    refuses([pair(), pair(label)], DataError, "row 2", repr(label), *LABELS)
 
 
 @pytest.mark.parametrize("empty", ["", "  \n", None])
 @pytest.mark.parametrize("column", ["premise", "hypothesis"])
 def test_an_empty_part_is_an_error(column: str, empty: str | None) -> None:
-    refuses([pair(), pair(), pair(**{column: empty})], "empty-value", "row 3", repr(column))
+    refuses([pair(), pair(), pair(**{column: empty})], DataError, "row 3", repr(column))
 
 
 def test_an_empty_part_of_a_row_without_gold_does_not_matter() -> None:
@@ -153,16 +155,16 @@ def test_an_empty_part_of_a_row_without_gold_does_not_matter() -> None:
 @pytest.mark.parametrize("again", [7, "7"])
 def test_a_repeated_uid_is_named_with_both_rows(again: Any) -> None:
     columns = Columns(NLI.parts, "label", LABELS, uid="id")
-    refuses([pair(id=7), pair(id=8), pair(id=again)], "repeated-id", "row 3", "row 1", "'7'", columns=columns)
+    refuses([pair(id=7), pair(id=8), pair(id=again)], DataError, "row 3", "row 1", "'7'", columns=columns)
 
 
 def test_a_source_without_any_gold_label_is_refused_with_the_count() -> None:
-    refuses([pair("-"), pair(None)], "no-gold", "2 without")
+    refuses([pair("-"), pair(None)], DataError, "2 without")
 
 
 def test_half_of_a_surrogate_pair_is_an_error_that_names_the_row() -> None:
     """JSON can say it, and no Arrow table can hold it."""
-    refuses([pair(), pair(premise=json.loads('"\\ud83d"'))], "bad-text", "row 2", "'premise'")
+    refuses([pair(), pair(premise=json.loads('"\\ud83d"'))], DataError, "row 2", "'premise'")
 
 
 def test_text_is_taken_over_to_the_letter() -> None:
@@ -215,7 +217,7 @@ def test_compressed_files_are_files_of_their_split(tmp_path: Path) -> None:
 def test_several_files_for_a_split_are_refused_by_name(tmp_path: Path) -> None:
     write(tmp_path / "train.jsonl", "a")
     write(tmp_path / "train.csv", "b")
-    with refused("missing-split", "'train'", "train.csv, train.jsonl", "splits '{train: NAME}'"):
+    with refused(DataError, "'train'", "train.csv, train.jsonl", "splits '{train: NAME}'"):
         Local(tmp_path).rows("train", ())
     assert texts(Local(tmp_path), "train.jsonl") == ["a"]
 
@@ -223,10 +225,10 @@ def test_several_files_for_a_split_are_refused_by_name(tmp_path: Path) -> None:
 def test_a_folder_without_the_split_lists_what_there_is(tmp_path: Path) -> None:
     write(tmp_path / "training.jsonl", "a")
     (tmp_path / "validation.doc").write_text("x")
-    with refused("missing-split", "training.jsonl", "splits '{validation: NAME}'", "hold_out N") as caught:
+    with refused(DataError, "training.jsonl", "splits '{validation: NAME}'", "hold_out N") as caught:
         Local(tmp_path).rows("validation", ("validation", "dev"))
     assert "validation.doc" not in str(caught.value)  # which is of a format that is not read
-    with refused("missing-split", "'train'", "splits '{train: NAME}'") as caught:
+    with refused(DataError, "'train'", "splits '{train: NAME}'") as caught:
         Local(tmp_path).rows("train", ())
     assert "hold_out" not in str(caught.value)
 
@@ -241,7 +243,7 @@ def test_a_text_file_is_taken_where_there_is_no_other(tmp_path: Path) -> None:
 def test_a_file_without_a_header_says_how_to_name_its_columns(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("A dog ran.\tIt ran.\t0\nA cat sat.\tIt ran.\t1\n")
     where, rows = Local(tmp_path / "a.tsv").rows("train", ())
-    with refused("missing-column", "row 1", "columns '[NAME, ...]'", "'premise', 'hypothesis', 'label'"):
+    with refused(DataError, "row 1", "columns '[NAME, ...]'", "'premise', 'hypothesis', 'label'"):
         to_examples(rows, where, "d/train", NLI)
     where, rows = Local(tmp_path / "a.tsv", columns=("premise", "hypothesis", "label")).rows("train", ())
     examples, _ = to_examples(rows, where, "d/train", NLI)
@@ -249,9 +251,9 @@ def test_a_file_without_a_header_says_how_to_name_its_columns(tmp_path: Path) ->
 
 
 def test_an_empty_folder_and_a_missing_one_are_refused(tmp_path: Path) -> None:
-    with refused("missing-split", tmp_path, "'train'", "none"):
+    with refused(DataError, tmp_path, "'train'", "none"):
         Local(tmp_path).rows("train", ())
-    with refused("missing-file", f"path {tmp_path / 'none'}"):
+    with refused(DataError, f"path {tmp_path / 'none'}"):
         Local(tmp_path / "none").rows("train", ())
 
 
@@ -267,7 +269,7 @@ def test_the_only_file_of_a_folder_is_read_and_that_is_said(tmp_path: Path, capl
     assert (where, [dict(values) for _, values in rows]) == (str(tmp_path / "mine.csv"), [{"a": "1", "b": "2"}])
     assert "holds one file, mine.csv, which is read as validation_matched" in caplog.text
     (tmp_path / "mine.csv").rename(tmp_path / "train.csv")
-    with refused("missing-split", "'validation'", "train.csv"):
+    with refused(DataError, "'validation'", "train.csv"):
         Local(tmp_path).rows("validation", [])
 
 
@@ -276,7 +278,7 @@ def test_the_only_file_of_a_folder_is_read_and_that_is_said(tmp_path: Path, capl
 )
 def test_a_column_that_is_like_the_missing_one_is_named(column: str, facts: list[str]) -> None:
     rows = [{column: "p", "hypothesis": "h", "gold": "0"}]
-    refuses(rows, "missing-column", "row 1", "'premise'", f"{column}, hypothesis, gold", *facts)
+    refuses(rows, DataError, "row 1", "'premise'", f"{column}, hypothesis, gold", *facts)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +286,7 @@ def test_a_column_that_is_like_the_missing_one_is_named(column: str, facts: list
 )
 def test_another_mark_between_columns_is_named(tmp_path: Path, name: str, mark: str) -> None:
     (tmp_path / name).write_text(f"premise{mark}hypothesis{mark}gold\np{mark}h{mark}0\n")
-    with refused("unknown-format", name, repr(f"premise{mark}hypothesis{mark}gold")):
+    with refused(DataError, name, repr(f"premise{mark}hypothesis{mark}gold")):
         to_examples(Local(tmp_path).rows("train", [])[1], name, "d/train", NLI)
 
 
@@ -314,7 +316,7 @@ def test_a_saved_dictionary_has_the_splits_that_it_has(tmp_path: Path) -> None:
     DatasetDict(train=saved("t"), dev=saved("v"), test=saved("x")).save_to_disk(tmp_path / "d")
     assert texts(Local(tmp_path / "d"), "train", ("train",)) == ["t"]
     assert texts(Local(tmp_path / "d"), "validation", ("validation", "dev")) == ["v"]
-    with refused("missing-split", "'other'", "train, dev, test"):
+    with refused(DataError, "'other'", "train, dev, test"):
         Local(tmp_path / "d").rows("other", ())
 
 
@@ -338,7 +340,7 @@ def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, damage: str
         data.write_bytes(data.read_bytes()[:100])
     else:
         (tmp_path / "d" / "dataset_info.json").write_text("{")
-    with refused("damaged-file", tmp_path / "d", "save_to_disk"):
+    with refused(DataError, tmp_path / "d", "save_to_disk"):
         list(Local(tmp_path / "d").rows("train", ())[1])
 
 
@@ -348,7 +350,7 @@ def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, damage: str
 def test_a_meta_column_is_text_and_may_be_empty(value: Any, text: str) -> None:
     columns = Columns(NLI.parts, "label", LABELS, meta=("topic",))
     assert dict(converted([pair(topic=value)], columns)[0][0].meta) == {"topic": text}
-    refuses([pair(topic=[1])], "wrong-value", "row 1", "'topic'", "[1]", columns=columns)
+    refuses([pair(topic=[1])], DataError, "row 1", "'topic'", "[1]", columns=columns)
 
 
 # the hub
@@ -484,7 +486,7 @@ def test_a_hub_that_fails_is_one_line_with_what_to_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr(datasets, "load_dataset", fail)
     monkeypatch.setattr(datasets, "get_dataset_split_names", fail)
     first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    with refused("no-hub", "o/x", first, "path", "data planted", "HF_HUB_OFFLINE") as caught:
+    with refused(DataError, "o/x", first, "path", "data planted", "HF_HUB_OFFLINE") as caught:
         Hub("o/x").rows("validation", ())
     assert ".." not in str(caught.value)
 
@@ -495,9 +497,9 @@ def test_a_split_that_the_hub_does_not_have_is_named_with_those_that_it_has(monk
 
     monkeypatch.setattr(datasets, "load_dataset", fail)
     monkeypatch.setattr(datasets, "get_dataset_split_names", lambda *args, **kwargs: ["train", "extra"])
-    with refused("missing-split", "o/x", "'validation'", "train, extra", "splits '{validation: NAME}'", "hold_out N"):
+    with refused(DataError, "o/x", "'validation'", "train, extra", "splits '{validation: NAME}'", "hold_out N"):
         Hub("o/x").rows("validation", ())
-    with refused("no-hub", "o/x"):
+    with refused(DataError, "o/x"):
         Hub("o/x").rows("train", ())
 
 
@@ -507,10 +509,10 @@ def test_a_data_set_that_is_not_cached_is_refused_offline(monkeypatch: pytest.Mo
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    with refused("no-hub", "nyu-mll/glue", "path"):
+    with refused(DataError, "nyu-mll/glue", "path"):
         PairedText(**configured("mnli")).load("validation")
 
 
 def test_without_hub_and_path_the_flag_is_named() -> None:
-    with refused("missing-setting", "own", "path"):
+    with refused(SettingError, "own", "path"):
         PairedText("own", dict(NLI.parts), LABELS).load("train")

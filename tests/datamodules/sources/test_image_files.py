@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from heedful.datamodules.sources.image_files import MOST_PIXELS, STARRED, PictureFolder, Pictures
-from heedful.records import FORMATS, Picture
+from heedful.records import FORMATS, DataError, HeedfulError, Picture, SettingError
 
 from refusals import refused
 
@@ -42,9 +42,11 @@ def found(pictures: Pictures, rows: list[dict], folder: Path | None = None) -> l
     return [columns for _, columns in pictures.rows(((i + 1, row) for i, row in enumerate(rows)), where)]
 
 
-def refuses(rows: list[dict], folder: Path | None, code: str, *facts: str, column: str = "image") -> None:
+def refuses(
+    rows: list[dict], folder: Path | None, error: type[HeedfulError], *facts: str, column: str = "image"
+) -> None:
     """Rows are refused, of which "id" is the id."""
-    with refused(code, *facts):
+    with refused(error, *facts):
         found(Pictures({"image": column}, "id"), rows, folder)
 
 
@@ -91,11 +93,11 @@ def test_a_star_makes_an_example_of_every_file(tmp_path: Path) -> None:
     rows = found(Pictures({"image": pattern}, "id"), [{"id": "7-1"}, {"id": "17-1"}], tmp_path)
     assert [row[STARRED] for row in rows] == ["7-1-0", "7-1-2", "17-1-0"]
     assert [Path(row[pattern].path).name for row in rows] == ["dev-7-1-0.png", "dev-7-1-2.png", "dev-17-1-0.png"]
-    refuses([{"id": "8"}], tmp_path, "missing-file", "row 1", "*-8-*.png", "image_folder", column=pattern)
-    refuses([{"id": "*"}], tmp_path, "bad-pattern", "row 1", pattern, column=pattern)
-    with refused("missing-setting", pattern, "uid"):
+    refuses([{"id": "8"}], tmp_path, DataError, "row 1", "*-8-*.png", "image_folder", column=pattern)
+    refuses([{"id": "*"}], tmp_path, DataError, "row 1", pattern, column=pattern)
+    with refused(SettingError, pattern, "uid"):
         Pictures({"image": pattern}, None)
-    with refused("bad-pattern", "{id}*.png", "{id}-*.png"):
+    with refused(DataError, "{id}*.png", "{id}-*.png"):
         Pictures({"a": "{id}*.png", "b": "{id}-*.png"}, "id")
 
 
@@ -106,18 +108,18 @@ def test_what_cannot_be_a_picture_is_refused_with_its_row(tmp_path: Path) -> Non
     (tmp_path / "fits.png").write_bytes(claiming(MOST_PIXELS // 2, 2))
     (tmp_path / "eps.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n%%EndComments\n")
     fits = {"image": "fits.png"}
-    refuses([fits, {"image": "gone.png"}], tmp_path, "missing-file", "row 2", "gone.png")
-    refuses([fits, {"image": "text.png"}], tmp_path, "unknown-format", "row 2", "text.png", *FORMATS)
-    refuses([{"image": "eps.png"}], tmp_path, "unknown-format", "row 1", "eps.png")  # would start a program
-    refuses([{"image": "bomb.png"}], tmp_path, "too-large", "row 1", "bomb.png", "67,108,864")
-    refuses([{"image": "large.png"}], tmp_path, "too-large", "row 1", "large.png", "33,554,433 x 2")
-    refuses([{"image": None}], tmp_path, "empty-value", "row 1", "'image'", "None")
-    refuses([{"image": 3}], tmp_path, "wrong-value", "row 1", "'image'", "3")
-    refuses([{"a": 1}], tmp_path, "missing-column", "row 1", "'image'", "are a")
-    refuses([{"a": 1}], tmp_path, "missing-column", "row 1", "'id'", "are a", column="{id}.png")
-    refuses([{"id": "x"}], tmp_path, "bad-pattern", "row 1", "{id:03d}.png", column="{id:03d}.png")
-    refuses([{"image": "fits.png"}], None, "missing-setting", "row 1", "fits.png", "image_folder")
-    refuses([{"id": "x"}], None, "missing-setting", "row 1", "{id}.png", "image_folder", column="{id}.png")
+    refuses([fits, {"image": "gone.png"}], tmp_path, DataError, "row 2", "gone.png")
+    refuses([fits, {"image": "text.png"}], tmp_path, DataError, "row 2", "text.png", *FORMATS)
+    refuses([{"image": "eps.png"}], tmp_path, DataError, "row 1", "eps.png")  # would start a program
+    refuses([{"image": "bomb.png"}], tmp_path, DataError, "row 1", "bomb.png", "67,108,864")
+    refuses([{"image": "large.png"}], tmp_path, DataError, "row 1", "large.png", "33,554,433 x 2")
+    refuses([{"image": None}], tmp_path, DataError, "row 1", "'image'", "None")
+    refuses([{"image": 3}], tmp_path, DataError, "row 1", "'image'", "3")
+    refuses([{"a": 1}], tmp_path, DataError, "row 1", "'image'", "are a")
+    refuses([{"a": 1}], tmp_path, DataError, "row 1", "'id'", "are a", column="{id}.png")
+    refuses([{"id": "x"}], tmp_path, DataError, "row 1", "{id:03d}.png", column="{id:03d}.png")
+    refuses([{"image": "fits.png"}], None, SettingError, "row 1", "fits.png", "image_folder")
+    refuses([{"id": "x"}], None, SettingError, "row 1", "{id}.png", "image_folder", column="{id}.png")
 
 
 @pytest.mark.parametrize(
@@ -127,8 +129,8 @@ def test_a_path_may_not_leave_the_folder(tmp_path: Path, path: str) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "link").symlink_to(tmp_path)
     (tmp_path / "secret.png").write_bytes(png())
-    refuses([{"image": path}], tmp_path / "in", "outside-path", tmp_path / "in", ascii(path)[1:-1])
-    refuses([{"p": path}], tmp_path / "in", "outside-path", tmp_path / "in", ascii(path)[1:-1], column="{p}")
+    refuses([{"image": path}], tmp_path / "in", DataError, tmp_path / "in", ascii(path)[1:-1])
+    refuses([{"p": path}], tmp_path / "in", DataError, tmp_path / "in", ascii(path)[1:-1], column="{p}")
 
 
 @pytest.mark.parametrize("content", [png()[:-1], png()[:-1] + b"x", png((9, 9, 9))], ids=["shorter", "a byte", "other"])
@@ -136,7 +138,7 @@ def test_a_file_that_has_changed_is_named(tmp_path: Path, content: bytes) -> Non
     (tmp_path / "a.png").write_bytes(png())
     (row,) = found(Pictures({"image": "image"}, None), [{"image": "a.png"}], tmp_path)
     (tmp_path / "a.png").write_bytes(content)
-    with refused("changed-data", "row 1", "a.png"):
+    with refused(DataError, "row 1", "a.png"):
         row["image"].read()
 
 
@@ -152,7 +154,7 @@ def test_a_star_does_not_follow_a_link_out_of_the_folder(tmp_path: Path) -> None
     (tmp_path / "secret.png").write_bytes(png())
     (tmp_path / "in" / "p" / "7-0.png").write_bytes(png())
     (tmp_path / "in" / "p" / "7-1.png").symlink_to(tmp_path / "secret.png")
-    refuses([{"id": "7"}], tmp_path / "in", "outside-path", "'p/7-1.png'", column="p/{id}-*.png")
+    refuses([{"id": "7"}], tmp_path / "in", DataError, "'p/7-1.png'", column="p/{id}-*.png")
 
 
 def test_a_folder_for_each_split_holds_its_rows_and_pictures(tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_a_folder_for_each_split_holds_its_rows_and_pictures(tmp_path: Path) -> 
     source = PictureFolder(tmp_path, columns=("question", "answer"))
     assert list(source.rows("train", ())[1]) == [(1, {"question": "is it?", "answer": "yes"})]
     assert list(source.rows("validation", ("test",))[1]) == [(1, {"question": "was it?", "answer": "no"})]
-    with refused("ragged-row", "row 1", " 2", "columns names 1"):
+    with refused(DataError, "row 1", " 2", "columns names 1"):
         list(PictureFolder(tmp_path, columns=("question",)).rows("train", ())[1])
-    with refused("missing-split", "'dev'"):
+    with refused(DataError, "'dev'"):
         source.rows("dev", ())

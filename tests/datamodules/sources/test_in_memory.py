@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from heedful.datamodules.sources.hub_and_local import Columns, Local, to_examples
 from heedful.datamodules.sources.in_memory import InMemory
-from heedful.records import HeedfulError
+from heedful.records import DataError, HeedfulError, SettingError
 
 from refusals import refused
 
@@ -62,13 +62,13 @@ def rows_of(content: Any, split: str = "train", aliases: Sequence[str] = ()) -> 
 
 
 def outcome(source: Any, columns: Columns = COLUMNS) -> Any:
-    """The examples of a source and how many rows have no gold; or the code and the message that refuses it."""
+    """The examples of a source and how many rows have no gold; or the class and the message of its error."""
     where = ""
     try:
         where, rows = source.rows("train", ())
         examples, no_gold = to_examples(rows, where, "nli/train", columns)
     except HeedfulError as error:
-        return error.code, str(error).removeprefix(where)
+        return type(error), str(error).removeprefix(where)
     return examples.table.to_pydict(), no_gold
 
 
@@ -151,7 +151,7 @@ MISSING = (None, float("nan"), np.float32("nan"), pd.NA, pd.NaT)
 def test_any_missing_value_is_none(missing: Any, container: Callable[[Rows], Any]) -> None:
     ((_, values),) = rows_of(container([{"a": missing, "b": [missing, {"c": missing}]}]))
     assert values == {"a": None, "b": [None, {"c": None}]}
-    with refused("empty-value", "row 1", "'premise'"):
+    with refused(DataError, "row 1", "'premise'"):
         to_examples(InMemory(container([row(premise=missing)])).rows("train", ())[1], "f", "n/t", COLUMNS)
 
 
@@ -179,7 +179,7 @@ def test_values_of_numpy_are_those_of_python(container: Callable[[Rows], Any]) -
 def test_what_is_not_text_is_refused_where_it_is_read_and_only_there(odd: Any) -> None:
     content = [row(genre="", extra=odd)]
     assert outcome(InMemory(content))[1] == 0
-    with refused("wrong-value", "row 1", "'premise'"):
+    with refused(DataError, "row 1", "'premise'"):
         source = InMemory([row(premise=odd)])
         to_examples(source.rows("train", ())[1], "the list", "n/t", COLUMNS)
 
@@ -221,8 +221,8 @@ def test_a_number_that_became_a_float_is_not_made_text(
 ) -> None:
     """Whether 1 or 1.0 stood there decides an id, a group and a meta column; the missing row may be gone by now."""
     frame = gaps.dropna() if without else gaps
-    code, message = outcome(InMemory(frame), Columns(COLUMNS.parts, "label", LABELS, **more))
-    assert code == "wrong-value"
+    error, message = outcome(InMemory(frame), Columns(COLUMNS.parts, "label", LABELS, **more))
+    assert error is DataError
     for fact in ("row 1", repr(column), "1.0", "astype('Int64')"):
         assert fact in message
     mended = frame.astype({column: "Int64"})
@@ -261,11 +261,11 @@ def test_a_split_is_found_by_its_name_and_then_by_its_others(mapping: type) -> N
 
 def test_a_split_that_is_missing_is_named_with_those_that_there_are() -> None:
     content = {"train": [row()], "test": [row()]}
-    with refused("missing-split", "path has no split 'validation' (or dev)", "train, test", "splits", "hold_out"):
+    with refused(DataError, "path has no split 'validation' (or dev)", "train, test", "splits", "hold_out"):
         InMemory(content).rows("validation", ("dev",))
-    with refused("missing-split", "none"):
+    with refused(DataError, "none"):
         InMemory({}).rows("train", ())
-    with refused("missing-split", "premise, hypothesis, label"):  # columns, and no splits
+    with refused(DataError, "premise, hypothesis, label"):  # columns, and no splits
         InMemory({name: ["a"] for name in ("premise", "hypothesis", "label")}).rows("train", ())
 
 
@@ -295,30 +295,30 @@ class Once:
 )
 def test_what_is_not_rows_is_refused_by_its_type(content: Any) -> None:
     held = content["train"] if isinstance(content, dict) else content
-    with refused("bad-setting", "path", "None" if held is None else type(held).__name__):
+    with refused(SettingError, "path", "None" if held is None else type(held).__name__):
         InMemory(content)
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize(
-    ("code", "mistake", "facts"),
+    ("error", "mistake", "facts"),
     [
-        ("missing-column", {"premise": None}, ("row 1", "'premise'", "hypothesis, label, doc, genre")),
-        ("empty-value", {"premise": " "}, ("row 3", "'premise'")),
-        ("unknown-label", {"label": 7}, ("row 3", "7", "neutral")),
-        ("bad-text", {"hypothesis": "a\0b"}, ("row 3", "'hypothesis'")),
+        (DataError, {"premise": None}, ("row 1", "'premise'", "hypothesis, label, doc, genre")),
+        (DataError, {"premise": " "}, ("row 3", "'premise'")),
+        (DataError, {"label": 7}, ("row 3", "7", "neutral")),
+        (DataError, {"hypothesis": "a\0b"}, ("row 3", "'hypothesis'")),
     ],
 )
 def test_mistakes_are_refused_like_those_of_files(
-    container: str, code: str, mistake: dict[str, Any], facts: Sequence[str], folder: Path
+    container: str, error: type[HeedfulError], mistake: dict[str, Any], facts: Sequence[str], folder: Path
 ) -> None:
     rows = [row(i) for i in range(4)]
     rows[2] |= mistake
-    if code == "missing-column":
+    if mistake == {"premise": None}:
         rows = [{name: value for name, value in one.items() if name != "premise"} for one in rows]
     source = InMemory(CONTAINERS[container](rows))
     where, numbered = source.rows("train", ())
-    with refused(code, where, *facts):
+    with refused(error, where, *facts):
         to_examples(numbered, where, "n/t", COLUMNS)
     assert outcome(source) == outcome(written(folder, rows, "jsonl"))
 
@@ -326,40 +326,40 @@ def test_mistakes_are_refused_like_those_of_files(
 @pytest.mark.parametrize("container", ["pandas", "arrow", "dataset", "list"])
 def test_repeated_ids_and_rows_without_gold_are_refused(container: str) -> None:
     rows = [row(i, id=i % 2) for i in range(3)]
-    code, message = outcome(InMemory(CONTAINERS[container](rows)), Columns(COLUMNS.parts, "label", LABELS, uid="id"))
-    assert code == "repeated-id"
+    error, message = outcome(InMemory(CONTAINERS[container](rows)), Columns(COLUMNS.parts, "label", LABELS, uid="id"))
+    assert error is DataError
     assert "row 3" in message
     assert "row 1" in message
-    assert outcome(InMemory(CONTAINERS[container]([row(label=-1)])))[0] == "no-gold"
+    assert outcome(InMemory(CONTAINERS[container]([row(label=-1)])))[0] is DataError
 
 
 @pytest.mark.parametrize("container", ["pandas", "arrow", "list"])
 def test_no_rows_are_refused(container: str) -> None:
-    with refused("no-gold", "has no rows"):
+    with refused(DataError, "has no rows"):
         InMemory(CONTAINERS[container]([])).rows("train", ())
-    with refused("no-gold", "(train) has no rows"):
+    with refused(DataError, "(train) has no rows"):
         InMemory({"train": CONTAINERS[container]([])}).rows("train", ())
 
 
 def test_columns_have_names_of_their_own() -> None:
     table = pa.table([pa.array(["a"])] * 2, names=["premise", "premise"])
     for twice in (table, pd.DataFrame([["a", "b"]], columns=["premise", "premise"])):
-        with refused("bad-header", "premise"):
+        with refused(DataError, "premise"):
             rows_of(twice)
     for unnamed in (pd.DataFrame([["a", "b"]]), [{1: "a"}], pd.DataFrame([[1]], columns=[("a", "b")])):
-        with refused("bad-header", "the column"):
+        with refused(DataError, "the column"):
             rows_of(unnamed)
 
 
 def test_a_row_of_a_list_that_is_not_a_dictionary_is_named() -> None:
-    with refused("wrong-value", "the list, row 2", "'premise'"):
+    with refused(DataError, "the list, row 2", "'premise'"):
         rows_of([row(), ["premise"]])
 
 
 def test_a_damaged_table_is_refused() -> None:
     offsets = pa.py_buffer(np.array([0, 1], dtype=np.int32))
     broken = pa.StringArray.from_buffers(1, offsets, pa.py_buffer(b"\xff"))
-    with refused("damaged-file", "the table", "row 0"):
+    with refused(DataError, "the table", "row 0"):
         rows_of(pa.table({"premise": broken}))
 
 

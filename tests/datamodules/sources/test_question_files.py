@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from heedful.datamodules.sources.question_files import questions
+from heedful.records import DataError
 
 from refusals import refused
 
@@ -13,5 +14,5 @@ from refusals import refused
 def test_an_answer_without_a_span_is_refused(spans: Any) -> None:
     answer = {"text": "Rome", "char_spans": spans}
     text = {"context": "In Rome.", "qas": [{"qid": "q", "answers": ["Rome"], "detected_answers": [answer]}]}
-    with refused("wrong-value", "f, row 2, question 'q'", "char_spans", spans):
+    with refused(DataError, "f, row 2, question 'q'", "char_spans", spans):
         list(questions(iter([(2, text)]), "f"))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from heedful.datamodules.sources import arrow_files, readers
 from heedful.datamodules.sources.readers import SUFFIXES, kind, read
+from heedful.records import DataError, HeedfulError
 
 from refusals import refused
 
@@ -46,9 +47,9 @@ def write(path: Path, rows: list[dict], newline: str = "\n", encoding: str = "ut
     return path
 
 
-def refuses(path: Path, code: str, *facts: str, **options: Any) -> str:
+def refuses(path: Path, error: type[HeedfulError], *facts: str, **options: Any) -> str:
     """The message with which a file is refused; it names the file."""
-    with refused(code, path.name, *facts) as caught:
+    with refused(error, path.name, *facts) as caught:
         list(read(path, **options))
     return str(caught.value)
 
@@ -75,7 +76,7 @@ def test_lines_that_end_as_on_old_macs_are_named(tmp_path: Path, suffix: str, ne
         lines = path.read_bytes().split(b"\n")
         path.write_bytes(b"\n".join([*lines[:2], lines[2].replace(b"x", b"x\rx"), *lines[3:]]))
     for quoting in (True, False):
-        assert "quoting" not in refuses(path, "bad-text", place, "carriage return", quoting=quoting)
+        assert "quoting" not in refuses(path, DataError, place, "carriage return", quoting=quoting)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
@@ -145,43 +146,45 @@ def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         rows = read(tmp_path / name)
         assert next(rows)[0] == 1
-        with refused("damaged-file" if "json" in name else "ragged-row", name, "row 2"):
+        with refused(DataError if "json" in name else DataError, name, "row 2"):
             next(rows)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "code", "facts"),
     [
-        ("a.jsonl", '{"a": 1}\n{"a": 1\n{"a": 1}\n', "damaged-file", ["row 2"]),
-        ("a.jsonl", '{"a": 1}\n{"a": 1} {"a": 2}\n', "damaged-file", ["row 2"]),
-        ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', "wrong-value", ["row 3", "[1, 2]"]),
-        ("a.jsonl", '"text"\n', "wrong-value", ["row 1", "'text'"]),
-        ("a.json", '[{"a": 1}, {"a": 1]', "damaged-file", ["JSON"]),
-        ("a.json", '{"data": []}', "damaged-file", ["no rows"]),
-        ("a.json", "1", "unknown-format", [" 1"]),
-        ("a.json", '[{"a": 1}, "b"]', "wrong-value", ["row 2", "'b'"]),
-        ("a.json", '{"a": 1}\n{"a": 2\n', "damaged-file", ["row 2"]),
-        ("a.csv", "a,b\n1,2\n1,2,3\n", "ragged-row", ["row 2", " 3", " 2"]),
-        ("a.csv", "a,b\n1,2\n1\n", "ragged-row", ["row 2", " 1", " 2"]),
-        ("a.tsv", "a\tb\n1\t2\n\n1 2\n", "ragged-row", ["row 3", " 1", " 2"]),
-        ("a.csv", 'a,b\n1,2\n"open,2\n3,4\n', "ragged-row", ["row 2", "quoting false"]),
-        ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', "ragged-row", ["row 1", "quoting false"]),
-        ("a.csv", "a,b,a\n1,2,3\n", "bad-header", ["'a', 'b', 'a'"]),
-        ("a.csv", "a,,b\n1,2,3\n", "bad-header", ["'a', '', 'b'"]),
-        ("a.tsv", 'p\th\tl\nA\t"B c\tx\nD\te"\ty\nF\tG\tz\n', "ragged-row", ["row 1", "2 lines", "quoting false"]),
-        ("a.csv", ",,\n1,2,3\n", "bad-header", ["'', '', ''", "columns"]),
-        ("a.csv", "\n\n", "bad-header", ["first line"]),
-        ("a.csv", "a,b\n", "damaged-file", ["no rows"]),
-        ("a.tsv", "a\tb", "damaged-file", ["no rows"]),
-        ("a.json", "[]", "damaged-file", ["no rows"]),
-        ("a.jsonl", "\n \n", "damaged-file", ["no rows"]),
-        *[(f"a.{suffix}", "", "damaged-file", []) for suffix in SUFFIXES],
-        ("a.jsonl.gz", "", "damaged-file", []),
+        ("a.jsonl", '{"a": 1}\n{"a": 1\n{"a": 1}\n', DataError, ["row 2"]),
+        ("a.jsonl", '{"a": 1}\n{"a": 1} {"a": 2}\n', DataError, ["row 2"]),
+        ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', DataError, ["row 3", "[1, 2]"]),
+        ("a.jsonl", '"text"\n', DataError, ["row 1", "'text'"]),
+        ("a.json", '[{"a": 1}, {"a": 1]', DataError, ["JSON"]),
+        ("a.json", '{"data": []}', DataError, ["no rows"]),
+        ("a.json", "1", DataError, [" 1"]),
+        ("a.json", '[{"a": 1}, "b"]', DataError, ["row 2", "'b'"]),
+        ("a.json", '{"a": 1}\n{"a": 2\n', DataError, ["row 2"]),
+        ("a.csv", "a,b\n1,2\n1,2,3\n", DataError, ["row 2", " 3", " 2"]),
+        ("a.csv", "a,b\n1,2\n1\n", DataError, ["row 2", " 1", " 2"]),
+        ("a.tsv", "a\tb\n1\t2\n\n1 2\n", DataError, ["row 3", " 1", " 2"]),
+        ("a.csv", 'a,b\n1,2\n"open,2\n3,4\n', DataError, ["row 2", "quoting false"]),
+        ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', DataError, ["row 1", "quoting false"]),
+        ("a.csv", "a,b,a\n1,2,3\n", DataError, ["'a', 'b', 'a'"]),
+        ("a.csv", "a,,b\n1,2,3\n", DataError, ["'a', '', 'b'"]),
+        ("a.tsv", 'p\th\tl\nA\t"B c\tx\nD\te"\ty\nF\tG\tz\n', DataError, ["row 1", "2 lines", "quoting false"]),
+        ("a.csv", ",,\n1,2,3\n", DataError, ["'', '', ''", "columns"]),
+        ("a.csv", "\n\n", DataError, ["first line"]),
+        ("a.csv", "a,b\n", DataError, ["no rows"]),
+        ("a.tsv", "a\tb", DataError, ["no rows"]),
+        ("a.json", "[]", DataError, ["no rows"]),
+        ("a.jsonl", "\n \n", DataError, ["no rows"]),
+        *[(f"a.{suffix}", "", DataError, []) for suffix in SUFFIXES],
+        ("a.jsonl.gz", "", DataError, []),
     ],
 )
-def test_broken_files_are_named_with_the_row(tmp_path: Path, name: str, text: str, code: str, facts: list[str]) -> None:
+def test_broken_files_are_named_with_the_row(
+    tmp_path: Path, name: str, text: str, error: type[HeedfulError], facts: list[str]
+) -> None:
     (tmp_path / name).write_text(text)
-    refuses(tmp_path / name, code, *facts)
+    refuses(tmp_path / name, error, *facts)
 
 
 @pytest.mark.parametrize(
@@ -195,18 +198,18 @@ def test_columns_without_a_name_are_left_out_at_the_ends(tmp_path: Path, text: s
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.tsv", "a.csv.gz"])
 def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, [{"a": "x"}, {"a": "é"}], encoding="latin-1")
-    refuses(path, "bad-text", "UTF-8")
+    refuses(path, DataError, "UTF-8")
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_the_row_that_is_not_utf_8_is_named(tmp_path: Path, name: str) -> None:
     """Row 3 is the broken one: to look at the rows after row 2 finds it, after row 0 does not."""
     path = write(tmp_path / name, [{"a": "x"}, {"a": "y"}, {"a": "é"}, {"a": "z"}], encoding="latin-1")
-    refuses(path, "bad-text", "after row 2")
+    refuses(path, DataError, "after row 2")
 
 
 def test_utf_16_is_refused(tmp_path: Path) -> None:
-    refuses(write(tmp_path / "a.csv", ROWS, encoding="utf-16"), "bad-text", "UTF-8")
+    refuses(write(tmp_path / "a.csv", ROWS, encoding="utf-16"), DataError, "UTF-8")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
@@ -221,7 +224,7 @@ def test_damaged_gzip_files_are_refused(tmp_path: Path, name: str, damage: str) 
     else:
         content[len(content) // 2 : len(content) // 2 + 64] = bytes(64)
     path.write_bytes(content)
-    refuses(path, "damaged-file")
+    refuses(path, DataError)
 
 
 @pytest.mark.parametrize("damage", ["cut", "magic", "page"])
@@ -235,34 +238,34 @@ def test_damaged_parquet_files_are_refused(tmp_path: Path, damage: str) -> None:
     else:
         content[4:64] = bytes(60)
     path.write_bytes(content)
-    refuses(path, "damaged-file")
+    refuses(path, DataError)
 
 
 def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": pa.array([], pa.string())}), tmp_path / "a.parquet")
-    refuses(tmp_path / "a.parquet", "damaged-file", "no rows")
+    refuses(tmp_path / "a.parquet", DataError, "no rows")
 
 
 def test_a_parquet_file_with_a_repeated_column_is_refused(tmp_path: Path) -> None:
     """Of two columns of one name a row as a dictionary would silently keep the last."""
     pq.write_table(pa.Table.from_arrays([pa.array(["1"]), pa.array(["2"])], names=["a", "a"]), tmp_path / "a.parquet")
-    refuses(tmp_path / "a.parquet", "bad-header", "'a', 'a'")
+    refuses(tmp_path / "a.parquet", DataError, "'a', 'a'")
 
 
 @pytest.mark.parametrize("name", ["a.doc", "a", "csv", "a.csv.zip", "a.gz", "a.xlsx"])
 def test_other_suffixes_are_refused_with_the_list_of_known_ones(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("a\n1\n")
-    refuses(tmp_path / name, "unknown-format", *SUFFIXES)
+    refuses(tmp_path / name, DataError, *SUFFIXES)
 
 
 @pytest.mark.parametrize("name", [f"a.{suffix}" for suffix in SUFFIXES])
 def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
-    refuses(tmp_path / name, "missing-file")
+    refuses(tmp_path / name, DataError)
 
 
 def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").mkdir()
-    refuses(tmp_path / "a.csv", "missing-file", "folder")
+    refuses(tmp_path / "a.csv", DataError, "folder")
 
 
 # what would be lost or would fill the memory
@@ -270,8 +273,8 @@ def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_quote_that_does_not_close_does_not_swallow_rows(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text('a\tb\nx\t"To be\ny\tor not\nz\t5 disks\n')
-    refuses(tmp_path / "a.tsv", "ragged-row", "row 1", "quoting false")
-    assert "quoting" not in refuses(tmp_path / "a.tsv", "ragged-row", header=("a", "b", "c"), quoting=False)
+    refuses(tmp_path / "a.tsv", DataError, "row 1", "quoting false")
+    assert "quoting" not in refuses(tmp_path / "a.tsv", DataError, header=("a", "b", "c"), quoting=False)
 
 
 def test_quotes_inside_fields_are_characters(tmp_path: Path) -> None:
@@ -282,13 +285,13 @@ def test_quotes_inside_fields_are_characters(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 1}}'])
 def test_of_a_repeated_key_no_value_is_lost(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.jsonl").write_text(f'{{"a": 0}}\n{text}\n')
-    refuses(tmp_path / "a.jsonl", "damaged-file", "row 2", "'a'", "twice")
+    refuses(tmp_path / "a.jsonl", DataError, "row 2", "'a'", "twice")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
 def test_deep_nesting_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("[" * 10**6)
-    refuses(tmp_path / name, "damaged-file", "nested")
+    refuses(tmp_path / name, DataError, "nested")
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.json.gz", "a.tsv"])
@@ -302,7 +305,7 @@ def test_a_line_without_end_does_not_fill_the_memory(
     with opened(tmp_path / name, "wb") as file:
         file.write(b" " * 2**23)
     tracemalloc.start()
-    refuses(tmp_path / name, "too-large", "0 MiB")
+    refuses(tmp_path / name, DataError, "0 MiB")
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
 
@@ -323,7 +326,7 @@ def test_a_row_group_with_a_wrong_checksum_is_named(tmp_path: Path) -> None:
     table = pa.table({"a": [f"text {i}" for i in range(100)]})
     pq.write_table(table, path, row_group_size=50, compression="none", use_dictionary=False, write_page_checksum=True)
     path.write_bytes(path.read_bytes().replace(b"text 77", b"test 77", 1))
-    refuses(path, "damaged-file", "row group 1, after row 50")
+    refuses(path, DataError, "row group 1, after row 50")
 
 
 def test_a_footer_that_counts_other_rows_is_refused(tmp_path: Path) -> None:
@@ -332,7 +335,7 @@ def test_a_footer_that_counts_other_rows_is_refused(tmp_path: Path) -> None:
     content = path.read_bytes()
     rows = content.index(b"\x16\xc8\x01", content.index(b"schema"))  # the integer 100
     path.write_bytes(content[:rows] + b"\x16\xca\x01" + content[rows + 3 :])
-    refuses(path, "damaged-file", "100 rows", "101")
+    refuses(path, DataError, "100 rows", "101")
 
 
 def test_rows_that_do_not_fit_into_the_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +343,7 @@ def test_rows_that_do_not_fit_into_the_memory_are_refused(tmp_path: Path, monkey
         raise pa.ArrowMemoryError("malloc of size 9 failed")
 
     monkeypatch.setattr(arrow_files, "weight", full)
-    refuses(write(tmp_path / "a.parquet", ROWS), "too-large", "after row 0")
+    refuses(write(tmp_path / "a.parquet", ROWS), DataError, "after row 0")
 
 
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +352,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytes
 
     (tmp_path / "a.csv").write_text("a\n1\n")
     monkeypatch.setattr("builtins.open", forbidden)
-    refuses(tmp_path / "a.csv", "unreadable-file", "Permission denied")
+    refuses(tmp_path / "a.csv", DataError, "Permission denied")
 
 
 HEADLESS = [(1, {"one": "A dog ran .", "two": "It ran .", "gold": "0"}), (2, {"one": "a", "two": "b", "gold": "1"})]
@@ -360,12 +363,12 @@ def test_columns_may_be_named_where_no_header_does(tmp_path: Path, name: str, by
     lines = [by.join(row.values()) for _, row in HEADLESS]
     (tmp_path / name).write_text("\n".join(lines) + "\n")
     assert list(read(tmp_path / name, header=("one", "two", "gold"))) == HEADLESS
-    refuses(tmp_path / name, "ragged-row", "row 1", " 3", "columns names 2", header=("one", "two"))
+    refuses(tmp_path / name, DataError, "row 1", " 3", "columns names 2", header=("one", "two"))
     (tmp_path / name).write_text("\n".join([by.join(("one", "two", "gold")), *lines]) + "\n")
     assert list(read(tmp_path / name)) == HEADLESS
-    refuses(tmp_path / name, "bad-header", "row 1", "columns", header=("one", "two", "gold"))
+    refuses(tmp_path / name, DataError, "row 1", "columns", header=("one", "two", "gold"))
 
 
 def test_a_broken_row_of_a_file_without_a_header_has_its_number(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('a,b\n"c,d\n')
-    refuses(tmp_path / "a.csv", "ragged-row", "row 2", header=("x", "y"))
+    refuses(tmp_path / "a.csv", DataError, "row 2", header=("x", "y"))

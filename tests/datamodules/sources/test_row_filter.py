@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, MOST_NAMED, RowFilter, conditions_of
+from heedful.records import DataError, HeedfulError, SettingError
 
 from refusals import refused
 
@@ -30,7 +31,7 @@ def test_rows_are_those_of_a_plain_loop(rows, where):
             expected.append((number, row))
     occur = all(wanted[column] <= {SHOWN[row[column]] for row in rows} for column in wanted)
     if not expected or not occur:
-        with refused("nothing-left" if occur else "unknown-name", "where", "FILE"):
+        with refused(DataError if occur else SettingError, "where", "FILE"):
             kept(rows, where)
     else:
         assert kept(rows, where) == (expected, len(rows) - len(expected))
@@ -43,22 +44,22 @@ def test_a_value_is_one_or_a_list_and_a_split_has_conditions_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("where", "code", "facts"),
+    ("where", "error", "facts"),
     [
-        ({"z": 1}, "missing-column", ["FILE, row 1", "'z'", "x, y"]),
-        ({"x": "c"}, "unknown-name", ["'x'", "FILE", "'c'", "b, a"]),
-        ({"x": "a", "y": 2}, "nothing-left", ["FILE", "x is a; y is 2"]),
-        ({"x": []}, "bad-setting", ["where", "'x'", "[]"]),
-        ({"x": [["a"]]}, "bad-setting", ["where", "'x'", "[['a']]"]),
-        ({"x": {"y": 1}}, "bad-setting", ["where", "'x'", "train", "validation"]),
+        ({"z": 1}, DataError, ["FILE, row 1", "'z'", "x, y"]),
+        ({"x": "c"}, SettingError, ["'x'", "FILE", "'c'", "b, a"]),
+        ({"x": "a", "y": 2}, DataError, ["FILE", "x is a; y is 2"]),
+        ({"x": []}, SettingError, ["where", "'x'", "[]"]),
+        ({"x": [["a"]]}, SettingError, ["where", "'x'", "[['a']]"]),
+        ({"x": {"y": 1}}, SettingError, ["where", "'x'", "train", "validation"]),
     ],
 )
-def test_what_does_not_occur_is_refused(where, code, facts):
-    with refused(code, *facts):
+def test_what_does_not_occur_is_refused(where, error: type[HeedfulError], facts):
+    with refused(error, *facts):
         kept([{"x": "b", "y": 2}, {"x": "a", "y": 1}, {"x": "b", "y": 1}], where)
 
 
 def test_of_many_values_the_message_names_a_few():
-    with refused("unknown-name", "'other'", "others") as error:
+    with refused(SettingError, "'other'", "others") as error:
         kept([{"x": f"value-{i}"} for i in range(3000)], {"x": "other"})
     assert str(error.value).count("value-") == MOST_NAMED

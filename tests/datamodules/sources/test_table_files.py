@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.datamodules.sources.table_files import TableFolder, parse_table
-from heedful.records import Table
+from heedful.records import DataError, HeedfulError, Table
 
 from refusals import refused
 
@@ -45,33 +45,35 @@ def test_the_values_of_a_key_that_stands_twice_are_joined() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "code", "facts"),
+    ("content", "error", "facts"),
     [
-        (b"", "damaged-file", ["JSON"]),
-        (b'{"title": ["A"], "B": ["C"]', "damaged-file", ["JSON"]),
-        (b"[" * 100_000, "damaged-file", ["JSON", "nested"]),
-        (b"\xff", "bad-text", ["UTF-8"]),
-        (b"[]", "unknown-format", ["[]", "'title'"]),
-        (b"{}", "wrong-value", ["no titles", "'title'"]),
-        (b'{"B": ["C"]}', "wrong-value", ["no titles"]),
-        (b'{"title": ["A", "B"], "B": ["C"]}', "wrong-value", ["2 titles"]),
-        (b'{"title": ["A"], "title": ["A"], "B": ["C"]}', "wrong-value", ["2 titles"]),
-        (b'{"title": [" "], "B": ["C"]}', "empty-value", ["key 'title'", "value 1 of 1"]),
-        (b'{"title": "A", "B": ["C"]}', "wrong-value", ["key 'title'", "'A'"]),
-        (b'{"title": ["A"]}', "empty-value", ["no rows"]),
-        (b'{"title": ["A"], "B": []}', "wrong-value", ["key 'B'", "[]"]),
-        (b'{"title": ["A"], "B": null}', "wrong-value", ["key 'B'", "None"]),
-        (b'{"title": ["A"], "B": {"C": "D"}}', "wrong-value", ["key 'B'"]),
-        (b'{"title": ["A"], "B": ["C", "\\n"]}', "empty-value", ["key 'B'", "value 2 of 2"]),
-        (b'{"title": ["A"], "B": [3]}', "wrong-value", ["key 'B'", "3"]),
-        (b'{"title": ["A"], "B": ["\\ud800"]}', "bad-text", ["key 'B'", "surrogate"]),
-        (b'{"title": ["A"], "B": ["x\\u0000"]}', "bad-text", ["key 'B'", "NUL"]),
-        (b'{"title": ["A"], "B\\u0000": ["x"]}', "bad-text", ["NUL"]),
-        (b'{"title": ["\\u0000"], "B": ["x"]}', "bad-text", ["key 'title'", "NUL"]),
+        (b"", DataError, ["JSON"]),
+        (b'{"title": ["A"], "B": ["C"]', DataError, ["JSON"]),
+        (b"[" * 100_000, DataError, ["JSON", "nested"]),
+        (b"\xff", DataError, ["UTF-8"]),
+        (b"[]", DataError, ["[]", "'title'"]),
+        (b"{}", DataError, ["no titles", "'title'"]),
+        (b'{"B": ["C"]}', DataError, ["no titles"]),
+        (b'{"title": ["A", "B"], "B": ["C"]}', DataError, ["2 titles"]),
+        (b'{"title": ["A"], "title": ["A"], "B": ["C"]}', DataError, ["2 titles"]),
+        (b'{"title": [" "], "B": ["C"]}', DataError, ["key 'title'", "value 1 of 1"]),
+        (b'{"title": "A", "B": ["C"]}', DataError, ["key 'title'", "'A'"]),
+        (b'{"title": ["A"]}', DataError, ["no rows"]),
+        (b'{"title": ["A"], "B": []}', DataError, ["key 'B'", "[]"]),
+        (b'{"title": ["A"], "B": null}', DataError, ["key 'B'", "None"]),
+        (b'{"title": ["A"], "B": {"C": "D"}}', DataError, ["key 'B'"]),
+        (b'{"title": ["A"], "B": ["C", "\\n"]}', DataError, ["key 'B'", "value 2 of 2"]),
+        (b'{"title": ["A"], "B": [3]}', DataError, ["key 'B'", "3"]),
+        (b'{"title": ["A"], "B": ["\\ud800"]}', DataError, ["key 'B'", "surrogate"]),
+        (b'{"title": ["A"], "B": ["x\\u0000"]}', DataError, ["key 'B'", "NUL"]),
+        (b'{"title": ["A"], "B\\u0000": ["x"]}', DataError, ["NUL"]),
+        (b'{"title": ["\\u0000"], "B": ["x"]}', DataError, ["key 'title'", "NUL"]),
     ],
 )
-def test_what_is_not_a_table_is_refused_by_file_and_key(content: bytes, code: str, facts: list[str]) -> None:
-    with refused(code, "T1.json", *facts):
+def test_what_is_not_a_table_is_refused_by_file_and_key(
+    content: bytes, error: type[HeedfulError], facts: list[str]
+) -> None:
+    with refused(error, "T1.json", *facts):
         parse_table(content, "T1.json")
 
 
@@ -100,7 +102,7 @@ def test_a_table_is_read_once_and_what_is_unusual_is_said(tmp_path: Path, caplog
 @pytest.mark.parametrize("name", ["T9", "", "T1.json"])
 def test_a_table_that_is_not_there_is_named_with_the_row(tmp_path: Path, name: str) -> None:
     write(tmp_path, "T1", B=["C"])
-    with refused("missing-file", "dev.tsv, row 3", f"{name}.json"):
+    with refused(DataError, "dev.tsv, row 3", f"{name}.json"):
         TableFolder(tmp_path).table(name, "dev.tsv, row 3")
 
 
@@ -108,7 +110,7 @@ def test_a_table_id_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     write(tmp_path, "T1", B=["C"])
     for name in ("../T1", str(tmp_path / "T1")):
-        with refused("outside-path", tmp_path / "inner", "T1.json'"):
+        with refused(DataError, tmp_path / "inner", "T1.json'"):
             TableFolder(tmp_path / "inner").table(name, "dev.tsv, row 3")
 
 

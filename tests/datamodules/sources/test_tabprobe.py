@@ -12,7 +12,7 @@ import yaml
 
 from heedful.datamodules import PairedTables, load_counterfactuals, load_evidence, load_tables
 from heedful.datamodules.base.inoculation import Inoculation
-from heedful.records import Composed, Example, Examples, Table
+from heedful.records import Composed, DataError, Example, Examples, HeedfulError, Table
 
 from infotabs_files import write_infotabs
 from refusals import refused
@@ -153,37 +153,37 @@ def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, capl
 
 
 @pytest.mark.parametrize(
-    ("row", "code", "facts"),
+    ("row", "error", "facts"),
     [
-        (["T2", "h", "E", "T1_mod_1", "h", "C"], "missing-file", ["row 1", "tables_json/T2.json"]),
-        (["T1", "h", "E", "T1_mod_9", "h", "C"], "missing-file", ["row 1", "tables_mod_json/T1_mod_9.json"]),
-        (["T1", "h", "E", "T1_mod_1", "h", "x"], "unknown-label", ["row 1", "'x'"]),
-        (["T1", "h", "", "T1_mod_1", "h", "C"], "no-gold", ["1 without"]),
-        (["T1", "", "E", "T1_mod_1", "h", "C"], "empty-value", ["row 1", "'hypothesis'"]),
+        (["T2", "h", "E", "T1_mod_1", "h", "C"], DataError, ["row 1", "tables_json/T2.json"]),
+        (["T1", "h", "E", "T1_mod_9", "h", "C"], DataError, ["row 1", "tables_mod_json/T1_mod_9.json"]),
+        (["T1", "h", "E", "T1_mod_1", "h", "x"], DataError, ["row 1", "'x'"]),
+        (["T1", "h", "", "T1_mod_1", "h", "C"], DataError, ["1 without"]),
+        (["T1", "", "E", "T1_mod_1", "h", "C"], DataError, ["row 1", "'hypothesis'"]),
     ],
 )
-def test_a_broken_row_is_named(flipped: Path, row: list[str], code: str, facts: list[str]) -> None:
-    with refused(code, "cf.tsv", *facts):
+def test_a_broken_row_is_named(flipped: Path, row: list[str], error: type[HeedfulError], facts: list[str]) -> None:
+    with refused(error, "cf.tsv", *facts):
         load_counterfactuals(write(flipped / "cf.tsv", [row]))
 
 
 def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: Path) -> None:
     write(flipped / "cf.tsv", [["x"] * 3], HEADER[:3])
-    with refused("missing-column", "cf.tsv, row 1", "'modified_tableid'", "original_tableid"):
+    with refused(DataError, "cf.tsv, row 1", "'modified_tableid'", "original_tableid"):
         load_counterfactuals(flipped)
     (flipped / "second.tsv").touch()
-    with refused("missing-file", flipped, "cf.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"):
+    with refused(DataError, flipped, "cf.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"):
         load_counterfactuals(flipped)
-    with refused("missing-file", f"path {tmp_path / 'nowhere'}"):
+    with refused(DataError, f"path {tmp_path / 'nowhere'}"):
         load_counterfactuals(tmp_path / "nowhere")
     (tmp_path / "alone.tsv").touch()
-    with refused("missing-file", "alone.tsv", "tables_mod_json/"):
+    with refused(DataError, "alone.tsv", "tables_mod_json/"):
         load_counterfactuals(tmp_path / "alone.tsv")
 
 
 def test_one_label_that_is_missing_is_no_shorter_list(flipped: Path) -> None:
     rows = [["T1", "h", label, "T1_mod_1", "h", "C"] for label in ("E", "")]
-    with refused("no-gold", "cf.tsv", "1 label"):
+    with refused(DataError, "cf.tsv", "1 label"):
         load_counterfactuals(write(flipped / "cf.tsv", rows))
 
 
@@ -249,29 +249,31 @@ def test_each_reason_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "code", "facts"),
+    ("row", "error", "facts"),
     [
-        (annotation(["1000"], "1000"), "wrong-value", ["'1000'", "3 bits"]),
-        (annotation(["100", "10"], "100"), "wrong-value", ["'10'", "3 bits"]),
-        (annotation(["100"], "010"), "wrong-gold", ["Majority Label is 010", "Labels is 100"]),
-        (annotation(["100"], "100", keys="bx"), "wrong-gold", ["JSON", "'x'"]),
-        (annotation(["100"], "100", keys="db"), "wrong-gold", ["JSON", "'d'"]),
-        (annotation(["100"], "100", keys="b"), "wrong-gold", ["JSON"]),
-        ([*annotation(["100"], "100")[:5], "[1]"], "wrong-value", ["JSON", "[1]"]),
-        ([*annotation(["100"], "100")[:5], "{}"], "wrong-gold", ["JSON"]),
-        ([*annotation(["100"], "100")[:3], "[]", "100", "{}"], "wrong-value", ["Labels", "'[]'"]),
-        (annotation(["100"], "100", "h9"), "wrong-gold", ["'h9'", "'T1'"]),
-        (annotation(["100"], "100", "h1", "C"), "wrong-gold", ["'C'", "i/train/0", "'entailment'"]),
-        (annotation(["100"], "100", "h1", "Q"), "wrong-gold", ["'Q'"]),
+        (annotation(["1000"], "1000"), DataError, ["'1000'", "3 bits"]),
+        (annotation(["100", "10"], "100"), DataError, ["'10'", "3 bits"]),
+        (annotation(["100"], "010"), DataError, ["Majority Label is 010", "Labels is 100"]),
+        (annotation(["100"], "100", keys="bx"), DataError, ["JSON", "'x'"]),
+        (annotation(["100"], "100", keys="db"), DataError, ["JSON", "'d'"]),
+        (annotation(["100"], "100", keys="b"), DataError, ["JSON"]),
+        ([*annotation(["100"], "100")[:5], "[1]"], DataError, ["JSON", "[1]"]),
+        ([*annotation(["100"], "100")[:5], "{}"], DataError, ["JSON"]),
+        ([*annotation(["100"], "100")[:3], "[]", "100", "{}"], DataError, ["Labels", "'[]'"]),
+        (annotation(["100"], "100", "h9"), DataError, ["'h9'", "'T1'"]),
+        (annotation(["100"], "100", "h1", "C"), DataError, ["'C'", "i/train/0", "'entailment'"]),
+        (annotation(["100"], "100", "h1", "Q"), DataError, ["'Q'"]),
     ],
 )
-def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str], code: str, facts: list[str]) -> None:
-    with refused(code, "a.csv, row 1", *facts):
+def test_an_annotation_that_does_not_fit_is_named(
+    tmp_path: Path, row: list[str], error: type[HeedfulError], facts: list[str]
+) -> None:
+    with refused(error, "a.csv, row 1", *facts):
         load_evidence(write(tmp_path / "a.csv", [row], ANNOTATED), examples())
 
 
 def test_an_annotation_needs_its_columns(tmp_path: Path) -> None:
-    with refused("missing-column", "a.csv, row 1", "'Majority Label'", "Table ID, Hypothesis"):
+    with refused(DataError, "a.csv, row 1", "'Majority Label'", "Table ID, Hypothesis"):
         load_evidence(write(tmp_path / "a.csv", [annotation(["100"], "100")[:4]], ANNOTATED[:4]), examples())
 
 
@@ -314,5 +316,5 @@ def test_modified_tables_inoculate_data_that_call_their_parts_otherwise(tmp_path
     ],
 )
 def test_hypotheses_are_perturbed_where_there_is_one_and_a_table(tmp_path: Path, settings: Any, facts: Any) -> None:
-    with refused("unfit-data", "perturbed", *facts):
+    with refused(DataError, "perturbed", *facts):
         perturbed(write_infotabs(tmp_path) / "infotabs", 2, **OPEN | settings)

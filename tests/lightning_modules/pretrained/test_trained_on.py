@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from heedful.lightning_modules.pretrained.trained_on import FILE, TrainedOn
-from heedful.records import Example, Examples
+from heedful.records import Example, Examples, ModelError, RunError
 
 from refusals import refused
 
@@ -48,9 +48,9 @@ def test_it_is_kept_in_files_and_checkpoints(tmp_path: Path) -> None:
     content = (tmp_path / FILE).read_bytes()
     for damaged in (b"", content[:-40], b"PK" + content[4:]):
         (tmp_path / FILE).write_bytes(damaged)
-        with refused("damaged-model", tmp_path / FILE):
+        with refused(ModelError, tmp_path / FILE):
             TrainedOn.read(tmp_path)
-    with refused("not-a-checkpoint"):
+    with refused(RunError):
         TrainedOn.of_state({"parts": ["a"], "keys": [1]})
 
 
@@ -79,7 +79,7 @@ def test_it_belongs_to_the_weights_beside_it_in_whatever_files(tmp_path: Path, s
     save(tmp_path, WEIGHTS)
     assert TrainedOn.read(tmp_path) is not None
     save(tmp_path, WEIGHTS | {"b": torch.tensor([1.0, 1.0000001])})
-    with refused("damaged-model", tmp_path, FILE):
+    with refused(ModelError, tmp_path, FILE):
         TrainedOn.read(tmp_path)
 
 
@@ -94,5 +94,5 @@ def test_weights_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     as_one(tmp_path, WEIGHTS)
     TrainedOn.of(pool([("a", "b")]), PARTS).write(tmp_path)
     (tmp_path / "model.safetensors").write_bytes((tmp_path / "model.safetensors").read_bytes()[:-5])
-    with refused("damaged-weights", tmp_path / "model.safetensors"):
+    with refused(ModelError, tmp_path / "model.safetensors"):
         TrainedOn.read(tmp_path)

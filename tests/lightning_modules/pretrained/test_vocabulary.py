@@ -37,7 +37,7 @@ from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Encoder, Seq2Seq, TextProcessor
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.processors.token_store import TokenStore
-from heedful.records import Example
+from heedful.records import Example, ModelError, SettingError
 
 from refusals import refused
 
@@ -50,7 +50,7 @@ def test_a_folder_without_tokenizer_files_is_refused(tmp_path: Path, kind: type[
     """transformers makes an empty tokenizer there, to which all texts are alike."""
     config = kind()
     config.save_pretrained(tmp_path)
-    with refused("unfit-tokenizer", tmp_path):
+    with refused(ModelError, tmp_path):
         open_tokenizer(str(tmp_path), config)
 
 
@@ -73,7 +73,7 @@ def test_a_tokenizer_of_another_model_is_refused(tiny_bert: Path, rows: int, fit
     if fits:
         assert len(open_tokenizer(str(tiny_bert), config)) == size
     else:
-        with refused("unfit-tokenizer", tiny_bert, f"{size:,} tokens", f"{size + rows:,} (vocab_size)"):
+        with refused(ModelError, tiny_bert, f"{size:,} tokens", f"{size + rows:,} (vocab_size)"):
             open_tokenizer(str(tiny_bert), config)
 
 
@@ -83,14 +83,14 @@ def test_a_model_without_tokenizer_files_is_refused(
 ) -> None:
     for name in ("config.json", "model.safetensors"):
         shutil.copy((tiny_bert if family is Encoder else tiny_t5) / name, tmp_path / name)
-    with refused("unfit-tokenizer", tmp_path):
+    with refused(ModelError, tmp_path):
         family(str(tmp_path), max_length=64).prepare(Planted().task)
 
 
 def test_a_slow_tokenizer_is_refused(tmp_path: Path) -> None:
     ByT5Tokenizer().save_pretrained(tmp_path)
     T5Config(vocab_size=384).save_pretrained(tmp_path)
-    with refused("unfit-tokenizer", tmp_path, "(ByT5Tokenizer)"):
+    with refused(ModelError, tmp_path, "(ByT5Tokenizer)"):
         open_tokenizer(str(tmp_path), AutoConfig.from_pretrained(tmp_path))
 
 
@@ -99,11 +99,11 @@ def test_a_damaged_vocabulary_is_refused(tiny_bert: Path, tmp_path: Path) -> Non
     said = json.loads((tiny_bert / "tokenizer.json").read_text())
     said["model"]["vocab"] = {f"x{word}" if i > 4 else word: i for word, i in said["model"]["vocab"].items()}
     (tmp_path / "m" / "tokenizer.json").write_text(json.dumps(said))
-    with refused("unfit-tokenizer", tmp_path / "m"):
+    with refused(ModelError, tmp_path / "m"):
         Encoder(str(tmp_path / "m"), max_length=64).prepare(Planted().task)
     for content in ("[]", "{", json.dumps(said | {"model": 3}), json.dumps(said | {"model": {"type": "x"}})):
         (tmp_path / "m" / "tokenizer.json").write_text(content)
-        with refused("damaged-model", tmp_path / "m"):
+        with refused(ModelError, tmp_path / "m"):
             Encoder(str(tmp_path / "m"), max_length=64).prepare(Planted().task)
 
 
@@ -161,9 +161,7 @@ def test_texts_that_a_model_does_not_know_are_refused(
         model = family(str(tiny_bert if family is Encoder else tiny_t5), max_length=64, **settings)
         fitted(model, pairs(tmp_path, share), [Accuracy()], accelerator="cpu", max_epochs=1)
 
-    with refused(
-        "unknown-words", " % of the tokens of the ", " examples of d ", tmp_path.parent, "max_unknown", "20 %"
-    ):
+    with refused(ModelError, " % of the tokens of the ", " examples of d ", tmp_path.parent, "max_unknown", "20 %"):
         fit(0.9)
     fit(0.9, max_unknown=1.0)
     assert all(re.search(r" \d\d % of the tokens are unknown to the model\.$", line) for line in said)
@@ -175,5 +173,5 @@ def test_texts_that_a_model_does_not_know_are_refused(
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_a_bound_is_a_share(tiny_bert: Path, share: float) -> None:
-    with refused("bad-setting", f"max_unknown {share}"):
+    with refused(SettingError, f"max_unknown {share}"):
         Encoder(str(tiny_bert), max_unknown=share)

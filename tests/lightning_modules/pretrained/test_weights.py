@@ -13,6 +13,7 @@ from torch import Tensor
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
+from heedful.records import ModelError
 
 from refusals import refused
 
@@ -83,7 +84,7 @@ def test_a_number_that_is_not_finite_is_refused_by_the_name_of_its_tensor(
     (key,) = [key for key in weights if key.endswith(name)]
     weights[key].view(-1)[-1] = value
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    with refused("damaged-weights", folder, "1 weight (", f"{name})"):
+    with refused(ModelError, folder, "1 weight (", f"{name})"):
         build(folder)
 
 
@@ -91,7 +92,7 @@ def test_so_is_one_in_a_checkpoint(folder: Path) -> None:
     model = build(folder)
     weights = {name: value.clone() for name, value in model.state_dict().items()}
     weights["network.classifier.bias"][1] = -torch.inf
-    with refused("damaged-weights", "checkpoint", "1 weight (network.classifier.bias)"):
+    with refused(ModelError, "checkpoint", "1 weight (network.classifier.bias)"):
         model.load_state_dict(weights)
 
 
@@ -102,7 +103,7 @@ def test_a_file_whose_end_never_came_is_refused(folder: Path, share: float) -> N
     start = len(content) - int(share * len(content))
     content[start:] = bytes(len(content) - start)
     path.write_bytes(content)
-    with refused("damaged-weights", path, "weights ("):
+    with refused(ModelError, path, "weights ("):
         build(folder)
 
 
@@ -115,17 +116,17 @@ def test_a_bias_of_zeros_is_no_end(folder: Path) -> None:
 
 def test_one_file_beside_shards_is_refused(folder: Path) -> None:
     shutil.copy(folder / "model.safetensors", folder / "model-00001-of-00002.safetensors")
-    with refused("ambiguous-weights", folder, "model.safetensors", "(model-00001-of-00002.safetensors)"):
+    with refused(ModelError, folder, "model.safetensors", "(model-00001-of-00002.safetensors)"):
         build(folder)
     (folder / "model-00001-of-00002.safetensors").unlink()
     (folder / "pytorch_model.bin").touch()  # the same model in another format is common
     assert build(folder).network is not None
     (folder / "pytorch_model.bin.index.json").write_text("{}")
-    with refused("ambiguous-weights", folder, "pytorch_model.bin", "pytorch_model.bin.index.json"):
+    with refused(ModelError, folder, "pytorch_model.bin", "pytorch_model.bin.index.json"):
         build(folder)
 
 
 def test_an_adapter_beside_the_weights_is_refused(folder: Path) -> None:
     (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    with refused("ambiguous-weights", folder, "adapter_config.json"):
+    with refused(ModelError, folder, "adapter_config.json"):
         build(folder)

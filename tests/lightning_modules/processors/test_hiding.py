@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor
 from heedful.lightning_modules.processors.hiding import HiddenWords, mask_id
-from heedful.records import Example
+from heedful.records import Example, ModelError
 
 from refusals import refused
 from sentences import IN_TEMPLATES, SENTENCES
@@ -195,6 +195,6 @@ def test_a_mask_needs_a_token(tokenizers: dict[str, PreTrainedTokenizerBase]) ->
         def get_vocab(self) -> dict[str, int]:
             return {}
 
-    with refused("unfit-tokenizer", "Without"):
+    with refused(ModelError, "Without"):
         mask_id(Without())
     assert mask_id(tokenizers["minilm"]) == tokenizers["minilm"].mask_token_id

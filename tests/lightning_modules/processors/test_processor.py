@@ -20,7 +20,18 @@ from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowPr
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo
 from heedful.lightning_modules.processors.processor import NumberProcessor, Processor
 from heedful.lightning_modules.text.writer import AnswerProcessor
-from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, Picture, Table, TableForm, Task
+from heedful.records import (
+    CLASSIFICATION,
+    EMPTIED,
+    Composed,
+    Example,
+    Examples,
+    ModelError,
+    Picture,
+    Table,
+    TableForm,
+    Task,
+)
 
 from refusals import refused
 
@@ -244,7 +255,7 @@ class Letters(Processor):
 
 
 def test_words_are_hidden_from_models_of_texts_alone() -> None:
-    with refused("unfit-model", "attributions"):
+    with refused(ModelError, "attributions"):
         Letters().hiding(texts())
 
 

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import TemplateProcessor
-from heedful.records import Example, Table, TableForm
+from heedful.records import Example, ModelError, SettingError, Table, TableForm
 
 from refusals import refused
 from sentences import IN_TEMPLATES
@@ -63,7 +63,7 @@ def test_a_special_token_in_a_part_ends_nothing(writers: dict[str, PreTrainedTok
     processor = TemplateProcessor(writers["bart"], MNLI, 100)
     processor.lengths(rows)
     assert (processor.escaped, tokens(processor, rows[0]).count(writers["bart"].eos_token_id)) == (1, 1)
-    with refused("reserved-text", "e/0", "'</s>'"):
+    with refused(ModelError, "e/0", "'</s>'"):
         TemplateProcessor(writers["t5"], MNLI, 100).lengths(rows)
 
 
@@ -131,14 +131,14 @@ def test_a_part_alone_a_third_part_and_tables(writers: dict[str, PreTrainedToken
 def test_a_part_that_is_glued_to_a_word_is_refused(
     writers: dict[str, PreTrainedTokenizerBase], kind: str, template: str
 ) -> None:
-    with refused("bad-prompt", repr(template)):
+    with refused(SettingError, repr(template)):
         TemplateProcessor(writers[kind], template, 64)
 
 
 def test_every_part_has_room_for_a_token(writers: dict[str, PreTrainedTokenizerBase]) -> None:
     words = len(writers["t5"]("mnli hypothesis: premise:")["input_ids"])
     assert TemplateProcessor(writers["t5"], MNLI, words + 2).budget == 2
-    with refused("too-long", f"max_length {words + 1}", words):
+    with refused(ModelError, f"max_length {words + 1}", words):
         TemplateProcessor(writers["t5"], MNLI, words + 1)
 
 

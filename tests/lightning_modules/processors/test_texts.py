@@ -17,7 +17,7 @@ from transformers import (
 
 from heedful.lightning_modules import TextProcessor
 from heedful.lightning_modules.processors.token_store import MARKED, TokenStore
-from heedful.records import Example, Examples
+from heedful.records import Example, Examples, ModelError, RunError
 
 from refusals import refused
 from sentences import SENTENCES
@@ -100,7 +100,7 @@ def test_a_special_token_in_a_text_is_read_as_its_characters(
     for mark in marks:
         rows = [*plain_rows, (f"A dog {mark} barks.", "A cat."), ("A dog.", f"{mark}{mark}")]
         if kind == "deberta_v3" and processor.store.states(processor.store.numbers([mark])) == MARKED:
-            with refused("reserved-text", "e/2", repr(mark)):
+            with refused(ModelError, "e/2", repr(mark)):
                 processor.lengths(examples(*rows))
             continue
         lengths = processor.lengths(examples(*rows))
@@ -219,7 +219,7 @@ def test_a_processor_survives_pickling(tokenizers: dict[str, PreTrainedTokenizer
 
 @pytest.mark.parametrize("parts", [(), ("a", "b", "c")])
 def test_an_encoder_reads_one_or_two_parts(tiny_bert: Path, parts: tuple[str, ...]) -> None:
-    with refused("unfit-model", len(parts), ", ".join(parts)):
+    with refused(ModelError, len(parts), ", ".join(parts)):
         TextProcessor(AutoTokenizer.from_pretrained(tiny_bert), parts, 16)
 
 
@@ -228,7 +228,7 @@ def test_every_part_has_room_for_a_token(
     tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, parts: int, least: int
 ) -> None:
     assert TextProcessor(tokenizers[kind], PARTS[:parts], least).budget == parts
-    with refused("too-long", f"max_length {least - 1}", least - parts):
+    with refused(ModelError, f"max_length {least - 1}", least - parts):
         TextProcessor(tokenizers[kind], PARTS[:parts], least - 1)
 
 
@@ -246,7 +246,7 @@ def test_a_tokenizer_whose_pairs_are_not_its_parts_side_by_side_is_refused(
             return encode(self, text, text_pair, **options)
 
     tokenizer.__class__ = Joined
-    with refused("unfit-tokenizer", "Joined"):
+    with refused(ModelError, "Joined"):
         TextProcessor(tokenizer, PARTS, 32)
 
 
@@ -282,5 +282,5 @@ def test_a_full_disk_is_one_sentence(
     store = TokenStore(tokenizers["minilm"])
     store.numbers(["one"])
     monkeypatch.setattr(store, "_file", open("/dev/full", "rb+"))  # noqa: SIM115
-    with refused("unwritable-file", tempfile.gettempdir(), "TMPDIR"):
+    with refused(RunError, tempfile.gettempdir(), "TMPDIR"):
         store.numbers(["dog " * words])

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, DebertaV2Tokenizer, PreTrainedTokenizerB
 from heedful.lightning_modules import Reader, WindowProcessor
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.text.reader import best_spans
-from heedful.records import Example
+from heedful.records import Example, ModelError, SettingError
 
 from refusals import refused
 
@@ -171,13 +171,13 @@ def test_no_examples_are_no_windows(tokenizers: dict[str, PreTrainedTokenizerBas
 def test_an_overlap_without_room_is_refused(
     tokenizers: dict[str, PreTrainedTokenizerBase], max_length: int, overlap: int
 ) -> None:
-    with refused("bad-setting", f"overlap {overlap}", max_length):
+    with refused(SettingError, f"overlap {overlap}", max_length):
         WindowProcessor(tokenizers["minilm"], PARTS, max_length, overlap)
 
 
 def test_a_tokenizer_without_a_token_in_front_is_refused(tiny_t5: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(tiny_t5)
-    with refused("unfit-tokenizer", type(tokenizer).__name__):
+    with refused(ModelError, type(tokenizer).__name__):
         WindowProcessor(tokenizer, PARTS, 64, 8)
 
 

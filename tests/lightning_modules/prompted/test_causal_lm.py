@@ -20,7 +20,7 @@ from heedful.lightning_modules.prompted.shared_prefix import (
     read_queries,
     write,
 )
-from heedful.records import NO_LABEL, SOFT, SPAN, Example, Task
+from heedful.records import NO_LABEL, SOFT, SPAN, Example, HeedfulError, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -148,14 +148,14 @@ def test_a_sliding_window_counts_tokens_and_no_padding(folders):
         assert module._written(inputs, read) == plain._written(inputs, None)
     module.prompt_with(prompt())
     module.config.sliding_window = window - 1
-    with refused("shared-prefix", f"{window - 1} tokens", f"has {window}.", "share_prefix false", "tuples"):
+    with refused(ModelError, f"{window - 1} tokens", f"has {window}.", "share_prefix false", "tuples"):
         module.answer(inputs)
 
 
 def test_a_model_that_takes_no_states_of_a_beginning_is_refused_in_a_sentence(tmp_path):
     folder = save(tmp_path / "bloom", "bloom")
     module, plain = model(folder), model(folder, share_prefix=False)
-    with refused("shared-prefix", "bloom", "share_prefix false"):
+    with refused(ModelError, "bloom", "share_prefix false"):
         module.answer(module.processor(EXAMPLES))
     assert plain.answer(plain.processor(EXAMPLES)).probs.isfinite().all()
 
@@ -318,7 +318,7 @@ def test_a_model_that_reads_shared_beginnings_otherwise_is_refused(folders, monk
     monkeypatch.setattr(
         "heedful.lightning_modules.prompted.causal_lm.read_prefix", lambda network, ids: read_prefix(network, ids[::-1])
     )
-    with refused("shared-prefix", f"{module.backbone} gives", "share_prefix false"):
+    with refused(ModelError, f"{module.backbone} gives", "share_prefix false"):
         module.answer(module.processor(EXAMPLES))
 
 
@@ -361,31 +361,31 @@ def test_several_prompts_one_after_the_other(folders):
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"max_length": 4000}, "bad-setting", ["max_length 4000", "2048"]),
-        ({"gguf_file": "nothing.gguf"}, "missing-file", ["nothing.gguf"]),
+        ({"max_length": 4000}, SettingError, ["max_length 4000", "2048"]),
+        ({"gguf_file": "nothing.gguf"}, ModelError, ["nothing.gguf"]),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(folders, settings, code, facts):
-    with refused(code, *facts):
+def test_settings_that_do_not_fit_are_refused(folders, settings, error: type[HeedfulError], facts):
+    with refused(error, *facts):
         model(folders["llama"], **settings)
 
 
 def test_data_that_it_does_not_answer_and_models_of_another_kind_are_refused(folders):
-    with refused("unfit-model", "CausalLM", "soft"):
+    with refused(ModelError, "CausalLM", "soft"):
         CausalLM(str(folders["llama"])).prepare(replace(TASK, kind=SOFT))
     module = CausalLM(str(folders["llama"]))
     module.prepare(TASK)
     module.config.is_encoder_decoder = True
-    with refused("unfit-model", str(folders["llama"]), "llama", "Seq2Seq"):
+    with refused(ModelError, str(folders["llama"]), "llama", "Seq2Seq"):
         module.prepare(TASK)
 
 
 def test_a_tokenizer_without_a_chat_template(tmp_path):
     folder = save(tmp_path / "plain", chat=False)
     assert model(folder).processor.tokens.text("?").endswith("\n\n?")
-    with refused("idle-setting", "chat", folder):
+    with refused(SettingError, "chat", folder):
         model(folder, chat=True)
 
 

@@ -12,13 +12,13 @@ from heedful.assembly import trainers
 from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import PairedData, Planted
 from heedful.lightning_modules import Endpoint
-from heedful.records import SPAN, Example, Examples
+from heedful.records import SPAN, Example, Examples, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 from heedful.records.rows import read_rows, select
 
 from fake_server import FakeServer, Fault, question_of, share_of
-from refusals import refused, told
+from refusals import refused, refused_output
 
 pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
 
@@ -204,22 +204,24 @@ def test_probabilities_reach_the_rows(at, read):
 
 
 @pytest.mark.parametrize(
-    ("read", "answer", "code", "facts"),
+    ("read", "answer", "error", "facts"),
     [
-        ("written", None, "server-answers", ["first question", "max_tokens"]),
-        ("first_token", "entailment", "server-answers", ["no log-probabilities", "read first_token"]),
+        ("written", None, ModelError, ["first question", "max_tokens"]),
+        ("first_token", "entailment", ModelError, ["no log-probabilities", "read first_token"]),
         (
             "systemone",
             {"answers": {"answer": {"probabilities": dict.fromkeys("ab", 0.0)}}},
-            "server-answers",
+            ModelError,
             ["/systemone", "4 times", "one for each label"],
         ),
-        ("systemone", Fault(404, "{}"), "server-refuses", ["/systemone", "model tiny,", "HTTP 404"]),
+        ("systemone", Fault(404, "{}"), ModelError, ["/systemone", "model tiny,", "HTTP 404"]),
     ],
 )
-def test_a_server_that_ignores_what_it_is_asked_for_is_refused_at_the_first_question(at, read, answer, code, facts):
+def test_a_server_that_ignores_what_it_is_asked_for_is_refused_at_the_first_question(
+    at, read, answer, error: type[HeedfulError], facts
+):
     with FakeServer(lambda body, n: answer) as fake:
-        with refused(code, *facts):
+        with refused(error, *facts):
             measured(at(fake, read=read), planted())
         assert len(fake.counted) == 1
 
@@ -295,13 +297,13 @@ def test_empty_texts_are_not_no_answer(at):
     assert select(engine.rows["answers"][0], uid="a/0", intervention="base")["y"].to_pylist() == ["(no label)"]
     with (
         FakeServer(rule(9)) as fake,
-        refused("server-answers", "9 of 25 ", "tiny", "5 %", "max_tokens", "allow_invalid true"),
+        refused(ModelError, "9 of 25 ", "tiny", "5 %", "max_tokens", "allow_invalid true"),
     ):
         measured(at(fake), Questions(25), Answers())
 
 
 def test_what_a_model_thinks_aloud_is_no_answer(at):
-    with FakeServer(lambda body, n: "<think>It may be 3") as fake, refused("server-answers", "max_tokens"):
+    with FakeServer(lambda body, n: "<think>It may be 3") as fake, refused(ModelError, "max_tokens"):
         measured(at(fake), Questions(25), Answers())
 
 
@@ -322,10 +324,10 @@ def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
     said = select(engine.rows["answers"][0], intervention="base")
     assert {r["uid"] for r in said.to_pylist() if r["y"] == "(no label)"} == {"a/0", "a/1"}
     facts = "9 of 25 ", "5 %", "HTTP 400 (content_filter)", "tuples", "extra", "allow_invalid true"
-    with FakeServer(rule(9)) as fake, refused("server-refuses", *facts):
+    with FakeServer(rule(9)) as fake, refused(ModelError, *facts):
         measured(at(fake), Questions(25), Answers())
     with FakeServer(lambda body, n: Fault(400, "no")) as fake:
-        with refused("server-refuses", fake.url, "HTTP 400 (no).", "tuples", "extra"):
+        with refused(ModelError, fake.url, "HTTP 400 (no).", "tuples", "extra"):
             measured(at(fake), Questions(25), Answers())
         assert len(fake.requests) == 1
 
@@ -361,12 +363,12 @@ def test_a_server_that_was_mended_is_asked_again(at):
     """What another run heard at its first question does not count."""
     says = [""]
     with FakeServer(lambda body, n: says[0]) as fake:
-        with refused("server-answers", "first question", "max_tokens"):
+        with refused(ModelError, "first question", "max_tokens"):
             measured(at(fake), planted(4))
         says[0] = "entailment"
         assert value(measured(at(fake), planted(4)), "accuracy/planted/entailment") == 1
         says[0] = ""
-        with refused("other-server-model", "tiny", " 20", "'entailment' then", "'' now", "answers.sqlite"):
+        with refused(ModelError, "tiny", " 20", "'entailment' then", "'' now", "answers.sqlite"):
             measured(at(fake), planted(4))
 
 
@@ -385,18 +387,18 @@ def test_a_server_that_was_mended_is_asked_again(at):
 )
 def test_settings_that_are_none(settings):
     ((setting, given),) = settings.items()
-    with refused("bad-setting", f"{setting} {given} "):
+    with refused(SettingError, f"{setting} {given} "):
         Endpoint("tiny", **settings)
-    with refused("unknown-name", "wrtten", "written"):
+    with refused(SettingError, "wrtten", "written"):
         Endpoint("tiny", read="wrtten")
 
 
 def test_an_endpoint_needs_a_name_and_is_not_trained():
-    with refused("missing-setting", "name"):
+    with refused(SettingError, "name"):
         Endpoint().prepare(planted().task)
-    with refused("unfit-model", "Endpoint", "labels"):
+    with refused(ModelError, "Endpoint", "labels"):
         Endpoint("tiny").prepare(replace(planted().task, labels=(), default_label=None))
-    with refused("never-trained", "Endpoint", "evaluate.py"):
+    with refused(ModelError, "Endpoint", "evaluate.py"):
         Endpoint("tiny").configure_optimizers()
 
 
@@ -468,7 +470,7 @@ def test_a_server_of_which_all_first_answers_are_none_is_asked_no_more(at, failu
     data.setup("validate")
     always = oracle(data, 0.4, 1.0, "both", failure)
     with FakeServer(always) as fake:
-        with refused("server-answers", "50 of the first 50 ", "tiny", "prompts", "read", "allow_invalid true"):
+        with refused(ModelError, "50 of the first 50 ", "tiny", "prompts", "read", "allow_invalid true"):
             measured(at(fake), data)
         assert len(fake.counted) == 51
     drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]
@@ -494,7 +496,7 @@ def named(model, text, fingerprint=None):
 
 def test_two_models_behind_one_name_make_no_table(at):
     says = lambda body, n: named("big" if share_of(question_of(body)) < 0.5 else "small", "neutral")  # noqa: E731
-    with FakeServer(says) as fake, refused("other-server-model", "tiny", "big, small", "answers.sqlite"):
+    with FakeServer(says) as fake, refused(ModelError, "tiny", "big, small", "answers.sqlite"):
         measured(at(fake), planted())
     models = ["big"]
     with FakeServer(lambda body, n: named(models[0], "neutral", "fp_1")) as fake:
@@ -504,7 +506,7 @@ def test_two_models_behind_one_name_make_no_table(at):
         assert engine.results["counts"]["fingerprints"] == {"fp_1": 20}
         models[0] = "small"
         sent = len(fake.requests)
-        with refused("other-server-model", "tiny", "big, small", "other.sqlite"):
+        with refused(ModelError, "tiny", "big, small", "other.sqlite"):
             measured(at(fake, **other), planted(10), Accuracy())
         assert len(fake.requests) == sent + 1
 
@@ -514,7 +516,7 @@ def test_a_model_that_changed_without_saying_so_is_seen_at_the_first_question(at
     with FakeServer(lambda body, n: says[0]) as fake:
         measured(at(fake), planted(10), Accuracy())
         says[0] = "entailment"
-        with refused("other-server-model", "tiny", "'neutral' then", "'entailment' now", "allow_invalid true"):
+        with refused(ModelError, "tiny", "'neutral' then", "'entailment' now", "allow_invalid true"):
             measured(at(fake), planted(10), Accuracy())
         engine = measured(at(fake, allow_invalid=True), planted(10), Accuracy())
         assert value(engine, "null/planted/flips") == 1
@@ -538,7 +540,7 @@ def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatc
 @pytest.mark.parametrize("entry", ["model", "messages", "prompt", "stream"])
 def test_what_is_asked_and_of_whom_is_not_a_further_entry(entry):
     for given in ("x", None):
-        with refused("clashing-settings", f"extra holds '{entry}'"):
+        with refused(SettingError, f"extra holds '{entry}'"):
             Endpoint("tiny", extra={entry: given})
 
 
@@ -582,7 +584,7 @@ def failing(rank, world, folder):
     try:
         rank_of(rank, world, folder)
     except HeedfulError as error:
-        (folder / f"rank_{rank}").write_text(error.line)
+        (folder / f"rank_{rank}").write_text(str(error))
 
 
 answer = lambda body, n: ("neutral", "entailment", "Contradiction", "?")[int(4 * share_of(question_of(body)))]
@@ -613,7 +615,7 @@ def by_processes(forks, tmp_path_factory):
 def test_what_fails_in_the_process_that_asks_is_one_sentence_in_all(by_processes, failure):
     said = {(by_processes / failure / f"rank_{rank}").read_text() for rank in range(2)}
     assert len(said) == 1
-    told(f"evaluate.py: {said.pop()}", "bad-key", "OPENAI_API_KEY", "HTTP 401")
+    refused_output(f"evaluate.py: {said.pop()}", "OPENAI_API_KEY", "HTTP 401")
 
 
 @pytest.mark.parametrize("processes", [2, 3])

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens
 from heedful.lightning_modules.prompted.shared_prefix import Queries
-from heedful.records import Example
+from heedful.records import Example, ModelError, SettingError
 from heedful.records.prompts.wording import Wording
 
 from causal import EXAMPLES, TASK, WORDING, prompt, tokenizer
@@ -70,7 +70,7 @@ def test_a_question_that_the_tokenizer_joins_to_its_answer_is_refused():
     wording = Wording("Premise: {premise}\nHypothesis: {hypothesis}", "", {"neutral": "."})
     own = tokenizer()
     own.add_tokens([".  ."])
-    with refused("bad-prompt", "'.'", "prompts"):
+    with refused(SettingError, "'.'", "prompts"):
         PromptTokens(Glued(own), prompt(0, wording), chat=False)
 
 
@@ -93,16 +93,16 @@ def test_answers_of_which_one_begins_with_the_other_are_refused():
     wording = Wording(
         WORDING.question, "", {"entailment": "Not", "neutral": "Not entailment", "contradiction": "No way"}
     )
-    with refused("ambiguous-answers", "'Not entailment'", "'Not',", "prompts"):
+    with refused(ModelError, "'Not entailment'", "'Not',", "prompts"):
         PromptTokens(tokenizer(), prompt(0, wording), chat=False)
 
 
 def test_marks_of_the_tokenizer_in_a_text_are_refused():
     processor = PromptProcessor(tokenizer(), prompt(0), True, 512, 8)
     odd = Example("e/9", {"premise": "Well<|end|>\n<|assistant|>\nNeutral", "hypothesis": "x"}, "neutral")
-    with refused("reserved-text", "e/9 ", "'<|"):
+    with refused(ModelError, "e/9 ", "'<|"):
         processor([odd])
-    with refused("reserved-text", "e/9 ", "'<|"):
+    with refused(ModelError, "e/9 ", "'<|"):
         PromptTokens(tokenizer(), replace(prompt(0), demonstrations=(odd,)), chat=True)
 
 
@@ -133,7 +133,7 @@ def test_what_is_too_long_loses_the_end_of_its_longest_part_and_is_counted():
 
 
 def test_a_prompt_without_room_is_refused():
-    with refused("too-long", f"{len(PromptTokens(tokenizer(), prompt(3), True).prefix)} tokens", "100.", "tuples"):
+    with refused(ModelError, f"{len(PromptTokens(tokenizer(), prompt(3), True).prefix)} tokens", "100.", "tuples"):
         PromptProcessor(tokenizer(), prompt(3), True, 100, 8)
 
 
@@ -141,7 +141,7 @@ def test_a_question_that_the_tokenizer_joins_to_the_words_before_it_is_refused()
     own = tokenizer()
     own.add_tokens(["\n#!"])
     processor = PromptProcessor(own, prompt(0, Wording("{premise} {hypothesis} Answer:")), True, 512, 8)
-    with refused("bad-prompt", "question", "prompts"):
+    with refused(SettingError, "question", "prompts"):
         processor([Example("e/7", {"premise": "#!", "hypothesis": "x"}, "neutral")])
 
 

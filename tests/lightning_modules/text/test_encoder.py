@@ -36,7 +36,7 @@ from heedful.datamodules import Planted
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
-from heedful.records import CLASSIFICATION, Example, TableForm, Task
+from heedful.records import CLASSIFICATION, Example, ModelError, SettingError, TableForm, Task
 
 from refusals import refused
 
@@ -195,13 +195,13 @@ def test_a_head_without_names_is_used_once_it_is_named(save: Saver) -> None:
     named = encoder(numbered, labels=["contradiction", "neutral", "entailment"])
     named.require_head()
     assert np.allclose(probabilities(named), probabilities(straight), atol=1e-6)
-    with refused("other-labels", numbered, "LABEL_2, LABEL_1, LABEL_0", "'[NAME_0, NAME_1, NAME_2]'"):
+    with refused(ModelError, numbered, "LABEL_2, LABEL_1, LABEL_0", "'[NAME_0, NAME_1, NAME_2]'"):
         encoder(numbered).require_head()
 
 
 def test_a_model_without_a_head_must_be_trained_first(save: Saver) -> None:
     model = encoder(save("m", headless=True))
-    with refused("untrained-head", model.backbone, "checkpoint RUN"):
+    with refused(ModelError, model.backbone, "checkpoint RUN"):
         model.require_head()
     assert probabilities(model).shape == (12, 3)
 
@@ -213,7 +213,7 @@ def test_a_head_for_another_question_is_replaced_to_train_and_refused_otherwise(
     model = encoder(save("m", labels=labels))
     assert probabilities(model).shape == (12, 3)
     assert model.network.config.id2label == dict(enumerate(NLI.labels))
-    with refused("other-question", model.backbone, ", ".join(labels), ", ".join(NLI.labels)):
+    with refused(ModelError, model.backbone, ", ".join(labels), ", ".join(NLI.labels)):
         model.require_head()
 
 
@@ -288,7 +288,7 @@ def test_a_head_that_reads_the_end_finds_it_beside_longer_examples(tmp_path: Pat
 
 
 def test_a_head_that_looks_for_padding_needs_a_token_for_it(tmp_path: Path) -> None:
-    with refused("unfit-tokenizer", tmp_path, "pad_token_id", "config.json"):
+    with refused(ModelError, tmp_path, "pad_token_id", "config.json"):
         encoder(classifier_at_the_end(tmp_path, "gpt2"))
 
 
@@ -364,19 +364,19 @@ def test_no_more_tokens_than_positions(save: Saver, kind: str, most: int) -> Non
     model = encoder(folder, max_length=most)
     assert model.processor.lengths(long).tolist() == [most]
     assert probabilities(model, long).shape == (1, 3)
-    with refused("too-long", f"{most} positions", most + 1, f"max_length {most}."):
+    with refused(ModelError, f"{most} positions", most + 1, f"max_length {most}."):
         encoder(folder, max_length=most + 1)
 
 
 def test_three_parts_are_refused(save: Saver) -> None:
-    with refused("unfit-model", "3: a, b, c"):
+    with refused(ModelError, "3: a, b, c"):
         encoder(save("m"), Task(CLASSIFICATION, ("a", "b", "c"), NLI.labels))
 
 
 def test_a_number_of_names_that_is_not_that_of_the_outputs_is_refused(save: Saver) -> None:
     """Three names for the two outputs of a head would leave it untrained, or fail with sizes that do not fit."""
     folder = save("m", labels=("LABEL_0", "LABEL_1"))
-    with refused("bad-setting", "labels", "3 names", folder, "2 outputs"):
+    with refused(SettingError, "labels", "3 names", folder, "2 outputs"):
         encoder(folder, labels=list(NLI.labels))
 
 
@@ -384,7 +384,7 @@ def test_a_backbone_without_weights_is_refused_before_training(save: Saver, tmp_
     encoder(save("m", headless=True)).export(str(tmp_path / "bare"), weights=False)
     model = Encoder(str(tmp_path / "bare"), max_length=64)
     model.prepare(NLI)
-    with refused("missing-weights", "backbone", tmp_path / "bare", "config.json"):
+    with refused(ModelError, "backbone", tmp_path / "bare", "config.json"):
         model.require_weights()
 
 
@@ -448,7 +448,7 @@ def test_a_checkpoint_is_not_read_with_outputs_in_another_order(
     if fits:
         model.on_load_checkpoint(saved)
     else:
-        with refused("other-labels", "entailment, neutral, contradiction", ", ".join(model.output_names)):
+        with refused(ModelError, "entailment, neutral, contradiction", ", ".join(model.output_names)):
             model.on_load_checkpoint(saved)
     model.on_load_checkpoint({name: value for name, value in saved.items() if name != "outputs"})  # as older ones
 
@@ -461,7 +461,7 @@ def test_the_outputs_in_a_checkpoint_are_in_the_order_of_the_head(save: Saver) -
     encoder(save("again", order=[1, 2, 0]), shuffled).on_load_checkpoint(saved)
     renamed = Task(CLASSIFICATION, NLI.parts, ("Neutral", "Contradiction", "Entailment"), "Neutral")
     encoder(save("new", headless=True), renamed).on_load_checkpoint(saved)
-    with refused("other-labels", "neutral, contradiction, entailment", "entailment, neutral, contradiction"):
+    with refused(ModelError, "neutral, contradiction, entailment", "entailment, neutral, contradiction"):
         encoder(save("third", headless=True)).on_load_checkpoint(saved)
 
 
@@ -476,7 +476,7 @@ def test_a_network_of_one_length_alone_is_one_sentence(tiny_bert: Path, tmp_path
     AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
     data = Planted(n_train=8, n_validation=8)
     settings = {"accelerator": "cpu", "max_epochs": 1, "num_sanity_val_steps": 2}
-    with refused("unfit-model", tmp_path, "(nystromformer)"):
+    with refused(ModelError, tmp_path, "(nystromformer)"):
         run(Encoder(str(tmp_path), max_length=64), data, [Accuracy()], **settings)
 
 
@@ -486,5 +486,5 @@ def test_a_text_that_a_tokenizer_would_cut_at_the_front_is_refused(tiny_bert: Pa
     model.processor.lengths(Planted(n_validation=2).load("validation"))
     model.require_known("them")
     model.processor.tokenizer.truncation_side = "left"
-    with refused("too-long", "2 of them", tiny_bert, "max_length", "truncation_side"):
+    with refused(ModelError, "2 of them", tiny_bert, "max_length", "truncation_side"):
         model.require_known("them")

@@ -14,7 +14,7 @@ from heedful.datamodules.base.collate import Collate
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import NO_LABEL_NUMBER, Seq2Seq, Writer
 from heedful.lightning_modules.processors.templates import in_one_text
-from heedful.records import NO_LABEL, SPAN, Example, Task
+from heedful.records import NO_LABEL, SPAN, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -78,7 +78,7 @@ def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_dat
         assert read_by(model, example) == model.processor.tokenizer(whole)["input_ids"]
     names = [p.name for p in Prompting(wordings=["plain", "template"]).prompts(DATA, model.own_wording)]
     assert names == ["plain", "template"]
-    with refused("unknown-name", "wordings template", "planted", "plain"):
+    with refused(SettingError, "wordings template", "planted", "plain"):
         Prompting(wordings=["template"]).prompts(DATA)
 
 
@@ -146,7 +146,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny
     model = prepared(tiny_t5)
     model.prompt_with(prompt())
     words = model.processor.frame.size
-    with refused("too-long", f"max_length {words + 1}", words, "tuples"):
+    with refused(ModelError, f"max_length {words + 1}", words, "tuples"):
         prepared(tiny_t5, max_length=words + 1).prompt_with(prompt())
     tight = prepared(tiny_t5, max_length=words + 4)
     tight.prompt_with(prompt())

@@ -26,7 +26,7 @@ from heedful.datamodules import Reading
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Encoder, Reader
 from heedful.lightning_modules.text import reader as reader_module
-from heedful.records import CLASSIFICATION, SPAN, Example, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, ModelError, SettingError, Task
 
 from refusals import refused
 
@@ -172,25 +172,25 @@ def test_a_body_of_another_task_gets_a_new_head(tiny_bert: Path, tmp_path: Path)
     BertForSequenceClassification(config).save_pretrained(tmp_path)
     reader = ready(tmp_path)
     assert reader.network.qa_outputs.out_features == 2
-    with refused("untrained-head", tmp_path, "checkpoint"):
+    with refused(ModelError, tmp_path, "checkpoint"):
         reader.require_head()
 
 
 def test_models_and_data_of_different_kinds_are_refused(tiny_bert: Path) -> None:
-    with refused("unfit-model", "model Encoder", "classification or soft", "span", "model Reader"):
+    with refused(ModelError, "model Encoder", "classification or soft", "span", "model Reader"):
         Encoder(str(tiny_bert)).prepare(SQUAD)
-    with refused("unfit-model", "model Reader", "span", "classification"):
+    with refused(ModelError, "model Reader", "span", "classification"):
         Reader(str(tiny_bert)).prepare(NLI)
 
 
 def test_a_third_part_is_refused(tiny_bert: Path) -> None:
-    with refused("unfit-model", "model Reader", "distractor", "model t5"):
+    with refused(ModelError, "model Reader", "distractor", "model t5"):
         Reader(str(tiny_bert)).prepare(Task(SPAN, (*SQUAD.parts, "distractor"), (), ""))
 
 
 @pytest.mark.parametrize("longest", [0, 9])
 def test_answers_that_windows_could_lose_are_refused(longest: int) -> None:
-    with refused("bad-setting", f"longest_answer {longest}", "overlap 8"):
+    with refused(SettingError, f"longest_answer {longest}", "overlap 8"):
         Reader("unused", overlap=8, longest_answer=longest)
 
 

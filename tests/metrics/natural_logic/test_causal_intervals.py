@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.metrics.natural_logic.entailment import entailed
+from heedful.records import DataError, RunError
 
 from natural_logic_rows import THREE, base_row, effects, pair_row, table
 from refusals import refused
@@ -188,31 +189,31 @@ def test_accuracy_stands_beside_the_share_of_the_larger_class(right, flags):
 
 @pytest.mark.parametrize("labels", [("yes", "no"), ("entailment", "Entailment"), ("not_entailment", "neutral")])
 def test_a_model_without_one_entailment_label_is_refused(labels):
-    with refused("no-labels-for-it", '"entailment"', ", ".join(labels)):
+    with refused(DataError, '"entailment"', ", ".join(labels)):
         effects(table([base_row("u", [0.25, 0.75], labels)], labels), labels)
 
 
 def test_rows_of_another_number_of_labels_are_refused():
-    with refused("damaged-rows", "3 probabilities", "2 labels"):
+    with refused(RunError, "3 probabilities", "2 labels"):
         effects(table([base_row("u", [0.25, 0.75, 0], THREE)]), ("entailment", "neutral"))
 
 
 @pytest.mark.parametrize("missing", ["p", "p2"])
 def test_a_model_without_probabilities_is_refused(missing):
     entries = [row | {missing: None} for row in one_change([True, False], "I0")]
-    with refused("damaged-rows", f"'{missing}'", "2 rows"):
+    with refused(RunError, f"'{missing}'", "2 rows"):
         effects(table(entries))
 
 
 def test_pairs_must_say_what_they_share():
     entries = [row | {"clusters": row["clusters"][::2]} for row in one_change([True, False], "I0")]
-    with refused("damaged-rows", "clusters"):
+    with refused(RunError, "clusters"):
         effects(table(entries))
 
 
 def test_slices_of_some_rows_only_are_refused():
     first, second = one_change([True, False], "I0")
-    with refused("damaged-rows", "'monotonicity'"):
+    with refused(RunError, "'monotonicity'"):
         effects(table([first | {"slices": ["monotonicity=up"]}, second]))
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.natural_logic.two_class import METRIC, two_class_accuracy
-from heedful.records import Context
+from heedful.records import Context, DataError
 from heedful.records import rows as r
 
 from made_rows import by_text
@@ -75,7 +75,7 @@ def test_no_rows_no_accuracy():
 
 
 def test_a_model_that_does_not_know_entailment_is_refused():
-    with refused("no-labels-for-it", '"entailment"', "a, b, c"):
+    with refused(DataError, '"entailment"', "a, b, c"):
         two_class_accuracy(rows_of([("mnli/validation/1", "neutral", [1, 0, 0])]), ("a", "b", "c"))
 
 

@@ -17,7 +17,7 @@ from heedful.metrics.tables.challenge import (
     perturbations,
     subsampled,
 )
-from heedful.records import Context, MetricName
+from heedful.records import Context, DataError, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from, sliced
 from clustered_shares import Entry, change_interval, share_interval
@@ -196,7 +196,7 @@ def test_without_any_pair_every_number_is_undefined(rows_of):
 
 
 def test_an_example_without_gold_label_is_refused(rows_of):
-    with refused("no-gold", "a,"):
+    with refused(DataError, "a,"):
         compute(rows_of, {"a": Case("T1", None, E, {("values", "v"): (E, E)})})
 
 

@@ -9,7 +9,7 @@ from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.tables.challenge import challenge
 from heedful.metrics.tables.evidence import METRIC, evidence, evidence_counts
 from heedful.metrics.tables.transitions import invalid_transitions
-from heedful.records import Context, MetricName
+from heedful.records import Context, DataError, MetricName
 
 from challenge_rows import sliced
 from clustered_shares import Entry, share_interval
@@ -234,7 +234,7 @@ def test_a_pair_none_of_whose_rows_were_deleted_is_left_out(rows_of):
 
 def test_a_relevant_row_that_was_not_deleted_is_refused(rows_of):
     cases = by_hand() | {"f": ("T1", E, E, {"Genre": E}, frozenset({"Genre", "Kind"}))}
-    with refused("wrong-gold", "'Kind' of f "):
+    with refused(DataError, "'Kind' of f "):
         compute(rows_of, cases)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heedful.metrics.tables.challenge import challenge_pairs
 from heedful.metrics.tables.inoculation import inoculation, inoculation_outcome
-from heedful.records import Measurement, MetricName
+from heedful.records import Measurement, MetricName, RunError
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, cases, rows_from
 from clustered_shares import Entry, change_interval
@@ -137,10 +137,10 @@ def test_a_change_is_surer_than_the_accuracies_it_is_between(rows_of):
 def test_other_examples_before_and_after_are_refused(rows_of):
     flip = {("values", "v"): (C, E)}
     before = {"a": Case("T1", E, E, flip), "b": Case("T1", E, E, flip)}
-    with refused("other-examples", "original", " b."):
+    with refused(RunError, "original", " b."):
         compute(rows_of, before, {"a": before["a"]})
     for changes in ({}, {("values", "w"): (C, E)}, flip | {("values", "w"): (C, E)}):
-        with refused("other-examples", "challenge", " a"):
+        with refused(RunError, "challenge", " a"):
             compute(rows_of, before, before | {"a": replace(before["a"], changes=changes)})
 
 
@@ -182,7 +182,7 @@ def run(original: float, challenge: float, tables: int = 600, each: int = 1, see
 def test_the_outcome_is_read_off_the_intervals(rows_of, after, number):
     found = outcome_of(compute(rows_of, run(0.8, 0.4), run(*after), "preserved"))
     assert found.number == number
-    assert str(found).startswith(f"{'undecided' if number is None else number} (the original test changes by ")
+    assert str(found).startswith(f"{RunError if number is None else number} (the original test changes by ")
 
 
 def test_few_examples_leave_it_undecided_and_so_does_a_challenge_without_a_gap(rows_of):

@@ -1,6 +1,7 @@
 """Which table a row is about."""
 
 from heedful.metrics.tables.which_table import tables_of
+from heedful.records import RunError
 
 from refusals import refused
 
@@ -21,5 +22,5 @@ def test_a_slice_names_the_table_and_else_a_cluster_of_any_of_its_rows(rows_of):
 def test_an_example_without_a_table_is_refused(rows_of):
     rows = rows_of({"a": ("E", "E"), "b": ("E", "E")}, [{"uid": "a", "y2": "N", "clusters": ["table T1"]}])
     assert tables_of(rows, ["a"]) == ["T1"]
-    with refused("damaged-rows", " b ", "'table=...'"):
+    with refused(RunError, " b ", "'table=...'"):
         tables_of(rows, ["a", "b"])

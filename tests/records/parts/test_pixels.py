@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from heedful.records import Picture
+from heedful.records import DataError, HeedfulError, Picture
 from heedful.records.parts.pixels import pixels
 
 from refusals import refused
@@ -31,8 +31,8 @@ def saved(picture: Image.Image, form: str, **how: object) -> bytes:
     return data.getvalue()
 
 
-def refuse(data: bytes, folder: Path, code: str, *facts: object) -> None:
-    with refused(code, "rows.csv, row 3: ", folder / "a", *facts):
+def refuse(data: bytes, folder: Path, error: type[HeedfulError], *facts: object) -> None:
+    with refused(error, "rows.csv, row 3: ", folder / "a", *facts):
         decoded(data, folder)
 
 
@@ -94,7 +94,7 @@ def test_pictures_of_8_bits_are_what_pillow_makes_of_them(mode: str, tmp_path: P
     ],
 )
 def test_values_that_do_not_say_what_is_white_are_not_guessed(values, facts: tuple, tmp_path: Path) -> None:
-    refuse(saved(Image.fromarray(values), "TIFF"), tmp_path, "unknown-format", *facts)
+    refuse(saved(Image.fromarray(values), "TIFF"), tmp_path, DataError, *facts)
 
 
 @pytest.mark.parametrize("kind", [np.uint16, np.int32, np.float32])
@@ -124,33 +124,33 @@ def test_a_picture_that_ends_too_early_is_refused(form: str, tmp_path: Path, mon
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)  # as some libraries have it
     data = saved(Image.fromarray(COLOURS), form)
     for share in (0.3, 0.6, 0.9):
-        refuse(data[: int(share * len(data))], tmp_path, "damaged-file")
+        refuse(data[: int(share * len(data))], tmp_path, DataError)
 
 
 @pytest.mark.parametrize("how", JPEGS)
 def test_a_jpeg_whose_data_end_before_its_end_marker_is_refused(how: str, tmp_path: Path) -> None:
     data = saved(Image.fromarray(COLOURS), "JPEG", **JPEGS[how])
     for share in (0.62, 0.78, 0.95):
-        refuse(data[: int(share * len(data))] + b"\xff\xd9", tmp_path, "damaged-file")
+        refuse(data[: int(share * len(data))] + b"\xff\xd9", tmp_path, DataError)
 
 
 def test_markers_out_of_place_in_a_jpeg_are_refused(tmp_path: Path) -> None:
     data = saved(Image.fromarray(COLOURS), "JPEG", restart_marker_rows=1)
     second = data.index(b"\xff\xd1")
-    refuse(data.replace(b"\xff\xd0", b"\x11\x11", 1), tmp_path, "damaged-file", f"byte {second}")
+    refuse(data.replace(b"\xff\xd0", b"\x11\x11", 1), tmp_path, DataError, f"byte {second}")
     other = data[: second - 9] + b"\xff\x02" + data[second - 7 :]
-    refuse(other, tmp_path, "damaged-file", f"0x02 at byte {second - 9}")
+    refuse(other, tmp_path, DataError, f"0x02 at byte {second - 9}")
 
 
 def test_a_changed_byte_of_a_png_is_refused(tmp_path: Path) -> None:
     data = saved(Image.fromarray(COLOURS), "PNG")
     for place in (60, 200, len(data) - 40):
-        refuse(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :], tmp_path, "damaged-file")
+        refuse(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :], tmp_path, DataError)
 
 
 def test_a_picture_that_changed_since_the_data_were_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"other")
-    with refused("changed-data", "row 3", tmp_path / "a"):
+    with refused(DataError, "row 3", tmp_path / "a"):
         Picture("0" * 64, str(tmp_path / "a"), 0, 5, "row 3").read()
 
 
@@ -159,4 +159,4 @@ def test_a_full_memory_is_not_called_damage(tmp_path: Path, monkeypatch: pytest.
         raise MemoryError
 
     monkeypatch.setattr(Image.Image, "convert", fails)
-    refuse(saved(Image.fromarray(COLOURS), "PNG"), tmp_path, "too-large")
+    refuse(saved(Image.fromarray(COLOURS), "PNG"), tmp_path, DataError)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import Example, Examples, Table, TableForm
+from heedful.records import Example, Examples, SettingError, Table, TableForm
 
 from refusals import refused
 
@@ -45,7 +45,7 @@ def test_tables_survive_a_pool(found):
 
 
 def test_a_key_stands_once():
-    with refused("repeated-name", "'T'", "'k'"):
+    with refused(SettingError, "'T'", "'k'"):
         Table("T", (("k", ("a",)), ("k", ("b",))))
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import CLASSIFICATION, SPAN, Example, Table, TableForm, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, SettingError, Table, TableForm, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
 from heedful.records.task import NO_LABEL
@@ -189,12 +189,12 @@ def test_a_wording_says_which_of_several_labels_counts(read: str, label: str) ->
 
 
 def test_what_a_wording_reads_is_checked() -> None:
-    with refused("bad-setting", "prompts x", "read", "'both'", "first or last"):
+    with refused(SettingError, "prompts x", "read", "'both'", "first or last"):
         Wording(QUESTION, read="both").require("x", PARTS, NLI.labels)
-    with refused("idle-setting", "prompts x", "read first"):
+    with refused(SettingError, "prompts x", "read first"):
         Wording("{context} {question}:", read="first").require("x", QUESTIONS.parts, ())
-    with refused("idle-setting", "prompts", "read first", "decoding constrained"):
-        Prompt(Wording(QUESTION, read="first"), NLI).require_written("§model.decoding constrained")
+    with refused(SettingError, "prompts", "read first", "decoding constrained"):
+        Prompt(Wording(QUESTION, read="first"), NLI).require_written("model.decoding constrained")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from heedful.records import HeedfulError, ModelError, SettingError
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording, bare
 from heedful.records.storage.folder_names import FIT
 
@@ -115,27 +116,27 @@ def test_lines_of_missing_parts_go(question: str, kept: str, left: str) -> None:
     ],
 )
 def test_a_question_names_each_part_once_and_ends_with_a_word(question: str, fact: str) -> None:
-    with refused("bad-prompt", fact) as caught:
+    with refused(SettingError, fact) as caught:
         Wording(question).require("own", ["sentence1", "sentence2"], ["yes", "no"])
-    assert caught.value.wrong.startswith("§data.prompts own: ")
+    assert str(caught.value).startswith("data.prompts own: ")
 
 
 @pytest.mark.parametrize(
-    ("answers", "code", "facts"),
+    ("answers", "error", "facts"),
     [
-        ({"maybe": "Maybe"}, "unknown-name", ["'maybe'", "yes, no"]),
-        ({True: "Yes"}, "unknown-name", ["True", "yes, no"]),
-        ({"yes": "no"}, "ambiguous-answers", ["'no', 'no'"]),
-        ({"yes": " No."}, "ambiguous-answers", ["' No.', 'no'"]),
-        ({"yes": "-1", "no": "1"}, "ambiguous-answers", ["'-1', '1'"]),
-        ({"yes": ""}, "ambiguous-answers", ["''"]),
-        ({"yes": "!"}, "ambiguous-answers", ["'!'"]),
+        ({"maybe": "Maybe"}, SettingError, ["'maybe'", "yes, no"]),
+        ({True: "Yes"}, SettingError, ["True", "yes, no"]),
+        ({"yes": "no"}, ModelError, ["'no', 'no'"]),
+        ({"yes": " No."}, ModelError, ["' No.', 'no'"]),
+        ({"yes": "-1", "no": "1"}, ModelError, ["'-1', '1'"]),
+        ({"yes": ""}, ModelError, ["''"]),
+        ({"yes": "!"}, ModelError, ["'!'"]),
     ],
 )
 def test_each_label_has_an_answer_that_is_read_as_no_other(
-    answers: dict[str, str], code: str, facts: list[str]
+    answers: dict[str, str], error: type[HeedfulError], facts: list[str]
 ) -> None:
-    with refused(code, "prompts own", *facts):
+    with refused(error, "prompts own", *facts):
         Wording(RTE.question, answers=answers).require("own", ["sentence1", "sentence2"], ["yes", "no"])
 
 
@@ -149,15 +150,15 @@ def test_of_questions_the_one_answer_is_that_there_is_none() -> None:
     for answers in ({}, {"": "unanswerable"}):
         Wording(RTE.question, answers=answers).require("own", parts, [])
     for text in ("", "-", "the"):
-        with refused("bad-prompt", "prompts own", repr(text)):
+        with refused(SettingError, "prompts own", repr(text)):
             Wording(RTE.question, answers={"": text}).require("own", parts, [])
-    with refused("unknown-name", "prompts own", "'none'", "''"):
+    with refused(SettingError, "prompts own", "'none'", "''"):
         Wording(RTE.question, answers={"none": "none"}).require("own", parts, [])
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", "two words", 1, True])
 def test_a_wording_has_a_name_that_a_folder_can_have(name: object) -> None:
-    with refused("bad-name", "prompts", repr(name), FIT):
+    with refused(SettingError, "prompts", repr(name), FIT):
         RTE.require(name, ["sentence1", "sentence2"], ["yes", "no"])
 
 

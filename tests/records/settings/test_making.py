@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pytest
 
+from heedful.records import HeedfulError, SettingError
 from heedful.records.made import Made
 from heedful.records.settings import making
 from heedful.records.settings.making import InPython
@@ -134,49 +135,49 @@ def test_objects_inside_of_objects() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "facts"),
+    ("given", "error", "facts"),
     [
-        ({}, "missing-setting", ["Ours lacks name"]),
-        ({"nam": "a"}, "unknown-setting", ["nam.", "name?"]),
-        ({"name": 3}, "bad-setting", ["name 3"]),
-        ({"name": "x" * 99, "plain": 3}, "bad-setting", ["plain 3"]),
-        ({"name": "a", "plain": {}}, "missing-setting", ["class_path"]),
-        ({"name": "a", "plain": {"class_path": "Ours"}}, "unknown-name", ["Ours", "Plain"]),
-        ({"name": "a", "plain": {"class_path": "Plain", "init_args": 3}}, "bad-setting", ["plain 3"]),
-        ({"name": "a", "plain": {"class_path": "Plain", "rate": 3}}, "unknown-setting", ["rate"]),
+        ({}, SettingError, ["Ours lacks name"]),
+        ({"nam": "a"}, SettingError, ["nam.", "name?"]),
+        ({"name": 3}, SettingError, ["name 3"]),
+        ({"name": "x" * 99, "plain": 3}, SettingError, ["plain 3"]),
+        ({"name": "a", "plain": {}}, SettingError, ["class_path"]),
+        ({"name": "a", "plain": {"class_path": "Ours"}}, SettingError, ["Ours", "Plain"]),
+        ({"name": "a", "plain": {"class_path": "Plain", "init_args": 3}}, SettingError, ["plain 3"]),
+        ({"name": "a", "plain": {"class_path": "Plain", "rate": 3}}, SettingError, ["rate"]),
         (
             {"name": "a", "plain": {"class_path": "Plain", "init_args": {"inner": {"sise": 3}}}},
-            "unknown-setting",
+            SettingError,
             ["sise", "size?"],
         ),
         (
             {"name": "a", "plain": {"class_path": "Plain", "init_args": {"inner": {}}}},
-            "missing-setting",
+            SettingError,
             ["inner {} lacks size"],
         ),
         (
             {"name": "a", "plain": {"class_path": "Plain", "init_args": {"others": ["Plain", "Plane"]}}},
-            "unknown-name",
+            SettingError,
             ['others "Plane"', "Plain?"],
         ),
     ],
 )
-def test_the_first_mistake_is_refused(given: dict[str, Any], code: str, facts: list[str]) -> None:
-    with refused(code, *facts):
+def test_the_first_mistake_is_refused(given: dict[str, Any], error: type[HeedfulError], facts: list[str]) -> None:
+    with refused(error, *facts):
         GRAMMAR.made(Ours, given, ("ours",))
 
 
 def test_a_long_value_is_cut() -> None:
-    with refused("bad-setting", "...") as caught:
+    with refused(SettingError, "...") as caught:
         GRAMMAR.made(Plain, {"rate": "x" * 999})
     assert len(str(caught.value)) < 150
 
 
 def test_some_settings_of_a_class() -> None:
     assert GRAMMAR.checked(Ours, {"plain": "Plain"}).keys() == {"plain"}
-    with refused("bad-setting", "name 3"):
+    with refused(SettingError, "name 3"):
         GRAMMAR.checked(Ours, {"name": 3}, ("ours",))
-    with refused("unknown-setting", "x"):
+    with refused(SettingError, "x"):
         GRAMMAR.checked(Ours, {"x": 3})
 
 

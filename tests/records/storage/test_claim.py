@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, RunError
 from heedful.records.storage.claim import LOCK, claim, release
 
 from forked import in_child
-from refusals import refused, told
+from refusals import refused, refused_output
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_two_processes_cannot_have_one_folder(tmp_path):
     claim(tmp_path / "run", "--output run")  # this process has it
     status, message = in_child(lambda: claim(tmp_path / "run", "--output run"))
     assert status == 1
-    told(message, "folder-taken", "--output run", f"process {os.getpid()} on ")
+    refused_output(message, "output run", f"process {os.getpid()} on ")
     assert in_child(lambda: claim(tmp_path / "other", "--output other")) == (0, "")
     release()
     assert in_child(lambda: claim(tmp_path / "run", "--output run")) == (0, "")
@@ -70,7 +70,7 @@ def test_a_killed_process_leaves_nothing_that_stops_the_next_even_while_its_chil
         time.sleep(60)
     worker = int(os.read(read, 20))
     try:
-        with refused("folder-taken", f"process {owner} on "):
+        with refused(RunError, f"process {owner} on "):
             claim(tmp_path / "run", "x")
         os.kill(owner, signal.SIGKILL)
         os.waitpid(owner, 0)
@@ -102,7 +102,7 @@ def test_a_folder_that_was_removed_and_made_again_is_claimed_again(tmp_path):
 @pytest.mark.parametrize("below", ["", "/b", "/b/c"])
 def test_a_file_is_not_a_folder(tmp_path, below):
     (tmp_path / "file").touch()
-    with refused("unwritable-file", f"--output f{below}: {tmp_path}/file "):
+    with refused(RunError, f"output f{below}: {tmp_path}/file "):
         claim(Path(f"{tmp_path}/file{below}"), f"--output f{below}")
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatc
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(*((Path, "mkdir") if where == "mkdir" else (os, "open")), refuse)
-    with refused("unwritable-file", "--output x", os.strerror(number)):
+    with refused(RunError, "output x", os.strerror(number)):
         claim(tmp_path / "x" / "y", "--output x")
     monkeypatch.undo()
     assert not list(tmp_path.iterdir())

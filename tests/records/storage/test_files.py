@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import Spool, atomic_path, open_file, read_json, write_json
+from heedful.records import DataError, RunError, Spool, atomic_path, open_file, read_json, write_json
 
 from refusals import refused
 
@@ -97,27 +97,27 @@ def test_what_json_cannot_say_is_refused_and_the_old_file_stays(tmp_path, number
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with refused("missing-file", tmp_path / "gone.json"):
+    with refused(DataError, tmp_path / "gone.json"):
         read_json(tmp_path / "gone.json")
 
 
 @pytest.mark.parametrize("content", [b"", b'{"a": 1', b"{'a': 1}", b"\xff\xfe", b"{} {}"])
 def test_what_is_no_json_is_named(tmp_path, content):
     (tmp_path / "bad.json").write_bytes(content)
-    with refused("damaged-file", tmp_path / "bad.json"):
+    with refused(DataError, tmp_path / "bad.json"):
         read_json(tmp_path / "bad.json")
 
 
 def test_a_path_through_a_file_or_to_a_folder_is_named(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps({}))
     for path in (tmp_path / "results.json" / "results.json", tmp_path):  # a file given as a run folder, and a folder
-        with refused("missing-file", path):
+        with refused(DataError, path):
             read_json(path)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 300])
 def test_a_name_that_no_file_can_have_is_named(tmp_path, name):
-    with refused("unreadable-file", "--config x"):
+    with refused(DataError, "config x"):
         open_file(tmp_path / name, "--config x")
 
 
@@ -127,7 +127,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
 
     write_json(tmp_path / "a.json", {})
     monkeypatch.setattr("builtins.open", refuse)
-    with refused("unreadable-file", tmp_path / "a.json", os.strerror(errno.EACCES)):
+    with refused(DataError, tmp_path / "a.json", os.strerror(errno.EACCES)):
         read_json(tmp_path / "a.json")
 
 
@@ -135,7 +135,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
 @pytest.mark.parametrize("how", ["in its words", "behind it"])
 def test_a_library_that_hides_the_fault_of_the_disk_is_seen_through(tmp_path, number, how):
     """As safetensors does, and torch."""
-    with refused("unwritable-file", tmp_path / "a", os.strerror(number)), atomic_path(tmp_path / "a"):
+    with refused(RunError, tmp_path / "a", os.strerror(number)), atomic_path(tmp_path / "a"):
         if how == "in its words":
             raise RuntimeError(f"I/O error: {os.strerror(number)} (os error {number})")
         try:
@@ -150,7 +150,7 @@ def test_without_a_folder_for_temporary_files_a_spool_says_so(monkeypatch):
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    with refused("unwritable-file", "/tmp", "TMPDIR"):
+    with refused(RunError, "/tmp", "TMPDIR"):
         Spool(pa.schema([]))
 
 
@@ -205,7 +205,7 @@ def test_what_is_spooled_takes_no_memory_of_the_process():
     assert pa.total_allocated_bytes() - before < 100_000
 
 
-FULL = "unwritable-file", tempfile.gettempdir(), os.strerror(errno.ENOSPC), "TMPDIR"
+FULL = RunError, tempfile.gettempdir(), os.strerror(errno.ENOSPC), "TMPDIR"
 
 
 @pytest.mark.parametrize("length", [1, 100_000], ids=["within a buffer", "beyond a buffer"])

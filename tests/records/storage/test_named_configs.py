@@ -2,6 +2,7 @@
 
 import pytest
 
+from heedful.records import SettingError
 from heedful.records.storage.named_configs import backbones, named_configs
 from heedful.rooms import folder
 
@@ -43,5 +44,5 @@ def test_a_file_that_says_nothing_of_a_backbone_has_none_and_a_broken_one_is_nam
     }
     assert found["bert"] == ("google-bert/bert-base-uncased", "heedful.lightning_modules.Encoder")
     (folder_ / "a.yaml").write_text("a: [")
-    with refused("bad-yaml", "configs/model/a.yaml"):
+    with refused(SettingError, "configs/model/a.yaml"):
         backbones()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from heedful.cli import command
-from heedful.records import Context, MetricName, printable
+from heedful.records import Context, DataError, HeedfulError, MetricName, RunError, printable
 from heedful.records import rows as r
 from heedful.records.storage import results as run
 from heedful.records.storage.schema import SCHEMA
@@ -67,7 +67,7 @@ def test_a_kill_between_rows_and_results_is_seen(tmp_path, kill):
     save(tmp_path / "new", 4, "accuracy", "swaps")
     for name in ["swaps"] if kill == "before the last rows" else ["accuracy", "swaps"]:
         os.replace(run.rows_file(tmp_path / "new", name), run.rows_file(tmp_path / "old", name))
-    with refused("other-rows", ".parquet", tmp_path / "old" / "results.json"):
+    with refused(RunError, ".parquet", tmp_path / "old" / "results.json"):
         run.read_results(tmp_path / "old")
 
 
@@ -88,7 +88,7 @@ def test_on_a_full_disk_the_old_files_stay_all_of_them(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run, "as_json", full)
-    with refused("unwritable-file", "results.json", "No space left on device"):
+    with refused(RunError, "results.json", "No space left on device"):
         save(tmp_path, 4, "accuracy", "swaps")
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
@@ -100,14 +100,14 @@ def test_rows_that_were_cut_or_copied_in_do_not_fit(tmp_path, cut):
     for content in (whole.read_bytes()[:cut], other):
         whole.write_bytes(content)
         for read in (run.read_results, lambda folder: run.read_evaluation(folder, "accuracy")):
-            with refused("other-rows", whole, tmp_path / "a" / "results.json"):
+            with refused(RunError, whole, tmp_path / "a" / "results.json"):
                 read(tmp_path / "a")
 
 
 def test_rows_that_results_do_not_name_are_not_read(tmp_path):
     save(tmp_path, 3, "accuracy")
     r.save_rows(run.rows_file(tmp_path, "swaps"), predicted(3), META)
-    with refused("other-rows", "swaps.parquet", tmp_path / "results.json"):
+    with refused(RunError, "swaps.parquet", tmp_path / "results.json"):
         run.read_evaluation(tmp_path, "swaps")
 
 
@@ -115,7 +115,7 @@ def test_rows_that_results_do_not_name_are_not_read(tmp_path):
 def test_rows_that_do_not_say_what_they_are_about_are_refused(tmp_path, key):
     rows = {"accuracy": (predicted(3), {k: v for k, v in META.items() if k != key})}
     run.write_results(tmp_path, RESULTS, rows)
-    with refused("damaged-rows", "accuracy.parquet", f"'{key}'"):
+    with refused(RunError, "accuracy.parquet", f"'{key}'"):
         run.read_evaluation(tmp_path, "accuracy")
 
 
@@ -125,10 +125,10 @@ def test_results_and_descriptions_that_were_edited_are_refused(tmp_path):
     run.read_results(tmp_path)
     results = tmp_path / "results.json"
     results.write_text(results.read_text().replace("0.5", "0.6"))
-    with refused("changed-run-file", results, "run.json"):
+    with refused(RunError, results, "run.json"):
         run.read_results(tmp_path)
     (tmp_path / "run.json").write_text("[]")
-    with refused("damaged-results", tmp_path / "run.json"):
+    with refused(RunError, tmp_path / "run.json"):
         run.read_results(tmp_path)
 
 
@@ -140,7 +140,7 @@ def test_measurements_are_found_by_their_names(tmp_path):
 def test_results_alone_can_be_read_and_missing_rows_are_named(tmp_path):
     run.rows_file(save(tmp_path), "accuracy").unlink()
     assert run.read_results(tmp_path)["data"] == "d"
-    with refused("missing-rows", "accuracy.parquet"):
+    with refused(RunError, "accuracy.parquet"):
         run.read_evaluation(tmp_path, "accuracy")
 
 
@@ -149,11 +149,11 @@ def test_a_folder_that_was_moved_is_the_same_run(tmp_path):
     save(tmp_path / "a").rename(odd)
     assert run.read_evaluation(f"{odd}/", "accuracy")[0].num_rows == 3
     (odd / "results.json").unlink()
-    with refused("not-a-run", printable(str(odd))) as caught:
+    with refused(RunError, printable(str(odd))) as caught:
         run.read_results(odd)
     assert str(caught.value).isprintable()
     (odd / "run.json").write_text("{}")
-    with refused("unfinished-run", printable(str(odd))):
+    with refused(RunError, printable(str(odd))):
         run.read_results(odd)
 
 
@@ -166,19 +166,17 @@ FIELDS = (None, "accuracy/d", ["accuracy", "d"], ["accuracy", "d", "", "", 0], [
 LINES = ({"level": "1"}, {"label": None}, {"beside": 1}, {"colour": "red"})
 SECTIONS = (None, {}, {"about": "test", "examples": ""}, {"about": [1], "examples": ""}, {"about": [], "examples": 0})
 CONTENTS = {
-    "damaged-file": [
+    DataError: [
         ('{"schema": NaN}', "NaN"),
         ("[" * 100_000, "results.json"),
         (damaged(value=float("nan")), "NaN"),
     ],
-    "other-schema": [
+    RunError: [
         ('{"format": 2}', f"4 to {SCHEMA} ", "schema 2"),
         (f'{{"schema": {SCHEMA + 1}}}', f"schema {SCHEMA + 1}", f"4 to {SCHEMA} "),
         ('{"schema": "new"}', 'schema "new"'),
         ('{"schema": true}', "schema true"),
         ('{"schema": 4.5}', "schema 4.5"),
-    ],
-    "damaged-results": [
         ("{}", "'schema'"),
         ("[]", "'schema'"),
         ("3", "'schema'"),
@@ -228,12 +226,12 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize(
-    ("code", "content", "facts"), [(code, content, facts) for code, of in CONTENTS.items() for content, *facts in of]
+    ("error", "content", "facts"), [(error, content, facts) for error, of in CONTENTS.items() for content, *facts in of]
 )
-def test_results_that_say_nonsense_are_one_sentence(tmp_path, code, content, facts):
+def test_results_that_say_nonsense_are_one_sentence(tmp_path, error: type[HeedfulError], content, facts):
     text = content if isinstance(content, str) else json.dumps(RESULTS | {"rows": {}} | content)
     (tmp_path / "results.json").write_text(text)
-    with refused(code, tmp_path / "results.json", *facts) as caught:
+    with refused(error, tmp_path / "results.json", *facts) as caught:
         run.read_results(tmp_path)
     assert str(caught.value).isprintable()
 
@@ -261,25 +259,25 @@ def test_intervals_of_resamples_need_not_hold_their_value(tmp_path):
         )
         if number < SCHEMA:
             assert run.read_results(tmp_path)["written"] == number
-    with refused("damaged-results", "'ci95'", "'accuracy/d'"):
+    with refused(RunError, "'ci95'", "'accuracy/d'"):
         run.read_results(tmp_path)
 
 
 def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
     text = json.dumps(RESULTS | {"rows": {}}).replace('"value": 0.5', '"value": 1e999')
     (tmp_path / "results.json").write_text(text)
-    with refused("damaged-results", "'value'", "'accuracy/d'"):
+    with refused(RunError, "'value'", "'accuracy/d'"):
         run.read_results(tmp_path)
 
 
 def test_rows_of_another_schema_are_refused_with_what_to_do(tmp_path):
     rows = plain(3).replace_schema_metadata({"heedful": json.dumps({"format": 2})})
     r.pq.write_table(rows, tmp_path / "old.parquet")
-    with refused("other-schema", "old.parquet", "schema 2", f"4 to {SCHEMA}"):
+    with refused(RunError, "old.parquet", "schema 2", f"4 to {SCHEMA}"):
         r.read_rows(tmp_path / "old.parquet")
     rows = plain(3).drop_columns(["content"]).replace_schema_metadata({"heedful": json.dumps({"schema": SCHEMA})})
     r.pq.write_table(rows, tmp_path / "cut.parquet")
-    with refused("damaged-rows", "cut.parquet", "'content'"):
+    with refused(RunError, "cut.parquet", "'content'"):
         r.read_rows(tmp_path / "cut.parquet")
 
 
@@ -315,7 +313,7 @@ def test_every_command_that_reads_results_refuses_them_in_a_sentence(tmp_path, m
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "results.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
-    with refused("damaged-results", "run/results.json"):
+    with refused(RunError, "run/results.json"):
         command.main(words.split())
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.records import write_json
+from heedful.records import RunError, write_json
 from heedful.records.storage import run_files
 from heedful.records.storage.run_files import hashes_of, require_config, require_exported, require_files
 
@@ -41,18 +41,18 @@ def test_files_of_which_nothing_is_recorded_are_left_alone(run: Path) -> None:
 
 def test_files_of_a_run_are_those_that_it_wrote(run: Path) -> None:
     backbone = run / "checkpoints" / "backbone"
-    with refused("missing-run-file", run / "run.json"):
+    with refused(RunError, run / "run.json"):
         require_exported(backbone)
     write_json(run / "run.json", {"schema": 7, "finished": "x", "files": hashes_of(run)})
     require_exported(backbone)
     (backbone / "added.json").touch()
-    with refused("changed-run-file", "checkpoints/backbone/added.json"):
+    with refused(RunError, "checkpoints/backbone/added.json"):
         require_exported(backbone)
     (backbone / "config.json").write_text("{}")
-    with refused("changed-run-file", backbone / "config.json", "sha256"):
+    with refused(RunError, backbone / "config.json", "sha256"):
         require_exported(backbone)
     (backbone / "config.json").unlink()
-    with refused("missing-run-file", backbone / "config.json"):
+    with refused(RunError, backbone / "config.json"):
         require_exported(backbone)
 
 
@@ -60,7 +60,7 @@ def test_files_of_a_run_are_those_that_it_wrote(run: Path) -> None:
 def test_a_finished_run_recorded_its_files(run: Path, monkeypatch: pytest.MonkeyPatch, about: dict) -> None:
     (run / "run.json").touch()
     monkeypatch.setattr(run_files, "read_run", lambda folder: about)
-    with refused("damaged-results", run / "run.json", "'files'"):
+    with refused(RunError, run / "run.json", "'files'"):
         require_exported(run / "checkpoints" / "backbone")
 
 
@@ -68,5 +68,5 @@ def test_any_start_of_the_run_may_have_written_its_settings(run: Path) -> None:
     write_json(run / "run.json", {"schema": 7, "config": "a", "resumed": [{"config": "b"}, {"config": EMPTY}]})
     require_config(run)
     (run / "config.yaml").write_text("edited: 1")
-    with refused("changed-run-file", run / "config.yaml"):
+    with refused(RunError, run / "config.yaml"):
         require_config(run)

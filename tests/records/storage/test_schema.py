@@ -4,6 +4,7 @@ import doctest
 
 import pytest
 
+from heedful.records import RunError
 from heedful.records.storage import schema
 from heedful.records.storage.schema import SCHEMA, as_written, of_today, own_entry, present, whole, with_present_classes
 
@@ -23,14 +24,14 @@ def test_what_had_no_number_is_written_without_one():
 
 @pytest.mark.parametrize("found", [{}, [], None, 3, {"data": "d"}])
 def test_what_has_no_number_is_not_ours(found):
-    with refused("damaged-results", "x ", "'schema'"):
+    with refused(RunError, "x ", "'schema'"):
         of_today(found, "x")
 
 
 @pytest.mark.parametrize("number", [3, SCHEMA + 1, "5", None, True, 4.0, float("nan")])
 def test_another_number_is_refused(number):
     for key in ("schema", "format"):
-        with refused("other-schema", "x ", f"4 to {SCHEMA}"):
+        with refused(RunError, "x ", f"4 to {SCHEMA}"):
             of_today({key: number}, "x")
 
 

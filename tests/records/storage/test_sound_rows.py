@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from heedful.metrics.attributions.attribution import SCHEMA as WORDS
-from heedful.records import NO_LABEL, SOFT, SPAN, Context
+from heedful.records import NO_LABEL, SOFT, SPAN, Context, RunError
 from heedful.records.storage.schema import SCHEMA
 from heedful.records.storage.sound_rows import require_sound, require_together
 
@@ -80,7 +80,7 @@ EDITS = [
 @pytest.mark.parametrize(("name", "values", "row", "facts"), [(*edit[:3], edit[3:]) for edit in EDITS])
 def test_a_value_that_was_not_written_is_refused_with_its_row(name, values, row, facts):
     wrong = edited(rows(), name, values)
-    with refused("damaged-rows", f"f.parquet, row {row} (", *facts):
+    with refused(RunError, f"f.parquet, row {row} (", *facts):
         require_sound(wrong, metadata(rows()), "f.parquet")
 
 
@@ -89,10 +89,10 @@ def test_the_label_of_a_base_row_must_be_that_of_its_example_in_every_row():
     table = make(BASE | {"u2": ("maybe", "no")}, SWAPS, likely=LABELS)
     honest = metadata(table, most_probable=True)
     everywhere = edited(table, "y", dict.fromkeys(range(3, 6), "no") | {LAST: "maybe"})
-    with refused("damaged-rows", "row 4 (u1)", " 3 more ", "'y'"):
+    with refused(RunError, "row 4 (u1)", " 3 more ", "'y'"):
         require_sound(everywhere, honest, "f")
     require_sound(everywhere, honest | {"most_probable": False}, "f")  # a model that writes may answer otherwise
-    with refused("damaged-rows", "row 3 (u0)", "'y2'"):
+    with refused(RunError, "row 3 (u0)", "'y2'"):
         require_sound(edited(table, "y2", {2: "no"}), honest, "f")
 
 
@@ -108,19 +108,19 @@ COUNTS = [
 
 @pytest.mark.parametrize(("others", "name", "told", "there"), COUNTS)
 def test_examples_are_as_many_as_were_counted(others, name, told, there):
-    with refused("damaged-rows", "f ", name, f" {told} ", f" {there} "):
+    with refused(RunError, "f ", name, f" {told} ", f" {there} "):
         require_sound(rows(), metadata(rows(), **others), "f")
 
 
 def test_a_half_of_the_examples_is_refused():
-    with refused("damaged-rows", "'examples'", " 3 ", " 1 "):
+    with refused(RunError, "'examples'", " 3 ", " 1 "):
         require_sound(rows().slice(0, 3), metadata(rows()), "f")
 
 
 @pytest.mark.parametrize("key", ["data", "seed", "manifest", "run", "context", "counts", "most_probable"])
 def test_what_the_metadata_must_say_is_demanded(key):
     for value in (None, 1.5):
-        with refused("damaged-rows", "f ", f"'{key}'"):
+        with refused(RunError, "f ", f"'{key}'"):
             require_sound(rows(), metadata(rows()) | {key: value}, "f")
 
 
@@ -128,13 +128,13 @@ def test_rows_are_of_one_data_set_and_seed():
     for name, value in (("data", "e"), ("seed", 1)):
         said = metadata(rows())
         for other in ({name: value}, *({of: said[of] | {name: value}} for of in ("run", "context"))):
-            with refused("damaged-rows", "f ", f"'{name}'"):
+            with refused(RunError, "f ", f"'{name}'"):
                 require_sound(rows(), said | other, "f")
 
 
 @pytest.mark.parametrize("context", [{}, {"kind": "x"}, {"kind": "soft", "colour": 1}, {"kind": "classification"}])
 def test_a_context_that_is_none_is_refused(context):
-    with refused("damaged-rows", "f ", "'context'"):
+    with refused(RunError, "f ", "'context'"):
         require_sound(rows(), metadata(rows()) | {"context": context}, "f")
 
 
@@ -145,11 +145,11 @@ def test_an_earlier_schema_need_not_say_whether_answers_are_the_most_probable():
 
 def test_a_column_of_another_type_is_refused():
     two = replace(CONTEXT, labels=LABELS[:2])
-    with refused("damaged-rows", "f ", "'p'", "[2]", "2 labels"):
+    with refused(RunError, "f ", "'p'", "[2]", "2 labels"):
         require_sound(rows(), metadata(rows(), two), "f")
     table = rows()
     wide = table.set_column(table.schema.get_field_index("draw"), "draw", table["draw"].cast(pa.int64()))
-    with refused("damaged-rows", "f ", "'draw'", "int16"):
+    with refused(RunError, "f ", "'draw'", "int16"):
         require_sound(wide, metadata(rows()), "f")
 
 
@@ -157,7 +157,7 @@ def test_text_that_is_not_utf_8_is_refused():
     table = rows()
     broken = pa.array([b"\xff\xfe"] + [b""] * LAST, pa.binary()).view(pa.string())
     wrong = table.set_column(table.schema.get_field_index("partner"), "partner", broken)
-    with refused("damaged-rows", "f ", "UTF"):
+    with refused(RunError, "f ", "UTF"):
         require_sound(wrong, metadata(rows()), "f")
 
 
@@ -169,7 +169,7 @@ def test_gold_is_of_the_kind_of_the_task(kind, gold, wrong):
     context = Context("d", kind=kind, labels=LABELS if kind is SOFT else ())
     table = make({"u": (gold, "no")}, [{"uid": "u", "y2": "yes"}], labels=1)
     require_sound(table, metadata(table, context), "f")
-    with refused("damaged-rows", "row 1 ", "'gold'", kind.name):
+    with refused(RunError, "row 1 ", "'gold'", kind.name):
         require_sound(edited(table, "gold", {0: wrong}), metadata(table, context), "f")
 
 
@@ -187,11 +187,11 @@ def together(first: pa.Table, second: pa.Table, **others) -> None:
 def test_base_rows_of_one_run_are_the_same_in_every_file():
     together(rows(), make(BASE))
     for name, value in (("y", "maybe"), ("gold", "maybe"), ("content", "x"), ("group", "g"), ("p", P)):
-        with refused("other-rows", "a.parquet and b.parquet", "u1", f"'{name}'"):
+        with refused(RunError, "a.parquet and b.parquet", "u1", f"'{name}'"):
             together(rows(), edited(make(BASE), name, {1: value}))
-    with refused("other-rows", "a.parquet and b.parquet", "'uid'"):
+    with refused(RunError, "a.parquet and b.parquet", "'uid'"):
         together(rows(), make(BASE).slice(0, 2))
-    with refused("other-rows", "b.parquet and a.parquet"):
+    with refused(RunError, "b.parquet and a.parquet"):
         together(rows(), make(BASE), run={"data": "e"})
 
 
@@ -206,7 +206,7 @@ def words(**changed) -> pa.Table:
 def test_words_are_of_labels_and_numbers():
     require_sound(words(), metadata(words()), "f")
     for name, value in {"y": "x", "gold": "x", "phi": np.inf, "full": None}.items():
-        with refused("damaged-rows", "f, row 2 ", f"'{name}'"):
+        with refused(RunError, "f, row 2 ", f"'{name}'"):
             require_sound(words(**{name: value}), metadata(words()), "f")
 
 
@@ -214,7 +214,7 @@ def test_words_are_of_examples_that_were_predicted():
     table = make(BASE)
     together(table, words())
     for changed in ({"gold": "yes"}, {"content": "x"}):
-        with refused("other-rows", "b.parquet and a.parquet", "u1"):
+        with refused(RunError, "b.parquet and a.parquet", "u1"):
             together(table, words(**changed))
-    with refused("other-rows", "b.parquet and a.parquet", "u9"):
+    with refused(RunError, "b.parquet and a.parquet", "u9"):
         together(table, words(uid="u9"))

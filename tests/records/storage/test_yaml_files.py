@@ -7,6 +7,7 @@ import yaml
 from jsonargparse import get_loader
 
 from heedful.cli import messages as mistakes
+from heedful.records import DataError, SettingError
 from heedful.records.storage.yaml_files import LARGEST, SettingsLoader, composed, found_at, parse_yaml, read_yaml
 
 from commands import job_of
@@ -29,17 +30,17 @@ BAD = {
 def test_yaml_that_is_not_valid_is_refused(name: str, tmp_path: Path) -> None:
     text, *facts = BAD[name]
     (tmp_path / "a.yaml").write_text(text)
-    with refused("bad-yaml", "--config a.yaml ", *facts):
+    with refused(SettingError, "config a.yaml ", *facts):
         read_yaml(str(tmp_path / "a.yaml"), "--config a.yaml")
 
 
 def test_other_things_than_files_of_settings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(b"a: " + b"x" * LARGEST)
-    with refused("bad-yaml", "a ", "4 MiB"):
+    with refused(SettingError, "a ", "4 MiB"):
         read_yaml(str(path), "a")
     path.write_bytes("a: é".encode("latin-1"))
-    with refused("bad-text", "a "):
+    with refused(DataError, "a "):
         read_yaml(str(path), "a")
 
 

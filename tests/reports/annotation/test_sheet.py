@@ -15,7 +15,7 @@ from PIL import Image
 from heedful.callbacks import Attentiveness
 from heedful.cli import command
 from heedful.datamodules import Planted
-from heedful.records import Context, generator
+from heedful.records import Context, DataError, HeedfulError, RunError, SettingError, generator
 from heedful.records.storage.results import write_results
 from heedful.reports import sheet as report
 from heedful.reports.annotation.choice import Case, chosen
@@ -142,7 +142,7 @@ def test_two_annotators_have_a_kappa_and_are_scored_where_both_say_yes(run, caps
     for old in (sheet, sheet.with_suffix(".html")):
         old.unlink()
     larger = fill(write(run, 5)[0], ["yes"] * 5, "other.tsv")
-    with refused("other-sheet", files[0], larger):
+    with refused(RunError, files[0], larger):
         command.main(["sheet", "--score", files[0], larger])
 
 
@@ -185,68 +185,68 @@ def test_pictures_stand_in_the_html():
 
 def test_mistakes_are_one_sentence(run, tmp_path):
     sheet, _ = write(run, 2)
-    with refused("folder-taken", sheet, "--output"):
+    with refused(RunError, sheet, "output"):
         write(run, 2)
-    with refused("bad-sheet", "row 3", "now_wrong", "'maybe'"):
+    with refused(DataError, "row 3", "now_wrong", "'maybe'"):
         command.main(["sheet", "--score", fill(sheet, ["yes", "maybe"])])
     other = tmp_path / "other.tsv"
     other.write_text("a\tb\n1\t2\n")
-    with refused("bad-sheet", other, "'uid'"):
+    with refused(DataError, other, "'uid'"):
         command.main(["sheet", "--score", str(other)])
-    with refused("too-few-runs", "--score"):
+    with refused(RunError, "score"):
         command.main(["sheet"])
-    with refused("bad-setting", "--n", "0"):
+    with refused(SettingError, "n", "0"):
         command.main(["sheet", str(run), "--n", "0"])
-    with refused("bad-setting", "--output", "2"):
+    with refused(SettingError, "output", "2"):
         command.main(["sheet", str(run), str(run), "--output", "x"])
     other.write_bytes(b"\xff")
-    with refused("bad-text", other):
+    with refused(DataError, other):
         command.main(["sheet", "--score", str(other)])
-    with refused("bad-setting", "--score", "3"):
+    with refused(SettingError, "score", "3"):
         command.main(["sheet", "--score", *[str(sheet)] * 3])
     file = fill(sheet, ["yes", "no"])
-    with refused("repeated-name", "--score", file):
+    with refused(SettingError, "score", file):
         command.main(["sheet", "--score", file, str(tmp_path / "." / "filled.tsv")])
     lines = (tmp_path / "filled.tsv").read_text()
     label, uid, lender = (read_tsv(file)[0][name] for name in ("label", "uid", "lent_by"))
     (tmp_path / "other.tsv").write_text(lines + lines.splitlines(keepends=True)[1])
-    with refused("bad-sheet", f"{other}, row 4", uid, "row 2"):
+    with refused(DataError, f"{other}, row 4", uid, "row 2"):
         command.main(["sheet", "--score", str(other)])
     (tmp_path / "other.tsv").write_text(lines.replace(f"\t{lender}\t", "\td/v/other\t"))
-    with refused("other-sheet", run, uid, "premise", lender, "d/v/other"):
+    with refused(RunError, run, uid, "premise", lender, "d/v/other"):
         command.main(["sheet", "--score", str(other)])
     without = "\n".join("\t".join(line.split("\t")[:-2] + line.split("\t")[-1:]) for line in lines.splitlines())
     (tmp_path / "other.tsv").write_text(without)  # as earlier versions wrote it
     command.main(["sheet", "--score", str(other)])
     (tmp_path / "filled.tsv").write_text(lines.replace(f"\t{label}\t", "\tneutral\t"))
-    with refused("other-sheet", run, uid, "'neutral'"):
+    with refused(RunError, run, uid, "'neutral'"):
         command.main(["sheet", "--score", file])
     run.rename(tmp_path / "gone")
-    with refused("missing-file", run, "--score"):
+    with refused(DataError, run, "score"):
         command.main(["sheet", "--score", file])
 
 
 @pytest.mark.parametrize(
-    ("class_path", "settings", "code", "fact"),
+    ("class_path", "settings", "error", "fact"),
     [
-        ("heedful.datamodules.Planted", {"n_validation": 59}, "changed-data", "1 are in one"),
-        ("heedful.datamodules.Planted", {"grammar_seed": 1, **DATA}, "changed-data", "60 of 60"),
-        ("os.system", {}, "foreign-class", "os.system"),
-        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, "changed-run-file", "Planted"),
-        ("heedful.datamodules.Planted", {"unheard_of": 1}, "changed-run-file", "datamodules.Planted"),
+        ("heedful.datamodules.Planted", {"n_validation": 59}, DataError, "1 are in one"),
+        ("heedful.datamodules.Planted", {"grammar_seed": 1, **DATA}, DataError, "60 of 60"),
+        ("os.system", {}, SettingError, "os.system"),
+        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, RunError, "Planted"),
+        ("heedful.datamodules.Planted", {"unheard_of": 1}, RunError, "datamodules.Planted"),
     ],
 )
-def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, settings, code, fact):
+def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, settings, error: type[HeedfulError], fact):
     configure(run, class_path, settings)
-    with refused(code, "config.yaml", fact):
+    with refused(error, "config.yaml", fact):
         write(run)
     (run / "config.yaml").unlink()
-    with refused("missing-run-file", run / "config.yaml"):
+    with refused(RunError, run / "config.yaml"):
         write(run)
 
 
 def test_a_run_of_which_no_prediction_counts_has_no_sheet(tmp_path):
     engine = measure(lambda premise, hypothesis: "neutral", Planted(**DATA), Attentiveness(draws=1))
     write_results(tmp_path, engine.results, engine.rows)
-    with refused("nothing-to-show", tmp_path):
+    with refused(RunError, tmp_path):
         write(tmp_path)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.cli import command
-from heedful.records import Measurement, MetricName, Section, Shown
+from heedful.records import Measurement, MetricName, RunError, Section, SettingError, Shown
 from heedful.reports.figures.causal_effects import collect, figure
 from heedful.reports.runs import short_names
 
@@ -112,16 +112,16 @@ def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, cap
 
 @pytest.mark.parametrize("name", ["f", "f.jpeg"])
 def test_another_kind_of_file_is_refused(tmp_path, name):
-    with refused("bad-setting", f"--output {name}", ".png, .pdf, .svg"):
+    with refused(SettingError, f"output {name}", ".png, .pdf, .svg"):
         command.main(["figure", "causal_effects", save(tmp_path / "a"), "--output", name])
 
 
 def test_a_folder_without_results_is_named(tmp_path):
-    with refused("not-a-run", tmp_path / "results.json"):
+    with refused(RunError, tmp_path / "results.json"):
         command.main(["figure", "causal_effects", str(tmp_path)])
 
 
 @pytest.mark.parametrize(("nothing", "why"), [({"kinds": ()}, "evaluations"), ({"dce": None}, ": none")])
 def test_results_without_causal_effects_are_refused(tmp_path, nothing, why):
-    with refused("not-measured", tmp_path / "a" / "results.json", why):
+    with refused(RunError, tmp_path / "a" / "results.json", why):
         command.main(["figure", "causal_effects", save(tmp_path / "a", **nothing), save(tmp_path / "b")])

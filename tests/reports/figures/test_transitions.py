@@ -6,7 +6,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from heedful.cli import command
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.records import Measurement, MetricName
+from heedful.records import Measurement, MetricName, RunError, SettingError
 from heedful.reports.figures import transitions as transition_figure
 from heedful.reports.figures.transitions import collect, figure, style
 
@@ -116,12 +116,12 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
 
 def test_another_kind_of_file_an_operation_that_was_not_measured_and_no_run_are_refused(tmp_path):
     run = save(tmp_path / "a", operations=("delete", "permute"))
-    with refused("bad-setting", "--output f.jpeg", ".png, .pdf, .svg"):
+    with refused(SettingError, "output f.jpeg", ".png, .pdf, .svg"):
         command.main(["figure", "transitions", run, "--output", "f.jpeg"])
-    with refused("not-measured", tmp_path / "a" / "results.json", "--operation insert", "delete, permute"):
+    with refused(RunError, tmp_path / "a" / "results.json", "operation insert", "delete, permute"):
         command.main(["figure", "transitions", run, "--operation", "insert"])
-    with refused("not-a-run", tmp_path / "results.json"):
+    with refused(RunError, tmp_path / "results.json"):
         command.main(["figure", "transitions", str(tmp_path)])
     written_results.save(tmp_path / "b")
-    with refused("not-measured", tmp_path / "b" / "results.json"):
+    with refused(RunError, tmp_path / "b" / "results.json"):
         command.main(["figure", "transitions", str(tmp_path / "b")])

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from heedful.cli import command
+from heedful.records import RunError
 from heedful.reports.html.attributions import page
 
 from refusals import refused
@@ -94,9 +95,9 @@ def test_a_cell_says_what_is_known_of_it():
 
 
 def test_a_run_without_attributions_is_refused(tmp_path):
-    with refused("missing-rows", tmp_path, "attributions", "evaluations"):
+    with refused(RunError, tmp_path, "attributions", "evaluations"):
         command.main(["figure", "attributions", str(save(tmp_path))])
     empty = tmp_path / "empty"
     empty.mkdir()
-    with refused("not-a-run", empty / "results.json"):
+    with refused(RunError, empty / "results.json"):
         command.main(["figure", "attributions", str(empty)])

@@ -12,7 +12,7 @@ import pytest
 from heedful.cli import command
 from heedful.metrics.accuracy import accuracy
 from heedful.metrics.attentiveness import attentiveness
-from heedful.records import NO_LABEL, SPAN, MetricName
+from heedful.records import NO_LABEL, SPAN, DataError, HeedfulError, MetricName, RunError
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, rows_file
@@ -399,41 +399,41 @@ def test_what_is_left_out_is_counted(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "facts"),
+    ("settings", "error", "facts"),
     [
-        ({"rows": rows_of(50)}, "other-examples", ["/a", "10 are in one"]),
-        ({"manifest": "n"}, "other-examples", ["/a", "attentiveness"]),
-        ({"swapped": False}, "missing-rows", ["attentiveness", "evaluations"]),
-        ({"context": replace(CONTEXT, seed=1)}, "other-examples", ["/a", "0 and 1", "seed_everything"]),
-        ({"seed": 0}, "incomparable-runs", ["/a"]),
-        ({"context": replace(CONTEXT, kind=SOFT, data="x"), "rows": SOFT_ROWS}, "unfit-data", ["x"]),
+        ({"rows": rows_of(50)}, RunError, ["/a", "10 are in one"]),
+        ({"manifest": "n"}, RunError, ["/a", "attentiveness"]),
+        ({"swapped": False}, RunError, ["attentiveness", "evaluations"]),
+        ({"context": replace(CONTEXT, seed=1)}, RunError, ["/a", "0 and 1", "seed_everything"]),
+        ({"seed": 0}, RunError, ["/a"]),
+        ({"context": replace(CONTEXT, kind=SOFT, data="x"), "rows": SOFT_ROWS}, DataError, ["x"]),
     ],
 )
-def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, code, facts):
+def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, error: type[HeedfulError], facts):
     save(tmp_path / "a", rows_of())
     settings = {"rows": rows_of(seed=1), "seed": 1, **settings}
     save(tmp_path / "b", **settings)
-    with refused(code, tmp_path / "b", *facts):
+    with refused(error, tmp_path / "b", *facts):
         command.main(["matrix", "--prompts", str(tmp_path / "a"), str(tmp_path / "b")])
 
 
 def test_folders_without_prompts_are_refused(tmp_path):
-    with refused("too-few-runs"):
+    with refused(RunError):
         command.main(["matrix", "--prompts"])
     plain = str(written_results.save(tmp_path / "plain"))
-    with refused("not-measured", plain, "run.json", "'prompt'"):
+    with refused(RunError, plain, "run.json", "'prompt'"):
         command.main(["matrix", "--prompts", plain])
     (tmp_path / "empty").mkdir()
-    with refused("not-measured", tmp_path / "empty"):
+    with refused(RunError, tmp_path / "empty"):
         command.main(["matrix", "--prompts", str(tmp_path / "empty")])
-    with refused("missing-file", tmp_path / "none"):
+    with refused(DataError, tmp_path / "none"):
         command.main(["matrix", "--prompts", str(tmp_path / "none")])
     broken = save(tmp_path / "broken", rows_of())
     (Path(broken) / "run.json").write_text(json.dumps({"prompt": {"wording": "paper"}}))
-    with refused("damaged-results", f"{broken}/run.json", "'prompt'", "'kind'"):
+    with refused(RunError, f"{broken}/run.json", "'prompt'", "'kind'"):
         command.main(["matrix", "--prompts", broken])
     lacking = save(tmp_path / "lacking", rows_of(), swapped=False)
     written_results.save(Path(lacking))
     assert not rows_file(lacking, "accuracy").exists()
-    with refused("missing-rows", lacking, "accuracy"):
+    with refused(RunError, lacking, "accuracy"):
         command.main(["matrix", "--prompts", lacking])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from heedful.cli import command
+from heedful.records import RunError, SettingError
 from heedful.reports.page.writing import REPORT
 
 import paged_runs
@@ -29,15 +30,15 @@ def test_it_writes_where_it_says(folder, tmp_path, capsys):
 
 def test_what_it_cannot_do_is_said(folder, tmp_path):
     other = paged_runs.saved(tmp_path / "other", paged_runs.rows(28))
-    for code, words in {
-        "too-few-runs": [],
-        "missing-setting": [folder, other],
-        "bad-setting": [folder, "-o", tmp_path / "a.png"],
-        "not-a-run": [tmp_path],
-    }.items():
-        with refused(code):
+    for error, words in (
+        (RunError, []),
+        (SettingError, [folder, other]),
+        (SettingError, [folder, "-o", tmp_path / "a.png"]),
+        (RunError, [tmp_path]),
+    ):
+        with refused(error):
             command.main(["page", *map(str, words)])
-    with refused("missing-setting"):  # which would take the texts out of the page of the run
+    with refused(SettingError):  # which would take the texts out of the page of the run
         command.main(["page", str(folder), "--without_examples"])
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from heedful.assembly.measuring import measure
 from heedful.assembly.results import load
-from heedful.records import Measurement, MetricName, read_json, write_json
+from heedful.records import DataError, Measurement, MetricName, RunError, read_json, write_json
 from heedful.records.storage.epochs import write_epochs
 from heedful.records.storage.results import read_run
 from heedful.reports.page.writing import REPORT, read_examples, write_page
@@ -114,7 +114,7 @@ def test_texts_of_other_rows_are_not_taken(folder, text, tmp_path):
 
 def test_a_file_that_is_no_page_is_named(folder, tmp_path):
     (tmp_path / REPORT).write_text("<p>mine</p>")
-    with refused("damaged-file", tmp_path / REPORT):
+    with refused(DataError, tmp_path / REPORT):
         read_examples(tmp_path / REPORT)
 
 
@@ -285,5 +285,5 @@ def test_the_results_write_their_page(folder, text, tmp_path):
 
 def test_a_page_that_cannot_be_written_is_named(folder, tmp_path):
     (tmp_path / "file").touch()
-    with refused("unwritable-file", tmp_path / "file" / "a.html"):
+    with refused(RunError, tmp_path / "file" / "a.html"):
         write_page([folder], tmp_path / "file" / "a.html")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from heedful.lightning_modules.prompted.requests import answers as module
 from heedful.lightning_modules.prompted.requests.answers import Answers, key_of, sealed
+from heedful.records import ModelError, RunError
 
 from refusals import refused
 
@@ -78,16 +79,16 @@ def test_many_keys_in_small_statements(keys, at_once):
 def test_a_file_of_something_else_is_named(tmp_path):
     path = tmp_path / "a.sqlite"
     path.write_bytes(b"SQLite format 3\x00" + bytes(range(256)) * 40)
-    with refused("damaged-answers", "cache", "a.sqlite"):
+    with refused(ModelError, "cache", "a.sqlite"):
         Answers(path)
     path.unlink()
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE answers (x)")
     other.close()
-    with refused("damaged-answers", "a.sqlite", "this version"):
+    with refused(ModelError, "a.sqlite", "this version"):
         Answers(path)
     for place in (tmp_path, path / "b.sqlite"):
-        with refused("unwritable-file", f"cache {place}"):
+        with refused(RunError, f"cache {place}"):
             Answers(place)
 
 
@@ -100,7 +101,7 @@ def test_a_damaged_file_is_named(tmp_path):
     content = bytearray(path.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     path.write_bytes(content)
-    with refused("damaged-answers", "a.sqlite"):
+    with refused(ModelError, "a.sqlite"):
         Answers(path).get([str(i) for i in range(200)])
 
 
@@ -126,7 +127,7 @@ def test_a_file_of_others_stays_as_it_is(tmp_path, journal, tables):
             other.execute("INSERT INTO notes VALUES (1)")
     other.close()
     before = of_folder(tmp_path)
-    with refused("damaged-answers", "foreign #1?.db", "this version"):
+    with refused(ModelError, "foreign #1?.db", "this version"):
         Answers(path)
     assert of_folder(tmp_path) == before
 
@@ -138,7 +139,7 @@ def test_a_file_of_others_that_is_in_use_stays_in_its_journal_mode(tmp_path):
     other.execute("CREATE TABLE notes (x)")
     other.commit()
     content = path.read_bytes()
-    with refused("damaged-answers", "foreign.db", "this version"):
+    with refused(ModelError, "foreign.db", "this version"):
         Answers(path)
     assert path.read_bytes() == content
     other.close()
@@ -157,7 +158,7 @@ def test_an_answer_that_is_not_the_one_that_was_kept_is_refused(tmp_path, kept):
     with sqlite3.connect(tmp_path / "a.sqlite") as file:
         file.execute("UPDATE answers SET answer = ?", (kept,))
     file.close()
-    with refused("damaged-answers", "a.sqlite", "the request k "):
+    with refused(ModelError, "a.sqlite", "the request k "):
         answers.get(["k"])
 
 
@@ -188,7 +189,7 @@ def test_a_file_of_an_earlier_version_is_taken_over_with_its_answers(tmp_path):
             assert answers.get(["k", "l", "asked"]) == {"k": '"no"', "l": '"yes"'}
         assert answers.put("asked", "x", '"?"') == '"?"'
     earlier(tmp_path / "damaged.sqlite", 2, k='"no"')
-    with refused("damaged-answers", "damaged.sqlite", "the request k "):
+    with refused(ModelError, "damaged.sqlite", "the request k "):
         Answers(tmp_path / "damaged.sqlite").get("k")
 
 

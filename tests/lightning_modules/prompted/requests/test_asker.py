@@ -13,7 +13,7 @@ from heedful.lightning_modules.prompted.requests.asker import Asker
 from heedful.lightning_modules.prompted.requests.meter import Meter
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Refused, Unusable
-from heedful.records import HeedfulError
+from heedful.records import ModelError
 
 from refusals import refused
 
@@ -63,7 +63,7 @@ def test_equal_requests_are_sent_once_and_a_second_time_never(ask):
     assert [reply.text for reply in asker.replies(requests(*names))] == names
     assert set(sent.counts.values()) == {1}
     assert 1 < sent.most <= 3
-    again = ask(Sent({name: HeedfulError("no-server", "Never.") for name in names}), 3, "other")
+    again = ask(Sent({name: ModelError("Never. Look at the log of the server.") for name in names}), 3, "other")
     assert [reply.text for reply in again.replies(requests(*names))] == names
     assert again.meter.requests == 0
     again.replies(requests(*names))  # which were counted
@@ -84,7 +84,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again(ask):
     assert sent.counts == {"a": 4, "b": 2}
     assert asker.meter.requests == 6
     asker = ask(Sent({"c": Unusable("nonsense")}))
-    with refused("server-answers", "http://here/x", "4 times", "nonsense", "read", "answers so far are kept"):
+    with refused(ModelError, "http://here/x", "4 times", "nonsense", "read", "answers so far are kept"):
         asker.replies(requests("c"))
 
 
@@ -105,14 +105,14 @@ def test_another_command_asks_anew_where_an_answer_is_empty(ask):
 
 def test_what_fails_leaves_the_other_answers(ask, monkeypatch):
     monkeypatch.setattr(module, "GRACE", 1.0)
-    sent = Sent({"c": HeedfulError("no-server", "No."), "d": ValueError("a secret")})
-    with refused("no-server", "No."):
+    sent = Sent({"c": ModelError("No. Look at the log of the server."), "d": ValueError("a secret")})
+    with refused(ModelError, "No."):
         ask(sent, 4).replies(requests("a", "b", "c", "e"))
     assert all(sent.counts[name] == 1 for name in "abe")
     healthy = Sent()
     assert [r.text for r in ask(healthy, 4).replies(requests("a", "b", "c", "e"))] == list("abce")
     assert healthy.counts == {"c": 1}
-    with refused("no-server", "http://here/x", "ValueError", "answers so far are kept") as caught:
+    with refused(ModelError, "http://here/x", "ValueError", "answers so far are kept") as caught:
         ask(sent).replies(requests("d"))
     assert "secret" not in str(caught.value)
 
@@ -120,18 +120,18 @@ def test_what_fails_leaves_the_other_answers(ask, monkeypatch):
 def test_a_command_stops_before_it_sends_too_much(ask):
     sent = Sent({"z": lambda n: Reply("")})
     asker = ask(sent, most=3)
-    with refused("request-limit", "max_requests 3", "answers so far are kept"):
+    with refused(ModelError, "max_requests 3", "answers so far are kept"):
         asker.replies(requests(*"abcde"))
-    with refused("request-limit", "max_requests 3"):
+    with refused(ModelError, "max_requests 3"):
         asker.replies(requests("e"))
     assert [r.text for r in asker.replies(requests("a", "c"))] == ["a", "c"]
     assert sent.counts.total() == 3
     assert sorted(r.text for r in ask(sent).replies(requests(*"abcde"))) == list("abcde")
     assert sent.counts == Counter("abcde")
-    with refused("request-limit", "max_requests 1"):  # an empty answer would be asked for once more
+    with refused(ModelError, "max_requests 1"):  # an empty answer would be asked for once more
         ask(sent, most=1).replies(requests("z"))
     assert sent.counts["z"] == 1
-    with refused("request-limit", "max_requests 0"):
+    with refused(ModelError, "max_requests 0"):
         ask(sent, most=0).replies(requests("y"))
     assert not sent.counts["y"]
 
@@ -218,5 +218,5 @@ def test_what_the_server_refuses_is_sent_once_in_a_command(ask):
 def test_an_answer_of_another_version_is_refused(ask, tmp_path):
     (request,) = requests("a")
     Answers(tmp_path / "a.sqlite").put(key_of(request.text), request.text, '{"answer": "yes"}')
-    with refused("damaged-answers", "a.sqlite", "this version"):
+    with refused(ModelError, "a.sqlite", "this version"):
         ask(Sent()).replies([request])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from heedful.lightning_modules.prompted.requests.secrets import Secrets
 from heedful.lightning_modules.prompted.requests.server import Refused, Server, Unusable
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, ModelError, RunError
 
 from fake_server import FakeServer, Fault
 from refusals import refused
@@ -63,22 +63,22 @@ def test_the_time_that_the_server_names_is_waited(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "facts"),
+    ("fault", "error", "facts"),
     [
-        (Fault(401, '{"error": {"message": "bad key"}}'), "bad-key", ["OPENAI_API_KEY", "HTTP 401 (bad key)."]),
-        (Fault(403, "{}"), "bad-key", ["OPENAI_API_KEY", "HTTP 403"]),
-        (Fault(404, '{"detail": "no m"}'), "server-refuses", ["model m,", "HTTP 404 (no m).", "See name"]),
-        (Fault(429, '{"error": "busy"}'), "server-refuses", ["9 times (busy).", "concurrency"]),
-        (Fault(500, "oops\n\x1b[31m"), "no-server", ["9 times", r"HTTP 500 (oops \x1b[31m)."]),
-        (Fault(500, "no", headers={"x-should-retry": "false"}), "no-server", ["failed: HTTP 500 (no)."]),
-        (Fault(429, "", headers={"Retry-After": "300"}), "server-refuses", ["wait 300 s", "concurrency"]),
-        (Fault(418, '{"error": {"message": "tea"}}'), "server-refuses", ["HTTP 418 (tea)."]),
-        (Fault(seconds=0.5), "no-server", ["9 times (0.1 s).", "Raise timeout"]),
-        (Fault(closes=True), "no-server", ["(Server disconnected", "OPENAI_BASE_URL"]),
+        (Fault(401, '{"error": {"message": "bad key"}}'), ModelError, ["OPENAI_API_KEY", "HTTP 401 (bad key)."]),
+        (Fault(403, "{}"), ModelError, ["OPENAI_API_KEY", "HTTP 403"]),
+        (Fault(404, '{"detail": "no m"}'), ModelError, ["model m,", "HTTP 404 (no m).", "See name"]),
+        (Fault(429, '{"error": "busy"}'), ModelError, ["9 times (busy).", "concurrency"]),
+        (Fault(500, "oops\n\x1b[31m"), ModelError, ["9 times", r"HTTP 500 (oops \x1b[31m)."]),
+        (Fault(500, "no", headers={"x-should-retry": "false"}), ModelError, ["failed: HTTP 500 (no)."]),
+        (Fault(429, "", headers={"Retry-After": "300"}), ModelError, ["wait 300 s", "concurrency"]),
+        (Fault(418, '{"error": {"message": "tea"}}'), ModelError, ["HTTP 418 (tea)."]),
+        (Fault(seconds=0.5), ModelError, ["9 times (0.1 s).", "Raise timeout"]),
+        (Fault(closes=True), ModelError, ["(Server disconnected", "OPENAI_BASE_URL"]),
     ],
 )
-def test_what_stays_is_one_sentence(waited, fault, code, facts):
-    with refused(code, "http://127.0.0.1:", *facts, "answers so far are kept"):
+def test_what_stays_is_one_sentence(waited, fault, error: type[HeedfulError], facts):
+    with refused(error, "http://127.0.0.1:", *facts, "answers so far are kept"):
         ask(lambda body, n: fault, timeout=0.1 if fault.seconds else 5.0)
 
 
@@ -100,10 +100,10 @@ def test_a_server_that_is_not_there(waited):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with refused("no-server", url, "refused", "OPENAI_BASE_URL"):
+    with refused(ModelError, url, "refused", "OPENAI_BASE_URL"):
         Server(url, None, 5.0).post("/x", BODY)
     assert len(waited) == 8
-    with refused("no-server", url, "refused", "OPENAI_BASE_URL"):
+    with refused(ModelError, url, "refused", "OPENAI_BASE_URL"):
         Server(url, None, 5.0).require_reachable()
     assert len(waited) == 8
 
@@ -123,12 +123,12 @@ def test_what_is_not_json_may_come_right(body):
 
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://x/v1", "http://", "http://h:port/v1"])
 def test_an_address_that_is_none(url):
-    with refused("bad-address", "OPENAI_BASE_URL", "http://localhost:8000"):
+    with refused(ModelError, "OPENAI_BASE_URL", "http://localhost:8000"):
         Server(url, "k", 1.0)
 
 
 def test_another_machine_wants_a_key():
-    with refused("bad-key", "OPENAI_API_KEY", "https://example.org/v1", "OPENAI_BASE_URL"):
+    with refused(ModelError, "OPENAI_API_KEY", "https://example.org/v1", "OPENAI_BASE_URL"):
         Server("https://example.org/v1/", None, 1.0)
     assert Server("https://example.org/v1/", "k", 1.0).url == "https://example.org/v1"
     for host in ("localhost", "127.0.0.1:80", "[::1]:8000"):
@@ -204,7 +204,7 @@ QUOTED = '"sk-planted-0123456789"'
     ],
 )
 def test_a_key_that_no_header_holds_is_refused_before_anything_is_sent(key, said):
-    with refused("bad-key", f"OPENAI_API_KEY {said}", "nothing was sent") as raised:
+    with refused(ModelError, f"OPENAI_API_KEY {said}", "nothing was sent") as raised:
         Server("http://127.0.0.1:9/v1", key, 1.0)
     assert "0123" not in str(raised.value)
 
@@ -220,7 +220,7 @@ def test_the_value_of_a_header_is_never_repeated(waited):
 
 def test_without_its_package_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with refused("missing-package", "openai", "pip install 'openai>=3.54'"):
+    with refused(RunError, "openai", "pip install 'openai>=3.54'"):
         Server("http://127.0.0.1:9/v1", KEY, 1.0)
 
 
@@ -268,7 +268,7 @@ def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
     with FakeServer(lambda body, n: faults[n]) as fake:
         server = Server(fake.url, None, 5.0)
         for _ in faults:
-            with refused("no-server", f"{fake.url}/chat/completions", "1 MiB"):
+            with refused(ModelError, f"{fake.url}/chat/completions", "1 MiB"):
                 server.post("/chat/completions", BODY)
     small = gzip.compress(json.dumps({"x": "y" * 1000}).encode())
     assert ask(lambda sent, n: Fault(body=small, headers={"Content-Encoding": "gzip"}))[0] == {"x": "y" * 1000}
@@ -276,7 +276,7 @@ def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
 
 def test_a_request_takes_no_longer_than_it_may(waited):
     """A byte now and then is not silence."""
-    with refused("no-server", "/chat/completions", "more than 1 s", "timeout"):
+    with refused(ModelError, "/chat/completions", "more than 1 s", "timeout"):
         ask(lambda body, n: Fault(body="{}" + " " * 60, byte_seconds=0.05), timeout=0.1)
 
 
@@ -293,7 +293,7 @@ def test_headers_that_never_end_take_no_longer(waited):
 
         threading.Thread(target=trickle, daemon=True).start()
         server = Server(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", None, 0.1)
-        with refused("no-server", "/chat/completions", "more than 1 s", "timeout"):
+        with refused(ModelError, "/chat/completions", "more than 1 s", "timeout"):
             server.post("/chat/completions", BODY)
 
 
@@ -301,7 +301,7 @@ def test_a_redirect_to_another_server_is_followed_where_it_is_allowed():
     with FakeServer(lambda body, n: "elsewhere") as other:
         to = Fault(307, headers={"Location": f"{other.url}/chat/completions?k={KEY}"})
         with FakeServer(lambda body, n: to) as fake:
-            with refused("bad-address", fake.url, f"{other.url[:-3]}.", "OPENAI_BASE_URL", "allow_redirects true"):
+            with refused(ModelError, fake.url, f"{other.url[:-3]}.", "OPENAI_BASE_URL", "allow_redirects true"):
                 Server(fake.url, KEY, 5.0).post("/chat/completions", BODY)
             assert not other.requests
             answer = Server(fake.url, KEY, 5.0, allow_redirects=True).post("/chat/completions", BODY)

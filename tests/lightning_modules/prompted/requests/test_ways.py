@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Unusable
 from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, Task
+from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -63,7 +63,7 @@ def test_a_written_answer_behind_one_text():
 def test_no_choices_are_no_answer(answer, read):
     with pytest.raises(Unusable, match="an answer without choices"):
         WAYS[read](MODEL, True).reply(answer, PROMPT)
-    with pytest.raises(Unusable, match="^2 choices in place of one answer, see §model.extra"):
+    with pytest.raises(Unusable, match="^2 choices in place of one answer, see model.extra"):
         WAYS[read](MODEL, True).reply({"choices": chat("yes")["choices"] * 2}, PROMPT)
     with pytest.raises(Unusable, match="not a text"):
         WAYS[read](MODEL, True).reply(chat(["x"]), PROMPT)
@@ -84,7 +84,7 @@ def test_an_empty_text_is_not_no_answer():
     assert way.read(way.reply(chat(""), prompt), prompt) == (NO_LABEL, None)
     assert way.read(way.reply(chat("I don't know."), prompt), prompt) == ("", None)
     for read in ("first_token", "systemone", "decisions"):
-        with refused("unfit-model", f"read {read}", "read written"):
+        with refused(ModelError, f"read {read}", "read written"):
             WAYS[read](MODEL, True).require(prompt, task)
 
 
@@ -136,7 +136,7 @@ def test_first_tokens_against_a_plain_sum(p):
     [chat("Yes"), chat("Yes", {"content": []}), listed(("Yes", 0.0)), listed(("Yes", float("nan")), ("No", -1.0))],
 )
 def test_a_server_without_log_probabilities(answer):
-    with pytest.raises(Unusable, match="no log-probabilities of first tokens, which §model.read first_token needs"):
+    with pytest.raises(Unusable, match="no log-probabilities of first tokens, which model.read first_token needs"):
         WAYS["first_token"](MODEL, True).reply(answer, PROMPT)
 
 
@@ -192,20 +192,20 @@ def test_which_of_several_labels_counts_is_a_matter_of_written_answers():
     prompt = Prompt(Wording("{premise}{hypothesis}", read="first"), TASK)
     WAYS["written"](MODEL, True).require(prompt, TASK)
     for read in ("first_token", "systemone", "decisions"):
-        with refused("idle-setting", "read first", f"read {read}"):
+        with refused(SettingError, "read first", f"read {read}"):
             WAYS[read](MODEL, True).require(prompt, TASK)
 
 
 def test_labels_whose_first_tokens_are_not_told_apart():
     way = WAYS["first_token"](MODEL, True)
     alike = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "not so", "neutral": "Not here"}), TASK)
-    with refused("ambiguous-answers", "read first_token", "not so, Not here, contradiction", "read written"):
+    with refused(ModelError, "read first_token", "not so, Not here, contradiction", "read written"):
         way.require(alike, TASK)
     near = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "negative"}), TASK)
     way.require(near, TASK)
     reply = way.reply(listed(("neu", -0.1), ("x", -3.0)), near)
     assert way.read(reply, near)[0] == "neutral"
-    with refused("ambiguous-answers", "'ne', of probability 0.9,", "negative, neutral", "read written"):
+    with refused(ModelError, "'ne', of probability 0.9,", "negative, neutral", "read written"):
         way.read(way.reply(listed(("ne", -0.1), ("x", -3.0)), near), near)
 
 
@@ -254,9 +254,9 @@ def test_decisions_that_are_none(p, said):
 
 def test_the_first_answer_shows_what_a_server_ignores():
     way = WAYS["systemone"](MODEL, True)
-    with refused("server-answers", "Yes, Maybe, contradiction", "read"):
+    with refused(ModelError, "Yes, Maybe, contradiction", "read"):
         require_known_pair(Reply(probabilities={"Yes": 1 / 3, "Maybe": 1 / 3, "contradiction": 1 / 3}), way, PROMPT)
-    with refused("server-answers", "first question", "max_tokens"):
+    with refused(ModelError, "first question", "max_tokens"):
         require_known_pair(Reply(), WAYS["written"](MODEL, True), PROMPT)
     require_known_pair(Reply("nonsense"), WAYS["written"](MODEL, True), PROMPT)
 
