@@ -19,7 +19,7 @@ from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter,
 from heedful.datamodules.sources.values import Rows
 from heedful.records import SOFT, SPAN, DataError, Examples, SettingError
 from heedful.records.errors import guess
-from heedful.records.made import IN_PYTHON
+from heedful.records.arguments import IN_MEMORY
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import regime_name
 
@@ -301,7 +301,7 @@ class PairedText(PairedData):
 
     def _source(self, path: Any) -> Local | Hub | InMemory:
         """Where rows come from: a path or rows in memory, or else the hub."""
-        if isinstance(path, str) and path == IN_PYTHON:
+        if isinstance(path, str) and path == IN_MEMORY:
             raise DataError(
                 f"The rows of {self.name} were in the memory of a Python program, and no file holds them. Name a file "
                 "of them with data.path, or give data= in Python."

@@ -34,7 +34,7 @@ from heedful.records import (
     percent,
     printable,
 )
-from heedful.records.made import Made
+from heedful.records.arguments import RecordsArguments
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -42,7 +42,7 @@ COMMONEST, QUOTED = 3, 80  # texts that are no answers: how many are quoted, and
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
 
-class Classifier(Made, pl.LightningModule):
+class Classifier(RecordsArguments, pl.LightningModule):
     """A classifier over paired inputs.
 
     A family overrides :meth:`prepare`, ``configure_model``, :meth:`logits` and :meth:`export`.

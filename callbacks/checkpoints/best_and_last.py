@@ -30,13 +30,13 @@ from heedful.lightning_modules.lightning_internals import (
 from heedful.records import MetricName, SettingError
 from heedful.records.command_lines import start_of
 from heedful.records.errors import guess
-from heedful.records.made import Made
+from heedful.records.arguments import RecordsArguments
 from heedful.records.stopping import Stopped, postpone
 
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
 
 
-class BestCheckpoint(Made, ModelCheckpoint):
+class BestCheckpoint(RecordsArguments, ModelCheckpoint):
     """Lightning's ModelCheckpoint with ``best.ckpt`` and ``last.ckpt``, and metrics that may be undefined.
 
     Args:

@@ -21,7 +21,7 @@ from heedful.records import (
     is_entailment,
     same_parts,
 )
-from heedful.records.made import Made
+from heedful.records.arguments import RecordsArguments
 
 NEEDS_GOLD = "needs gold labels, which these examples do not have"
 PROBABILITIES = "needs probabilities of the labels, which written answers do not have"
@@ -92,7 +92,7 @@ class Runner(Callback):
         require_data(trainer, type(self).__name__)
 
 
-class Evaluation(Made, Callback):
+class Evaluation(RecordsArguments, Callback):
     """One evaluation. The engine finds it among the trainer's callbacks, and does the predicting and the writing.
 
     Attributes:

@@ -40,12 +40,12 @@ from heedful.records import (
     repeats,
 )
 from heedful.records.errors import guess
-from heedful.records.made import Made
+from heedful.records.arguments import RecordsArguments
 from heedful.records.prompts.wording import Wording
 from heedful.records.storage.folder_names import FIT, is_folder_name, regime_name
 
 
-class PairedData(Made, pl.LightningDataModule):
+class PairedData(RecordsArguments, pl.LightningDataModule):
     """Paired inputs for training and for measuring attentiveness.
 
     A kind of data overrides :meth:`load`, and ``challenges`` if it can be inoculated; what else it does to its examples

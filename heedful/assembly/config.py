@@ -15,6 +15,7 @@ from heedful.assembly.parser import (
     InMemory,
     Parser,
     build_parser,
+    class_parser,
     require_known,
     require_no_function,
     shown_evaluations,
@@ -89,12 +90,6 @@ class Config:
     named: frozenset[str]
     live: Mapping[str, Any]
 
-    def one(self, kind: str) -> Any:
-        """The data or the model, made of these settings."""
-        parser = self.parser
-        section = parser.instantiate(self.values)[kind]
-        return self.classes[kind](**_unwrapped(section))
-
     @property
     def parser(self) -> Parser:
         """The parser of these settings."""
@@ -159,9 +154,8 @@ def resolve(evaluating: bool, call: Call) -> Config:
     layers = [_readable(layer) for layer in call.layers]
     if call.augment is not None:
         layers.append(_experiment(fspath(call.augment)))
-    layers.append(Layer(own))
-    sections = {kind: _section(kind, getattr(call, kind), layers) for kind in CLASSES}
-    _require_trusted([*layers, *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call.words)
+    sections = {kind: _section(kind, getattr(call, kind), [*layers, Layer(own)]) for kind in CLASSES}
+    _require_trusted([*layers, Layer(own), *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call.words)
     classes = _classes(sections, live)
     parser = build_parser(evaluating, classes["data"], classes["model"])
     values = Namespace()
@@ -170,10 +164,13 @@ def resolve(evaluating: bool, call: Call) -> Config:
     for layer in layers:
         values = _parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
-        words = _normalised(call.words)
-        require_no_function(parser.parse_args(words, defaults=False, _skip_required=True))
-        values = parser.parse_args(words, namespace=values, defaults=False, _skip_required=True)
+        words, nested = _divided(call.words, parser)
+        values = _parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
+    require_no_function(values.get("trainer"), "trainer")
+    values = _parsed(parser, _without_classes(own), values, "")
     _settle_seed(values, parser)
+    if isinstance(only := values.get("evaluations"), str):
+        values["evaluations"] = [name for name in re.split(r"[\s,]+", only) if name]
     for kind in CLASSES:
         if kind in live and not _is_unchanged(live[kind], values[kind], sections[kind][0]["init_args"]):
             live.pop(kind)  # and it is made anew
@@ -204,8 +201,7 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
         >>> len(data.pool), data.task.labels
         (10, ('entailment', 'neutral', 'contradiction'))
     """
-    config = resolve(True, Call(data=source, settings={"data": settings}))
-    return config.one("data")
+    return cast(PairedData, _load("data", source, settings))
 
 
 def load_model(source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any) -> Classifier:
@@ -228,8 +224,31 @@ def load_model(source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model
         >>> type(model).__name__, model.learning_rate
         ('Encoder', 2e-05)
     """
-    config = resolve(True, Call(model=source, settings={"model": settings}))
-    return config.one("model")
+    return cast(Classifier, _load("model", source, settings))
+
+
+def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
+    section, where, _ = _section(kind, source, ())
+    owner = class_of(kind, section["class_path"])
+    return construct(owner, kind, {**section["init_args"], **_with_rows_hidden(settings)}, where)
+
+
+def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = "") -> Any:
+    """An object of a class from its settings, checked by the parser.
+
+    Args:
+        owner: The class.
+        name: What begins the names of its settings in messages, such as "model".
+        settings: The settings.
+        where: What else begins messages.
+
+    Raises:
+        SettingError: A setting is unknown, missing or of another type.
+    """
+    parser = class_parser(owner, name)
+    values = _parsed(parser, {name: settings}, Namespace(), where)
+    made = parser.instantiate(parser.parse_object(values))
+    return owner(**_unwrapped(made[name]))
 
 
 def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -301,9 +320,7 @@ def _experiment(name: str) -> Layer:
 def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
     """The class and the settings of the data or of the model, where they come from, and whether that is trusted."""
     if isinstance(source, CLASSES[kind]):
-        arguments = dict(source.arguments)
-        if "path" in arguments and not isinstance(arguments["path"], str | None):
-            arguments["path"] = InMemory(arguments["path"])
+        arguments = _with_rows_hidden(source.arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
     if kind == "data" and source is not None and not isinstance(source, str | PathLike) and not _is_section(source):
         source = {"class_path": "PairedText", "init_args": {"path": InMemory(source)}}
@@ -313,6 +330,12 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
         if isinstance(values := layer.values.get(kind), str) or _is_section(values):
             return as_section(kind, values, f"{layer.where}{kind}"), layer.where, layer.is_trusted
     return section_of(kind, DEFAULTS[kind]), "", True
+
+
+def _with_rows_hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of data, whose path may be rows in memory."""
+    path = settings.get("path")
+    return {**settings, **({} if isinstance(path, str | PathLike | None) else {"path": InMemory(path)})}
 
 
 def _is_section(value: Any) -> bool:
@@ -373,20 +396,30 @@ def _parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where:
         raise error.at(where) if where else error from None
 
 
-def _normalised(words: Sequence[str]) -> list[str]:
-    """Words of a command line for the parser: without "init_args.", and lists and mappings in JSON.
+def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
+    """Words of a command line that the parser reads, and lists and mappings among them, which are YAML.
 
     jsonargparse reads ``[yes]`` as YAML 1.1 does, and falls back on the whole text.
     """
-    normalised = []
-    for word in words:
-        name, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
-        name = re.sub(r"(?<=[.])init_args[.]", "", name)
+    rest: list[str] = []
+    nested: dict[str, Any] = {}
+    given = list(words)
+    while given:
+        name, equals, value = given.pop(0).partition("=")
+        name = re.sub(r"(?<=[.])init_args[.]", "", name) if name.startswith("--") else name
         name = f"--{SEED}" if name == "--seed" else name
-        if value[:1] in ("{", "["):
-            value = json.dumps(parse_yaml(value, name.removeprefix("--") or value[:LONGEST], SettingsLoader))
-        normalised.append(f"{name}{equals}{value}")
-    return normalised
+        if name.startswith("--") and not equals and given and not given[0].startswith("--"):
+            equals, value = "=", given.pop(0)
+        setting = name.removeprefix("--")
+        if value[:1] in ("{", "[") and setting in parser.names:
+            group, _, last = setting.rpartition(".")
+            inner = nested
+            for part in group.split(".") if group else ():
+                inner = inner.setdefault(part, {})
+            inner[last] = parse_yaml(value, setting, SettingsLoader)
+        else:
+            rest.append(f"{name}{equals}{value}")
+    return rest, nested
 
 
 def _settle_seed(values: Namespace, parser: Parser) -> None:

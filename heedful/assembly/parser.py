@@ -58,7 +58,9 @@ class Parser(ArgumentParser):
     @property
     def names(self) -> list[str]:
         """The dotted names of all settings."""
-        return [action.dest for action in self._actions if action.dest not in ("help", "==SUPPRESS==")]
+        every = [action.dest for action in self._actions]
+        groups = {name.partition(".")[0] for name in every if "." in name}
+        return [name for name in every if name not in groups and not name.endswith(".help")]
 
     def has_group(self, name: str) -> bool:
         """Whether some settings begin with this name and a dot."""
@@ -92,6 +94,18 @@ def build_parser(evaluating: bool, data: type, model: type) -> Parser:
     parser.add_class_arguments(group, name, instantiate=False)
     parser.add_class_arguments(data, "data", instantiate=False)
     parser.add_class_arguments(model, "model", instantiate=False)
+    return _with_integers_first(parser)
+
+
+@cache
+def class_parser(owner: type, name: str) -> Parser:
+    """The parser of the settings of one class alone, under a name such as "data"."""
+    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
+    parser.add_class_arguments(owner, name, instantiate=False)
+    return _with_integers_first(parser)
+
+
+def _with_integers_first(parser: Parser) -> Parser:
     for action in parser._actions:
         if (hint := getattr(action, "_typehint", None)) is not None:
             action._typehint = _integers_first(hint, takes_rows=action.dest == "data.path")
@@ -151,11 +165,13 @@ def require_known(parser: Parser, values: Mapping[str, Any], where: str = "") ->
 def _unknown(name: str, parser: Parser) -> str:
     """What a message says of a setting that does not exist."""
     group, _, last = name.rpartition(".")
+    if group and not parser.has_group(group):
+        group, last = "", name.partition(".")[0]
     known = [other for other in parser.names if other.rpartition(".")[0] == group]
     if not group:
         known += sorted({other.partition(".")[0] for other in parser.names if "." in other})
     near = nearest(last, [other.removeprefix(f"{group}.") for other in known])
-    subject = f"{group} has no setting {last}" if group and known else f"There is no setting {name}"
+    subject = f"{group} has no setting {last}" if group else f"There is no setting {name}"
     return f"{subject} (did you mean {near}?)." if near else f"{subject}. See --help all, or docs/settings.md."
 
 
@@ -196,17 +212,17 @@ def _readable(message: str, parser: Parser) -> str:
 
 def _misfit(name: str, message: str, parser: Parser) -> str:
     """What a message says of a value of another type, or of a class that cannot be made."""
-    flat = " ".join(message.split())
-    if match := re.search(r"given class_path '([\w.]+)': (?:Option|Key) '([\w.]+)' is not (?:accepted|expected)", flat):
-        return f"{name}: {match[1].rpartition('.')[2]} has no setting {match[2]}."
-    if match := re.search(r"""given class_path '([\w.]+)': (?:\S+ )?Key ["']([\w.]+)["'] is required""", flat):
-        return f"{name}: {match[1].rpartition('.')[2]} lacks {match[2]}."
-    given = re.search(r"Given value: (.*)\Z", message, re.DOTALL)
+    owner = match[1] if (match := re.search(r"class_path['=:\" ]+[\w.]*?(\w+)'", message)) else ""
+    if match := re.search(r"(?:Option|Key) '([\w.]+)' is not (?:accepted|expected)", message):
+        return f"{name}: {owner or 'the class'} has no setting {match[1]}."
+    if match := re.search(r"""arguments are required: ([\w., ]+)|Key ["']([\w.]+)["'] is required""", message):
+        return f"{name}: {owner or 'the class'} lacks {match[1] or match[2]}."
+    given = re.search(r"(?:Given value|Got value): (.*)\Z", message, re.DOTALL)
     value = " ".join(given[1].split()) if given else ""
     shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
-    if match := re.search(r"Expected a dot import path string: (\w+)|([\w.]+) is not a subclass|Import.*?: (.*?)\.", flat):
-        near = nearest(value, [kind for kind in dir(callbacks) if kind[0].isupper()]) if match[1] else None
-        return f"{name}: there is no such class as {shown}{f' (did you mean {near}?)' if near else ''}."
+    if re.search(r"dot import path|not a subclass|No module named|has no attribute", message):
+        near = nearest(value, [kind for kind in dir(callbacks) if kind[0].isupper()])
+        return f"{name}: there is no class {shown}{f' (did you mean {near}?)' if near else ''}."
     hint = next((getattr(action, "_typehint", None) for action in parser._actions if action.dest == name), None)
     return f"{name}: {shown} is not {described(hint)}."
 
@@ -219,12 +235,15 @@ def described(hint: Any) -> str:
         ('int or None', 'max or min')
     """
     if get_origin(hint) in (Union, UnionType):
-        return " or ".join(dict.fromkeys(described(member) for member in get_args(hint) if member is not InMemory))
+        members = [described(member) for member in get_args(hint) if member is not InMemory]
+        return " or ".join(dict.fromkeys(choice for member in members for choice in member.split(" or ")))
     if get_origin(hint) is Literal:
         return " or ".join(map(str, get_args(hint)))
+    if args := get_args(hint):
+        return f"{getattr(get_origin(hint), '__name__', hint)} of {', '.join(map(described, args))}"
     if hint is NoneType:
         return "None"
-    return getattr(hint, "__name__", str(hint)) if get_origin(hint) is None else str(hint).replace("typing.", "")
+    return getattr(hint, "__name__", str(hint))
 
 
 class _Dumper(yaml.SafeDumper):

@@ -9,7 +9,7 @@ from typing import Any
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Context, MetricName, RunError
-from heedful.records.made import IN_PYTHON
+from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.folder_names import folder_name, regime_name
 from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.results import ACCEPTED, distinct, named, read_results, read_run
@@ -269,7 +269,7 @@ def _identity(results: Mapping[str, Any], folder: str, own: Mapping[str, Any], r
     if origin is None and own["checkpoint"]:
         origin = [str(Path(own["checkpoint"]).resolve()), (run.get("evaluation") or {}).get("steps")]
     elif origin is None:
-        is_unknown = own["trained"] or IN_PYTHON in own["model"].values()  # as of a function
+        is_unknown = own["trained"] or IN_MEMORY in own["model"].values()  # as of a function
         origin = str(Path(folder).resolve()) if is_unknown else own["model"].get("backbone")
     model = {key: value for key, value in own["model"].items() if key not in HOW | PATHS}
     reads = {key: own["data"].get(key) for key in READS}

@@ -16,7 +16,7 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
-    """Reads numbers as the command line does: 1e-5 is one, for which YAML 1.1 wants 1.0e-5, and dates are texts."""
+    """Reads YAML 1.2: 1e-5 is a number, dates are texts, and so are yes, no, on and off, which are labels."""
 
 
 OF_NUMBERS = re.compile(
@@ -24,9 +24,12 @@ OF_NUMBERS = re.compile(
     r"\.(inf|Inf|INF))$|\.[0-9_]+([eE][-+][0-9]+)?$|\.(nan|NaN|NAN)$"
 )
 SettingsLoader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in forms if not tag.endswith((":float", ":timestamp"))]
+    first: [(tag, form) for tag, form in forms if not tag.endswith((":float", ":timestamp", ":bool"))]
     for first, forms in PARSER.yaml_implicit_resolvers.items()
 }
+SettingsLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
 SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", OF_NUMBERS, list("-+0123456789."))
 
 
