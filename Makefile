@@ -8,7 +8,7 @@ DATA ?= data
 EXTRAS := test,docs,pictures,serve
 TORCH = $(shell grep -E '^torch(vision)?==' requirements.txt)
 
-.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws gpu-check lock lint format refusals reference docs clean
+.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws gpu-check lock lint format reference docs clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -61,9 +61,6 @@ lint: install  ## Check style
 format: install  ## Mend style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-refusals: install  ## Write the codes of refusals into docs/refusals.md
-	$(BIN)/python -c "from heedful.records.refusals import write_page; write_page()"
 
 reference: install  ## Write all settings and their defaults into docs/settings.md
 	$(BIN)/python -c "from heedful.assembly.reference import write_page; write_page()"

@@ -14,15 +14,7 @@ from heedful.datamodules.sources.question_files import STARTS, Oddities, to_ques
 from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import Swap
-from heedful.records import (
-    SPAN,
-    DataError,
-    Examples,
-    ExamplesBuilder,
-    SettingError,
-    Task,
-    generator,
-)
+from heedful.records import SPAN, DataError, Examples, ExamplesBuilder, SettingError, Task, generator
 from heedful.records.rows import SPLIT
 
 ABSENT = "not_in_text"  # no answer stands in the text

@@ -18,15 +18,7 @@ from heedful.datamodules.sources.tabprobe import LABELS, challenge_file, load_co
 from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser
-from heedful.records import (
-    DataError,
-    Example,
-    Examples,
-    SettingError,
-    Table,
-    TableForm,
-    generator,
-)
+from heedful.records import DataError, Example, Examples, SettingError, Table, TableForm, generator
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
 PREMISE = "premise"  # the column that the tables are put into

@@ -12,15 +12,7 @@ from heedful.callbacks.engine.inquiry import Inquiry
 from heedful.datamodules import PairedData
 from heedful.interventions import Intervention
 from heedful.metrics import Metric
-from heedful.records import (
-    Context,
-    DataError,
-    Examples,
-    ModelError,
-    SettingError,
-    is_entailment,
-    same_parts,
-)
+from heedful.records import Context, DataError, Examples, ModelError, SettingError, is_entailment, same_parts
 from heedful.records.arguments import RecordsArguments
 
 NEEDS_GOLD = "needs gold labels, which these examples do not have"

@@ -22,15 +22,7 @@ from heedful.datamodules.base.processes import by_first, is_first, meet, tell, t
 from heedful.datamodules.base.sampler import evaluation_batches, share, snug_batches
 from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.outputs import Outputs
-from heedful.records import (
-    Composed,
-    Examples,
-    HeedfulError,
-    ModelError,
-    RunError,
-    Spool,
-    stopping,
-)
+from heedful.records import Composed, Examples, HeedfulError, ModelError, RunError, Spool, stopping
 from heedful.records import rows as r
 from heedful.reports.html.table import has_bars
 

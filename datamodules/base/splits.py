@@ -11,15 +11,7 @@ from scipy.sparse import block_array, coo_array
 from scipy.sparse.csgraph import connected_components
 
 from heedful.interventions import Swap
-from heedful.records import (
-    CLUSTER,
-    Composed,
-    DataError,
-    Examples,
-    SettingError,
-    generator,
-    keys,
-)
+from heedful.records import CLUSTER, Composed, DataError, Examples, SettingError, generator, keys
 from heedful.records.errors import guess
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}

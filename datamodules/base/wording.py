@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heedful.records import ModelError, SettingError, parts_of, plain_template
+from heedful.records import SettingError, parts_of, plain_template
 from heedful.records.errors import guess
 
 RESERVED = "+/{}"  # + joins parts, / the names of metrics, and braces stand in templates
@@ -77,7 +77,7 @@ def checked_words(
         raise SettingError(f"data.verbalisers {unknown[0]} is not a label of {name}. {guess(unknown[0], labels)}")
     texts = [verbalisers.get(label, label).strip() for label in labels]
     if "" in texts or len(set(texts)) < len(texts):
-        raise ModelError(
+        raise SettingError(
             f"data.verbalisers makes the labels {', '.join(labels)} the texts {', '.join(map(repr, texts))}. Give "
             "each label a text of its own."
         )

@@ -20,15 +20,7 @@ from PIL import Image
 from heedful.datamodules.sources.hub_and_local import Local, inside
 from heedful.datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
 from heedful.datamodules.sources.values import Rows, in_its_form, is_empty, require_column
-from heedful.records import (
-    FORMATS,
-    DataError,
-    HeedfulError,
-    Picture,
-    SettingError,
-    open_file,
-    spooling,
-)
+from heedful.records import FORMATS, DataError, HeedfulError, Picture, SettingError, open_file, spooling
 from heedful.records.parts.pixels import pixels
 
 MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than fits into the memory

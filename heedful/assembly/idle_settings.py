@@ -187,7 +187,11 @@ def require_effect(job: Any) -> None:
         evaluation = name.partition(".")[0]
         if evaluation in EVALUATIONS.keys() - job.planned.keys():
             nothing = job.engine.idle.get(evaluation, Nothing("runs only where it is named"))
-            do = "" if evaluation in job.engine.idle else f"Add {evaluation} to evaluations, or leave it out."
+            do = (
+                "Leave it out."
+                if evaluation in job.engine.idle
+                else f"Add {evaluation} to evaluations, or leave it out."
+            )
             raise SettingError(f"{name} changes nothing: {evaluation} {nothing.reason}. {do}")
         _require_none(name, IDLE, job)
     of_objects = [idle for idle in IDLE if idle.of_object]

@@ -19,16 +19,7 @@ from heedful.lightning_modules.function import FunctionProcessor
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, keys_of
 from heedful.lightning_modules.prompted.endpoint import Endpoint
 from heedful.lightning_modules.recorded import Recorded
-from heedful.records import (
-    Composed,
-    DataError,
-    ModelError,
-    Picture,
-    RunError,
-    atomic_path,
-    open_file,
-    read_json,
-)
+from heedful.records import Composed, DataError, ModelError, Picture, RunError, atomic_path, open_file, read_json
 from heedful.records.storage.files import unreadable
 
 VERSION = 1  # of the files

@@ -26,7 +26,7 @@ from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.records import ExamplesBuilder, ModelError, SettingError, Task, listing
-from heedful.records.errors import nearest
+from heedful.records.errors import guess
 from heedful.records.made import IN_PYTHON, Made, defaults_of, plain, section, settings
 from heedful.records.prompts.prompt import Prompt
 
@@ -192,9 +192,7 @@ class Job:
         """
         names = self.settings.evaluations
         if unknown := [name for name in names or [] if name not in EVALUATIONS]:
-            near = nearest(unknown[0], EVALUATIONS)
-            do = f"Do you mean {near}?" if near else "See --help for all names."
-            raise SettingError(f"evaluations {unknown[0]} is not an evaluation. {do}")
+            raise SettingError(f"evaluations {unknown[0]} is not an evaluation. {guess(unknown[0], EVALUATIONS)}")
         if names == []:
             raise SettingError("evaluations names nothing. Name some, or leave it out.")
         of_this = {evaluation.name for evaluation in (*self.plain, *self.evaluations)}

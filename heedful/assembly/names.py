@@ -13,7 +13,7 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.families import family_of, import_path, stand_ins
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
-from heedful.records import DataError, ModelError, SettingError
+from heedful.records import ModelError, SettingError
 from heedful.records.made import class_path
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import DEFAULTS, backbones, config_path, names
@@ -199,7 +199,7 @@ def backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
         if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):
             return None
         if not is_hub_id(name):
-            raise DataError(f"model {name} is not a folder that exists, and cannot be a model of the hub.")
+            raise ModelError(f"model {name} is not a folder that exists, and cannot be a model of the hub.")
     for form_name, (backbone, _) in backbones().items():
         if backbone == name:
             return form_name, {}

@@ -174,7 +174,7 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
 
 def setting_of(name: str) -> str:
     """A dotted name in a record as a message names the setting."""
-    return "seed" if name == SEED else f"{name.replace('init_args.', '')}"
+    return "seed" if name == SEED else name.replace("init_args.", "")
 
 
 def brief(value: Any) -> str:

@@ -11,7 +11,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.callbacks.checkpoints.files import LAST, best_of, newest, progress, require_whole
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import has_weights
-from heedful.records import DataError, HeedfulError, RunError, SettingError
+from heedful.records import HeedfulError, RunError, SettingError
 from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import RUN
 from heedful.records.storage.run_files import CONFIG, require_config, require_exported, require_files
@@ -134,7 +134,7 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> S
         HeedfulError: There is no such run, no checkpoint of it is whole, or two settings say the same.
     """
     if resume is not None and (ckpt_path or output):
-        flags = " and ".join(f"{name}" for name, value in {"ckpt_path": ckpt_path, "output": output}.items() if value)
+        flags = " and ".join(name for name, value in {"ckpt_path": ckpt_path, "output": output}.items() if value)
         raise SettingError(f"resume says already what {flags} says. Leave {flags} out.")
     if resume is None and ckpt_path != "last":
         return Start(None, ckpt_path, output)
@@ -148,7 +148,7 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> S
 def _going_on(given: Path, display_name: str) -> Start:
     """The start of a run that goes on, given as its folder or as one of its checkpoints."""
     if not given.exists():
-        raise DataError(f"{display_name} does not exist.")
+        raise RunError(f"{display_name} does not exist.")
     run = given.absolute().parent.parent if given.is_file() else given
     config_of(run, display_name)
     if is_finished(run) and not given.is_file():

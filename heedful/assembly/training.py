@@ -35,7 +35,7 @@ from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
-from heedful.records import DataError, SettingError
+from heedful.records import SettingError
 from heedful.records.storage.claim import release
 from heedful.records.storage.run_files import CONFIG
 
@@ -188,10 +188,10 @@ def _trained(job: Job) -> Run:
         return Run(run.written, {})
     best = job.kept.best_model_path or job.kept.last_model_path
     if not best:
-        raise DataError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
+        raise SettingError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
     trainer.validate(job.model, job.data, ckpt_path=best, weights_only=True, verbose=False)
     if not job.engine.results:
-        raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")
+        raise SettingError("Nothing was evaluated. See trainer.limit_val_batches.")
     board.final(trainer)
     job.engine.require_measured(job.model, "what checkpoints/backbone would hold")
     if trainer.is_global_zero:

@@ -6,17 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from heedful.records import (
-    SPAN,
-    DataError,
-    Example,
-    Examples,
-    SettingError,
-    Task,
-    generator,
-    random_key,
-    words_of,
-)
+from heedful.records import SPAN, DataError, Example, Examples, SettingError, Task, generator, random_key, words_of
 
 Kind = Literal["plain", "counterfactual", "extra_tuple", "matched_labels"]
 # of each kind: rises when the same settings choose other demonstrations or another order, and reports keep them apart

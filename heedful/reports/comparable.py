@@ -19,16 +19,7 @@ from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.statistics.draws import few_examples
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.shares import difference, share
-from heedful.records import (
-    MANY,
-    SPAN,
-    Context,
-    Measurement,
-    MetricName,
-    RunError,
-    percent,
-    printable,
-)
+from heedful.records import MANY, SPAN, Context, Measurement, MetricName, RunError, percent, printable
 from heedful.records.answers import normalised
 from heedful.records.rows import BASE, cluster_of, runs, strings, where
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results

@@ -11,15 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.records import (
-    DataError,
-    Measurement,
-    RunError,
-    SettingError,
-    atomic_path,
-    percent,
-    printable,
-)
+from heedful.records import DataError, Measurement, RunError, SettingError, atomic_path, percent, printable
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.folder_names import folder_name
 from heedful.reports.annotation.scoring import answers_of, attentive_among, kappa, require_same_sheet, share_wrong

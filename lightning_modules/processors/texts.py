@@ -13,16 +13,7 @@ from heedful.lightning_modules.processors.frame import Frame, share_budget
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
 from heedful.lightning_modules.processors.token_store import ESCAPED, MARKED, TokenStore, mark_error, mark_in
-from heedful.records import (
-    BATCH,
-    Composed,
-    Example,
-    HeedfulError,
-    ModelError,
-    Part,
-    TableForm,
-    column,
-)
+from heedful.records import BATCH, Composed, Example, HeedfulError, ModelError, Part, TableForm, column
 
 
 class TextProcessor(NumberProcessor):

@@ -19,16 +19,7 @@ from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
 from heedful.metrics.statistics.intervals import interval, less, over, shares
 from heedful.metrics.statistics.shares import difference, share
-from heedful.records import (
-    Chart,
-    Context,
-    Line,
-    Measurement,
-    MetricName,
-    RunError,
-    Section,
-    Shown,
-)
+from heedful.records import Chart, Context, Line, Measurement, MetricName, RunError, Section, Shown
 from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, select, sliced, where
 

@@ -19,16 +19,7 @@ from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import difference, share
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import (
-    Chart,
-    Context,
-    DataError,
-    Line,
-    Measurement,
-    MetricName,
-    Shown,
-    generator,
-)
+from heedful.records import Chart, Context, DataError, Line, Measurement, MetricName, Shown, generator
 from heedful.records.rows import BASE, codes, of_split, runs, same, select, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"

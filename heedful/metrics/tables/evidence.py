@@ -20,15 +20,7 @@ from heedful.metrics.statistics.shares import share
 from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines, challenge_rows
 from heedful.metrics.tables.transitions import invalid_transitions, transition_lines
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import (
-    NO_LABEL,
-    Chart,
-    Context,
-    DataError,
-    Line,
-    MetricName,
-    Shown,
-)
+from heedful.records import NO_LABEL, Chart, Context, DataError, Line, MetricName, Shown
 from heedful.records.rows import BASE, same, select, strings, where
 
 EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"

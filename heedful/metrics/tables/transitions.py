@@ -15,16 +15,7 @@ from heedful.interventions.tables.allowed_transitions import LABELS, RELEVANCE, 
 from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import share as share_of
-from heedful.records import (
-    Chart,
-    Context,
-    DataError,
-    Line,
-    Measurement,
-    MetricName,
-    RunError,
-    Shown,
-)
+from heedful.records import Chart, Context, DataError, Line, Measurement, MetricName, RunError, Shown
 from heedful.records.rows import SPLIT, codes, sliced, where
 
 TRANSITIONS = "transitions"

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from heedful.records.errors import DataError, SettingError, nearest
+from heedful.records.errors import DataError, SettingError, guess
 from heedful.records.storage.schema import ROOMS, present, whole
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.rooms import folder
@@ -65,15 +65,16 @@ def config_path(kind: str, name: str) -> str:
             raise DataError(f"{kind} {name} does not exist.")
         return name
     if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
-        raise SettingError(f"{kind} {name} is a file of data. Name its kind, as in data mnli data.path {name}.")
+        raise SettingError(
+            f"{kind} {name} is a file of rows. Name the data set that reads it, as in data mnli, and set data.path "
+            f"{name}."
+        )
     if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
         return present(name)
     if kind != "augment" and name in _classes(kind):
         return whole(kind, name)
-    near = nearest(name.lower(), names(kind))
-    do = f"Do you mean {near}?" if near else "See --help for all names."
     more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
-    raise SettingError(f"{kind} {name} is not known.{more} {do}")
+    raise SettingError(f"{kind} {name} is not known.{more} {guess(name.lower(), names(kind))}")
 
 
 def _classes(kind: str) -> list[str]:

@@ -151,7 +151,7 @@ def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "code", "facts"),
+    ("name", "text", "error", "facts"),
     [
         ("a.jsonl", '{"a": 1}\n{"a": 1\n{"a": 1}\n', DataError, ["row 2"]),
         ("a.jsonl", '{"a": 1}\n{"a": 1} {"a": 2}\n', DataError, ["row 2"]),
