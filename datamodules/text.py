@@ -18,8 +18,8 @@ from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
 from heedful.datamodules.sources.values import Rows
 from heedful.records import SOFT, SPAN, DataError, Examples, SettingError
-from heedful.records.errors import guess
 from heedful.records.arguments import IN_MEMORY
+from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import regime_name
 

@@ -28,9 +28,9 @@ from heedful.lightning_modules.lightning_internals import (
     trains_next,
 )
 from heedful.records import MetricName, SettingError
+from heedful.records.arguments import RecordsArguments
 from heedful.records.command_lines import start_of
 from heedful.records.errors import guess
-from heedful.records.arguments import RecordsArguments
 from heedful.records.stopping import Stopped, postpone
 
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet

@@ -39,8 +39,8 @@ from heedful.records import (
     TaskKind,
     repeats,
 )
-from heedful.records.errors import guess
 from heedful.records.arguments import RecordsArguments
+from heedful.records.errors import guess
 from heedful.records.prompts.wording import Wording
 from heedful.records.storage.folder_names import FIT, is_folder_name, regime_name
 

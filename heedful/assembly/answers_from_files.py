@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
+from heedful.assembly.config import Call, load_data, load_model, resolve
 from heedful.assembly.evaluation import measured
 from heedful.assembly.input_files import (
     FORMS,
@@ -21,24 +22,18 @@ from heedful.assembly.input_files import (
     write_beside,
 )
 from heedful.assembly.job import Job
-from heedful.assembly.library_errors import refusing
-from heedful.assembly.making import made, require_types
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of, readings
 from heedful.assembly.named_folder import claim_named
-from heedful.assembly.parts import Parts, as_path, given
-from heedful.assembly.quiet import quietly
+from heedful.assembly.parser import SEED
 from heedful.assembly.results import Results
-from heedful.assembly.settings import EvaluationSettings
-from heedful.assembly.trainers import restored_flags
+from heedful.assembly.trainers import interruptible, restored_flags
 from heedful.callbacks.engine.forecast import Needed, needed
 from heedful.datamodules import PairedData
-from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
 from heedful.lightning_modules.recorded import Recorded
 from heedful.records import DataError, Examples, ModelError, SettingError, atomic_path, listing
-from heedful.records.made import IN_PYTHON, section
-from heedful.records.made import plain as written
+from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.pool.contents import fingerprint
 from heedful.records.storage.claim import release
 
@@ -109,13 +104,12 @@ def write_inputs(
 
     Examples:
         >>> import tempfile
-        >>> from heedful.assembly.names import load_data
+        >>> from heedful.assembly.config import load_data
         >>> written = write_inputs(load_data("planted", n_validation=9), f"{tempfile.mkdtemp()}/inputs.jsonl")
         >>> written.examples
         9
     """
     arguments = locals()
-    require_types(write_inputs, {name: value for name, value in arguments.items() if name not in FREE})
     if endpoint is None and prompt is not None:
         raise SettingError("prompt changes nothing where no endpoint is asked. Leave it out.")
     of_rows = RowSettings.of(arguments)._asdict()
@@ -124,19 +118,19 @@ def write_inputs(
         "version": VERSION,
         "format": "jsonl" if endpoint is None else "openai-batch",
         "is_ordered": labels is not None or bool(class_names(rows, label)),
-        "of_rows": written(of_rows),
+        "of_rows": plain(of_rows),
         "slices": ([by] if isinstance(by, str) else list(by)) if by else None,
         "evaluations": evaluations if evaluations is None or isinstance(evaluations, str) else list(evaluations),
-        "settings": written(settings),
+        "settings": plain(settings),
         "seed": seed,
-        "endpoint": None if endpoint is None else section(endpoint)["init_args"],
-        "prompt": None if prompt is None else written(prompt),
+        "endpoint": None if endpoint is None else plain(endpoint.arguments),
+        "prompt": None if prompt is None else plain(prompt),
     }
     if Path(path).is_dir():
         raise DataError(f"{fspath(path)} is a folder. Name a file.")
-    with quietly(), refusing():
+    with interruptible():
         data = _data(rows, about)
-        asked = None if endpoint is None else endpoint.with_settings()
+        asked = None if endpoint is None else endpoint.with_arguments()
         job = _job(about, data, asked or _model(about, data), dry_run=True)
         job.prepare()
         form = FORMS[about["format"]]
@@ -184,15 +178,20 @@ def score(
             data are not what they were; or an answer is not a label.
     """
     arguments = locals()
-    require_types(score, {name: value for name, value in arguments.items() if name != "rows"})
     files = [answers] if isinstance(answers, str | PathLike) else [*answers]
     try:
-        with quietly(), refusing(), restored_flags():
+        with interruptible(), restored_flags():
             about = read_beside(inputs)
             data = _data(_rows_again(about, rows, fspath(inputs)), about)
-            data = data.with_settings(note=" ".join(filter(None, (data.note, ONCE))))
+            data = data.with_arguments(note=" ".join(filter(None, (data.note, ONCE))))
             name = Path(files[0]).name.partition(".")[0] or "answers"
-            job = _job(about, data, _model(about, data, name), output=as_path(output), trainer=trainer)
+            job = _job(
+                about,
+                data,
+                _model(about, data, name),
+                output=None if output is None else fspath(output),
+                trainer=trainer,
+            )
             claim_named(job)
             job.prepare()
             reading = _read(job, about, files, fspath(inputs))
@@ -214,12 +213,8 @@ def _data(rows: Any, about: Mapping[str, Any]) -> PairedData:
 def _model(about: Mapping[str, Any], data: PairedData, name: str = "answers") -> Classifier:
     """The stand-in for the model."""
     if about["endpoint"] is not None:
-        return made({"class_path": _path(BatchEndpoint), "init_args": about["endpoint"]}, (Classifier,), ("endpoint",))
+        return load_model({"class_path": class_path(BatchEndpoint), "init_args": about["endpoint"]})
     return Recorded(name, *readings(data), about["is_ordered"])
-
-
-def _path(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _job(
@@ -230,14 +225,10 @@ def _job(
     trainer: Mapping[str, Any] | None = None,
     dry_run: bool = False,
 ) -> Job:
-    one = {"accelerator": "cpu", "devices": 1, **(trainer or {})}
-    parts = Parts(
-        model, data, None, None, about["slices"], about["evaluations"], about["settings"], one, about["seed"], {}
-    )
-    settings = EvaluationSettings(about["seed"], parts.only, output, dry_run=dry_run)
-    prompting = given(about["prompt"], Prompting, "prompt")
-    evaluations = parts.all_evaluations(evaluating=True)
-    return Job(model, parts.paired_data(), settings, evaluations, parts.trainer_settings(), prompting=prompting)
+    settings: dict[str, Any] = {**about["settings"], SEED: about["seed"], "evaluations": about["evaluations"]}
+    settings |= {"trainer": {"accelerator": "cpu", "devices": 1, **(trainer or {})}, "prompt": about["prompt"]}
+    settings |= {"output": output, "dry_run": dry_run}
+    return Job(resolve(True, Call(model, data, slices=about["slices"], settings=settings)))
 
 
 def _require_one_prompt(job: Job) -> None:
@@ -278,10 +269,10 @@ def _source(rows: Any) -> Any:
     if isinstance(rows, str | PathLike):
         return fspath(rows)
     is_file = isinstance(rows, PairedData) and isinstance(getattr(rows, "path", None), str | PathLike | None)
-    data_section = section(rows) if is_file else None
-    if data_section is None or IN_PYTHON in str(data_section):
+    data_section = plain(rows) if is_file else None
+    if data_section is None or IN_MEMORY in str(data_section):
         return None
-    data_section["init_args"].pop("seed", None)  # which is that of the run
+    data_section["init_args"].pop("seed", None)  # the seed of the run
     return data_section
 
 
@@ -294,9 +285,7 @@ def _rows_again(about: Mapping[str, Any], rows: Any, inputs: str) -> Any:
         raise SettingError(f"The inputs in {inputs} were made of rows in memory. Give them again, as rows=.")
     if not isinstance(source, Mapping):
         return source
-    data: PairedData = made(source, (PairedData,), ("data",))
-    data.given = frozenset()  # the user chose them in another call
-    return data
+    return load_data(source)
 
 
 def _read(job: Job, about: Mapping[str, Any], files: Sequence[str | PathLike[str]], inputs: str) -> Reading:

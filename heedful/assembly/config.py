@@ -1,6 +1,5 @@
 """All settings of a run: layers of files, names and arguments, parsed once, and the objects that are made of them."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,19 +7,9 @@ from os import PathLike, fspath
 from typing import Any, NamedTuple, cast
 
 from jsonargparse import Namespace
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from heedful.assembly.parser import (
-    LONGEST,
-    SEED,
-    InMemory,
-    Parser,
-    build_parser,
-    class_parser,
-    require_known,
-    require_no_function,
-    shown_evaluations,
-    texts,
-)
+from heedful.assembly.parser import SEED, build_parser, shown_evaluations
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, section_of, stand_in
 from heedful.assembly.starts import settled_seed
@@ -28,11 +17,12 @@ from heedful.callbacks import BestCheckpoint, Evaluation
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
-from heedful.records import SettingError
+from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
+from heedful.records.parser import InMemory, Parser, construct, parsed, require_no_function, unwrapped
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.schema import with_present_classes
-from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml, read_text
+from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 COMMAND_ONLY = ("init_from", "resume", "allow_package")  # settings that no file may hold
 
@@ -59,17 +49,23 @@ class Call:
         model: A name, a path, a hub id, a section, or a model; None for that of a layer, or the default.
         data: A name, a path, a section, rows, or a data module; None as for the model.
         augment: A name in configs/experiment.
+        partial: The part that the model is given alone.
+        slices: Columns by which results are broken down.
         layers: Saved runs and files of settings, the first ones first.
         settings: All other settings of the call, nested; objects may stand in place of mappings.
         words: Settings on a command line, as ``["--data.hold_out", "3"]``.
+        resume: Folder of the run that is resumed.
     """
 
     model: Any = None
     data: Any = None
     augment: str | PathLike[str] | None = None
+    partial: str | None = None
+    slices: Sequence[str] | str | None = None
     layers: Sequence[Layer] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     words: Sequence[str] = ()
+    resume: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +78,7 @@ class Config:
         values: The settings, complete and of the right types.
         named: Dotted names of the settings that this call names.
         live: Objects that stand in place of settings: a data module, a model, evaluations and the like, by section.
+        resume: Folder of the run that is resumed.
     """
 
     evaluating: bool
@@ -89,6 +86,7 @@ class Config:
     values: Namespace
     named: frozenset[str]
     live: Mapping[str, Any]
+    resume: str | None = None
 
     @property
     def parser(self) -> Parser:
@@ -101,13 +99,13 @@ class Config:
         for kind, made in self.classes.items():
             record[kind] = {"class_path": class_path(made), "init_args": record.pop(kind)}
         record["data"]["init_args"].pop("seed", None)  # the seed of the run
-        return record
+        return record | {name: None for name in ("output", "ckpt_path") if name in record}  # of one command alone
 
     def run_settings(self) -> RunSettings:
         """The settings of the run itself."""
         kind = EvaluationSettings if self.evaluating else TrainingSettings
         own = {name: self.values[name] for name in vars(kind()) if name != "seed"}
-        return kind(seed=self.values[SEED], **_unwrapped(own))
+        return kind(seed=self.values[SEED], **unwrapped(own))
 
     def objects(self) -> "Objects":
         """The objects of a run: those that were given, and the others made of their settings.
@@ -117,20 +115,22 @@ class Config:
         """
         try:
             made = self.parser.instantiate(self.values)
-        except (ImportError, TypeError, ValueError) as error:  # of a class of Lightning that refuses its settings
+        except HeedfulError:
+            raise
+        except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
             raise SettingError(f"trainer: {error}") from error
         evaluations = [
-            self.live.get(kind.metric.name) or kind(**_unwrapped(made[kind.metric.name]))
+            self.live.get(kind.metric.name) or kind(**unwrapped(made[kind.metric.name]))
             for kind in shown_evaluations(self.evaluating)
         ]
         others = [one for name, one in self.live.items() if isinstance(one, Evaluation) and one not in evaluations]
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
         return Objects(
-            self.live.get("model") or self.classes["model"](**_unwrapped(made["model"])),
-            self.live.get("data") or self.classes["data"](**_unwrapped(made["data"])),
+            self.live.get("model") or self.classes["model"](**unwrapped(made["model"])),
+            self.live.get("data") or self.classes["data"](**unwrapped(made["data"])),
             evaluations + others,
-            _unwrapped(made["trainer"]),
-            self.live.get(group) or group_class(**_unwrapped(made[group])),
+            unwrapped(made["trainer"]),
+            self.live.get(group) or group_class(**unwrapped(made[group])),
         )
 
 
@@ -155,19 +155,19 @@ def resolve(evaluating: bool, call: Call) -> Config:
     if call.augment is not None:
         layers.append(_experiment(fspath(call.augment)))
     sections = {kind: _section(kind, getattr(call, kind), [*layers, Layer(own)]) for kind in CLASSES}
-    _require_trusted([*layers, Layer(own), *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call.words)
+    _require_trusted([*layers, *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call)
     classes = _classes(sections, live)
     parser = build_parser(evaluating, classes["data"], classes["model"])
     values = Namespace()
     for kind, (section, where, _) in sections.items():
-        values = _parsed(parser, {kind: section["init_args"]}, values, where)
+        values = parsed(parser, {kind: section["init_args"]}, values, where)
     for layer in layers:
-        values = _parsed(parser, _without_classes(layer.values), values, layer.where)
+        values = parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
         words, nested = _divided(call.words, parser)
-        values = _parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
+        values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
     require_no_function(values.get("trainer"), "trainer")
-    values = _parsed(parser, _without_classes(own), values, "")
+    values = parsed(parser, _without_classes(own), values, "")
     _settle_seed(values, parser)
     if isinstance(only := values.get("evaluations"), str):
         values["evaluations"] = [name for name in re.split(r"[\s,]+", only) if name]
@@ -176,7 +176,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
             live.pop(kind)  # and it is made anew
     named = {"data", "model", "augment"} & {name for name, value in vars(call).items() if value is not None}
     named |= {*_names(own), *(word.partition("=")[0].removeprefix("--") for word in call.words if word[:2] == "--")}
-    return Config(evaluating, classes, parser.parse_object(values), frozenset(named), live)
+    return Config(evaluating, classes, parser.parse_object(values), frozenset(named), live, call.resume)
 
 
 def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
@@ -230,60 +230,44 @@ def load_model(source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model
 def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
     section, where, _ = _section(kind, source, ())
     owner = class_of(kind, section["class_path"])
-    return construct(owner, kind, {**section["init_args"], **_with_rows_hidden(settings)}, where)
-
-
-def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = "") -> Any:
-    """An object of a class from its settings, checked by the parser.
-
-    Args:
-        owner: The class.
-        name: What begins the names of its settings in messages, such as "model".
-        settings: The settings.
-        where: What else begins messages.
-
-    Raises:
-        SettingError: A setting is unknown, missing or of another type.
-    """
-    parser = class_parser(owner, name)
-    values = _parsed(parser, {name: settings}, Namespace(), where)
-    made = parser.instantiate(parser.parse_object(values))
-    return owner(**_unwrapped(made[name]))
+    return construct(owner, kind, {**section["init_args"], **_hidden(settings)}, where)
 
 
 def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
     """The objects of a call by section, and its other settings with the arguments of these objects in their place."""
-    live: dict[str, Any] = {}
+    live: dict[str, Any] = {
+        kind: getattr(call, kind) for kind, base in CLASSES.items() if isinstance(getattr(call, kind), base)
+    }
     settings = dict(call.settings)
-    for kind, base in CLASSES.items():
-        if isinstance(getattr(call, kind), base):
-            live[kind] = getattr(call, kind)
-    if isinstance(settings.get("evaluations"), Sequence) and not isinstance(settings["evaluations"], str):
-        for one in settings["evaluations"]:
-            if isinstance(one, Evaluation):
-                _add_evaluation(live, one, settings.get(one.name))
-        settings["evaluations"] = [one.name if isinstance(one, Evaluation) else one for one in settings["evaluations"]]
+    slices = re.split(r"[\s,]+", call.slices.strip("[] ")) if isinstance(call.slices, str) else call.slices
+    of_data = {"partial": call.partial, "slices": None if slices is None else [name for name in slices if name]}
+    settings["data"] = dict(settings.get("data") or {}) | {k: v for k, v in of_data.items() if v is not None}
+    if isinstance(only := settings.get("evaluations"), list | tuple):
+        _take_evaluations(only, live, settings)
+        settings["evaluations"] = [one.name if isinstance(one, Evaluation) else one for one in only]
     trainer = dict(settings.get("trainer") or {})
-    if (callbacks := trainer.get("callbacks")) is not None:
-        listed = list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
-        for one in listed:
-            if isinstance(one, Evaluation):
-                _add_evaluation(live, one, settings.get(one.name))
-        settings["trainer"] = {**trainer, "callbacks": [one for one in listed if not isinstance(one, Evaluation)]}
-    groups = {kind.metric.name: kind for kind in shown_evaluations(evaluating)}
+    if isinstance(callbacks := trainer.get("callbacks"), Evaluation | list | tuple):
+        callbacks = [callbacks] if isinstance(callbacks, Evaluation) else callbacks
+        _take_evaluations(callbacks, live, settings)
+        settings["trainer"] = {**trainer, "callbacks": [one for one in callbacks if not isinstance(one, Evaluation)]}
+    groups: dict[str, type] = {kind.metric.name: kind for kind in shown_evaluations(evaluating)}
     groups |= {"prompt": Prompting, "checkpoint": BestCheckpoint}
-    for name, kind in groups.items():
-        if isinstance(settings.get(name), kind):
-            live[name] = settings[name]
-    known = {name: made for name, made in live.items() if name in groups}
-    settings |= {name: _arguments_of(made) for name, made in known.items()}
+    live |= {name: settings[name] for name, kind in groups.items() if isinstance(settings.get(name), kind)}
+    settings |= {name: _arguments_of(made) for name, made in live.items() if name in groups}
     return live, {name: value for name, value in settings.items() if value is not None}
 
 
-def _add_evaluation(live: dict[str, Any], one: Evaluation, settings: Any) -> None:
-    if one.name in live or settings is not None:
-        raise SettingError(f"There are two evaluations called {one.name} in this call. Leave one of them out.")
-    live[one.name] = one
+def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Mapping[str, Any]) -> None:
+    """Add the evaluations among some objects to those that are live.
+
+    Raises:
+        SettingError: Another one has the same name.
+    """
+    for one in listed:
+        if isinstance(one, Evaluation):
+            if one.name in live or settings.get(one.name) is not None:
+                raise SettingError(f"There are two evaluations called {one.name} in this call. Leave one of them out.")
+            live[one.name] = one
 
 
 def _arguments_of(made: Any) -> Mapping[str, Any]:
@@ -303,7 +287,9 @@ def _readable(layer: Layer) -> Layer:
 def _without_objects(values: Any) -> Any:
     if not isinstance(values, Mapping):
         return values
-    kept = {name: value for name, value in values.items() if IN_MEMORY not in str(value) or name in ("init_args", "path")}
+    kept = {
+        k: inner for k, inner in values.items() if IN_MEMORY not in str(inner) or k in ("data", "init_args", "path")
+    }
     return {name: _without_objects(value) for name, value in kept.items()}
 
 
@@ -311,7 +297,7 @@ def _experiment(name: str) -> Layer:
     """The settings of the data that an experiment such as "counterfactual" stands for."""
     path = config_path("augment", name)
     text = path if path.startswith("{") else read_text(path, f"augment {name}")
-    values = parse_yaml(text, f"augment {name}", SettingsLoader)
+    values = parse_yaml(text, f"augment {name}")
     if not isinstance(values, Mapping) or values.keys() != {"data"}:
         raise SettingError(f"augment {name} has more than settings of the data. Keep data: {{init_args: ...}} in it.")
     return Layer(values, f"augment {name}: ")
@@ -320,7 +306,7 @@ def _experiment(name: str) -> Layer:
 def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
     """The class and the settings of the data or of the model, where they come from, and whether that is trusted."""
     if isinstance(source, CLASSES[kind]):
-        arguments = _with_rows_hidden(source.arguments)
+        arguments = _hidden(source.arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
     if kind == "data" and source is not None and not isinstance(source, str | PathLike) and not _is_section(source):
         source = {"class_path": "PairedText", "init_args": {"path": InMemory(source)}}
@@ -332,10 +318,14 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
     return section_of(kind, DEFAULTS[kind]), "", True
 
 
-def _with_rows_hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of data, whose path may be rows in memory."""
-    path = settings.get("path")
-    return {**settings, **({} if isinstance(path, str | PathLike | None) else {"path": InMemory(path)})}
+def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in Python as the parser takes them: rows and other objects that no YAML holds are hidden from it."""
+    hidden: dict[str, Any] = {}
+    for name, value in settings.items():
+        is_rows = name == "path" and not isinstance(value, str | PathLike | None)
+        shown = IN_MEMORY if is_rows else plain(value)
+        hidden[name] = InMemory(value) if IN_MEMORY in str(shown) and shown != value else shown
+    return hidden
 
 
 def _is_section(value: Any) -> bool:
@@ -362,19 +352,21 @@ def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _require_trusted(layers: Sequence[Layer], words: Sequence[str]) -> None:
+def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
     """Refuse to import a class that only the config.yaml of a run names, and that is not one of Heedful or Lightning.
 
     Raises:
         SettingError: There is one.
     """
     trusted = {path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)}
-    trusted |= {match[1] for word in words for match in re.finditer(r"\b([A-Za-z_]\w*)\.\w+", word.partition("=")[2] or word)}
+    trusted |= {path.partition(".")[0] for path in _class_paths(call.settings)}
+    for word in call.words:
+        trusted |= {match[1] for match in re.finditer(r"\b([A-Za-z_]\w*)\.\w+", word.partition("=")[2] or word)}
     for layer in layers:
         for path in () if layer.is_trusted else _class_paths(layer.values):
             if "." in path and path.partition(".")[0] not in {*OUR_PACKAGES, *trusted}:
                 raise SettingError(
-                    f"{layer.where}{path} is not a class of Heedful or Lightning. If you trust it, name it in this call."
+                    f"{layer.where}: {path} is not a class of Heedful or Lightning. Name it in the call to allow it."
                 )
 
 
@@ -385,15 +377,6 @@ def _class_paths(values: Any) -> Iterator[str]:
         values = list(values.values())
     for inner in values if isinstance(values, list | tuple) else ():
         yield from _class_paths(inner)
-
-
-def _parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
-    """A namespace with the settings of a layer on top."""
-    require_known(parser, values, where)
-    try:
-        return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_required=True)
-    except SettingError as error:
-        raise error.at(where) if where else error from None
 
 
 def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
@@ -416,7 +399,7 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
             inner = nested
             for part in group.split(".") if group else ():
                 inner = inner.setdefault(part, {})
-            inner[last] = parse_yaml(value, setting, SettingsLoader)
+            inner[last] = parse_yaml(value, setting)
         else:
             rest.append(f"{name}{equals}{value}")
     return rest, nested
@@ -445,7 +428,7 @@ def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) ->
 
 
 def _same(value: Any, argument: Any) -> bool:
-    return value is argument or plain(_unwrapped(value)) == plain(argument)
+    return value is argument or plain(unwrapped(value)) == plain(argument)
 
 
 def _names(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -454,19 +437,6 @@ def _names(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
         yield f"{prefix}{name}"
         if not prefix and isinstance(inner, Mapping):
             yield from _names(inner, f"{name}.")
-
-
-def _unwrapped(value: Any) -> Any:
-    """A parsed value as classes take it: plain texts, mappings, and live objects."""
-    if isinstance(value, InMemory):
-        return value.value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, Namespace):
-        value = vars(value)
-    if isinstance(value, dict):
-        return {str(name): _unwrapped(inner) for name, inner in value.items()}
-    return [_unwrapped(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _shown(value: Any) -> Any:

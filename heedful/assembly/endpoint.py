@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from heedful.assembly.making import made_of
 from heedful.lightning_modules import Endpoint as EndpointModel
 from heedful.lightning_modules.prompted.requests.server import Address
 from heedful.records import SettingError
+from heedful.records.parser import construct
 from heedful.records.prompts.wording import Wording
 
 
@@ -48,7 +48,7 @@ def Endpoint(  # named as the class that it makes
     if "name" in settings:
         raise SettingError("There is no setting model.name here. The name is that of model.")
     own_settings = {"name": model} | ({} if prompt is None else {"prompt": prompt})
-    made: EndpointModel = made_of(EndpointModel, {**own_settings, **settings}, ("model",))
+    made: EndpointModel = construct(EndpointModel, "model", {**own_settings, **settings})
     return made.at(Address(url, key))
 
 

@@ -1,27 +1,23 @@
 """Evaluation: every measurement of a model, on all examples and in full precision."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning import Trainer
 
+from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import evaluation_folder, identity, run_folder
 from heedful.assembly.job import Job
-from heedful.assembly.library_errors import refusing
-from heedful.assembly.making import require_types
-from heedful.assembly.named_folder import claim_named, require_inside
-from heedful.assembly.parts import Parts, allowing, as_path, given
+from heedful.assembly.named_folder import claim_named
+from heedful.assembly.parser import SEED
 from heedful.assembly.prompting import Requests, each_prompt, requests_of
-from heedful.assembly.quiet import quietly
-from heedful.assembly.record import SEED, Record, file_record, merged, write_record
 from heedful.assembly.results import Results
-from heedful.assembly.saved_runs import Source, source_of
-from heedful.assembly.settings import EvaluationSettings
-from heedful.assembly.starts import is_first, settled_seed
-from heedful.assembly.trainers import make_trainer, restored_flags
+from heedful.assembly.saved_runs import source_of
+from heedful.assembly.saved_settings import settings_of_file, write_settings
+from heedful.assembly.starts import is_first
+from heedful.assembly.trainers import allowing, interruptible, make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.outputs.run_folder import command
 from heedful.datamodules.prompting import Prompting
@@ -34,17 +30,17 @@ def evaluate(
     model: str | PathLike[str] | Classifier | None = None,
     data: Any = None,
     *,
-    checkpoint: str | PathLike[str] | None = EvaluationSettings.checkpoint,
+    checkpoint: str | PathLike[str] | None = None,
     partial: str | None = None,
     slices: Sequence[str] | str | None = None,
-    evaluations: Sequence[str | Evaluation] | str | None = EvaluationSettings.evaluations,
+    evaluations: Sequence[str | Evaluation] | str | None = None,
     prompt: Mapping[str, Any] | Prompting | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
     seed: int | bool | None = None,
-    output: str | PathLike[str] | None = EvaluationSettings.output,
-    dry_run: bool = EvaluationSettings.dry_run,
-    allow_package: str | Sequence[str] | None = EvaluationSettings.allow_package,
+    output: str | PathLike[str] | None = None,
+    dry_run: bool = False,
+    allow_package: str | Sequence[str] | None = None,
     **settings: Mapping[str, Any] | Evaluation,
 ) -> Results | Requests:
     """Measure a classifier on everything that Heedful knows, on all examples and in full precision.
@@ -73,55 +69,48 @@ def evaluate(
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    arguments = locals()
-    with quietly(), refusing(), ExitStack() as stack:
-        require_types(evaluate, arguments)
-        stack.enter_context(allowing(allow_package))
-        saved: Record = {} if config is None else file_record(fspath(config), evaluating=True)
-        if checkpoint is not None:
-            source = source_of(fspath(checkpoint))
-            saved = _measured(source, saved)
-            checkpoint = str(source.checkpoint)
-        checkpoint = saved.get("checkpoint") if checkpoint is None else checkpoint
-        seed = settled_seed(saved.get(SEED, EvaluationSettings.seed) if seed is None else seed)
-        parts = Parts(model, data, None, partial, slices, evaluations, settings, trainer or {}, seed, saved)
-        paired = parts.paired_data()
-        classifier = parts.classifier(paired)
-        if checkpoint is not None and classifier.task is not None:  # weights in memory stay with their object
-            classifier = classifier.with_settings()
-        job = Job(
-            classifier,
-            paired,
-            EvaluationSettings(
-                seed=seed,
-                evaluations=parts.only,
-                output=as_path(output) or saved.get("output"),
-                checkpoint=checkpoint,
-                dry_run=dry_run or bool(saved.get("dry_run")),
-            ),
-            parts.all_evaluations(evaluating=True),
-            parts.trainer_settings(),
-            prompting=given(prompt, Prompting, "prompt", saved.get("prompt")),
-            given=parts.given(prompt=prompt),
-        )
-        return evaluated(job)
+    settings |= {"trainer": trainer, "prompt": prompt, SEED: seed, "evaluations": evaluations, "output": output}
+    settings |= {"dry_run": dry_run or None}
+    with allowing(allow_package):
+        call = Call(model, data, partial=partial, slices=slices, settings=settings)
+        return evaluated(configured(call, [] if config is None else [config], checkpoint))
 
 
-def _measured(source: Source, saved: Record) -> Record:
-    """The settings of a file on top of those of the run that is measured, which alone names the model."""
-    if "class_path" in (saved.get("model") or {}):
-        raise SettingError(
-            "checkpoint and the file of config both say where the model comes from. Leave the model out of that file."
-        )
-    of_run = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
-    return merged(of_run, saved)
+def configured(
+    call: Call, files: Sequence[str | PathLike[str]] = (), checkpoint: str | PathLike[str] | None = None
+) -> Config:
+    """All settings of an evaluation, from Python or from the command line.
+
+    Args:
+        call: The settings of the call.
+        files: Files of settings, the first ones first.
+        checkpoint: See :func:`evaluate`.
+
+    Raises:
+        HeedfulError: A setting is wrong, or there is no such checkpoint.
+    """
+    layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
+    for layer in layers:
+        checkpoint = layer.values.get("checkpoint") if checkpoint is None else checkpoint
+    if checkpoint is not None:
+        source = source_of(fspath(checkpoint))
+        for layer in layers:
+            if "class_path" in (layer.values.get("model") or {}) and not layer.values.get("checkpoint"):
+                raise SettingError(f"checkpoint and {layer.where} both say where the model comes from. Leave one out.")
+        saved = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
+        layers.insert(0, Layer(saved, str(source.checkpoint), is_trusted=False))
+        call.settings = {**call.settings, "checkpoint": str(source.checkpoint)}
+    if isinstance(call.model, Classifier) and checkpoint is not None and call.model.task is not None:
+        call.model = call.model.with_arguments()  # weights in memory stay with their object
+    call.layers = layers
+    return resolve(True, call)
 
 
-def evaluated(job: Job) -> Results | Requests:
+def evaluated(config: Config) -> Results | Requests:
     """Measure a model, and write what was measured into a folder.
 
     Args:
-        job: The run.
+        config: All settings.
 
     Returns:
         The results, on every process; with ``dry_run``, how many requests they would need.
@@ -130,14 +119,13 @@ def evaluated(job: Job) -> Results | Requests:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with quietly(), refusing(), restored_flags():
-            return _evaluated(job)
+        with interruptible(), restored_flags():
+            return _evaluated(Job(config))
     finally:
         release()
 
 
 def _evaluated(job: Job) -> Results | Requests:
-    require_inside(job)
     claim_named(job)  # before anything is read
     job.prepare()
     if job.evaluation.dry_run:
@@ -171,7 +159,7 @@ def assemble(job: Job, folder: Path | None) -> tuple[Trainer, RunFolder]:
     Raises:
         HeedfulError: Lightning refuses a setting of the Trainer.
     """
-    run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
+    run = RunFolder(folder, lambda path: write_settings(job.record, path), job.about)
     settings = {**job.trainer, "logger": job.trainer["logger"] or False}
     callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), Report()]
     return make_trainer(callbacks, settings, evaluating=True, own=job.evaluations, folder=folder), run

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.assembly.config import Call, Layer, resolve
 from heedful.assembly.job import Job
 from heedful.assembly.named_folder import claim_named, held_in
-from heedful.assembly.record import completed, differences
 from heedful.assembly.saved_runs import source_of, tidy
+from heedful.assembly.saved_settings import differences
 from heedful.callbacks import Evaluation
 from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.outputs.run_folder import new_version
@@ -89,14 +90,15 @@ def identity(job: Job) -> dict[str, Any]:
 def special(job: Job) -> dict[str, Any]:
     """The settings that a plain ``evaluate.py --checkpoint FILE`` does not have, by their dotted names."""
     source = source_of(str(job.checkpoint))
-    plain = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
-    return {name: now for name, (_, now) in differences(completed(plain, job.evaluating), job.record).items()}
+    saved = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
+    usual = resolve(True, Call(layers=[Layer(saved)])).as_dict()
+    return {name: now for name, (_, now) in differences(usual, job.record).items()}
 
 
 def _words(settings: Mapping[str, Any], job: Job) -> list[str]:
     """A few of the settings in words for a name: not those that the rest of the name says."""
     said = {"evaluations", *(e.name for e in _evaluations(job) if e.own)}
-    if "data" in job.given:
+    if "data" in job.config.named:
         said.add("data")  # whose file differs from that of the run in much
     words = []
     for name, value in settings.items():

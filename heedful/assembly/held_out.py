@@ -10,7 +10,7 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.records import DataError
-from heedful.records.made import settings
+from heedful.records.arguments import plain
 from heedful.records.storage.yaml_files import read_yaml
 
 SPLITTING = ("hold_out", "folds", "fold")  # settings that take what is evaluated from the training set
@@ -74,7 +74,7 @@ def _differing(data: PairedData, checkpoint: str | None) -> str:
     if config is None or not config.is_file():
         return ""
     saved = read_yaml(str(config), str(config))["data"]["init_args"]
-    now = settings(data)
+    now = plain(data.arguments)
     said = [f"data.{name} was {saved[name]}" for name in (*SPLITTING, "path") if saved.get(name) != now.get(name)]
     return f" ({', '.join(said)})" if said else ""
 

@@ -1,50 +1,37 @@
 """What a run is made of, and how it is checked and planned before a folder is made."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning import Callback
 from pytorch_lightning.callbacks import EarlyStopping
 
+from heedful.assembly.config import Config, load_data
 from heedful.assembly.held_out import require_held_out
-from heedful.assembly.idle_settings import require_effect
-from heedful.assembly.names import load_data, model_folder
 from heedful.assembly.prompting import prompts_of
-from heedful.assembly.record import SEED, Record, trainer_defaults
 from heedful.assembly.saved_runs import max_epochs_of
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
-from heedful.assembly.starts import seed_all, settled_seed
+from heedful.assembly.short_names import model_folder
+from heedful.assembly.starts import seed_all
 from heedful.assembly.trainers import precision_of, require_fit, several
-from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, Setting
+from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Setting
 from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_own, require_whole
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
-from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import Classifier
 from heedful.records import ExamplesBuilder, ModelError, SettingError, Task, listing
+from heedful.records.arguments import IN_MEMORY
 from heedful.records.errors import guess
-from heedful.records.made import IN_PYTHON, Made, defaults_of, plain, section, settings
 from heedful.records.prompts.prompt import Prompt
-
-ONCE = ("output", "allow_package", "ckpt_path", "resume", "init_from", "allow_changed_data")  # of one command alone
 
 
 class Job:
     """A run before it begins: its parts, its settings, and what becomes of them when it is prepared.
 
     Args:
-        model: The model.
-        data: The data; with the seed of the run.
-        settings: Those of training, or those of evaluation.
-        evaluations: The evaluations that have settings, in their order; by default, all with their own.
-        trainer: Settings of Lightning's Trainer; Heedful's defaults for all others.
-        checkpoint: Which checkpoints are kept, in training.
-        prompting: How a model in context is prompted, in evaluation.
-        given: The settings that the user named in this call, such as "trainer.max_epochs": none may change nothing.
+        config: All settings.
 
     Attributes:
         evaluating: Whether nothing is trained: every evaluation is exhaustive and in full precision.
@@ -54,35 +41,23 @@ class Job:
         prompts: Those that a model is asked by, of one that is asked in context; from :meth:`prepare` on.
     """
 
-    def __init__(
-        self,
-        model: Classifier,
-        data: PairedData,
-        settings: TrainingSettings | EvaluationSettings,
-        evaluations: Iterable[Evaluation],
-        trainer: Mapping[str, Any],
-        checkpoint: BestCheckpoint | None = None,
-        prompting: Prompting | None = None,
-        given: Collection[str] = (),
-    ) -> None:
-        self.model = model
-        self.data = data
-        self.settings: RunSettings = settings
-        self.evaluating = isinstance(settings, EvaluationSettings)
-        self.evaluations = list(evaluations)
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.evaluating = config.evaluating
+        self.settings: RunSettings = config.run_settings()
+        objects = config.objects()
+        self.model = objects.model
+        self.data = objects.data
+        self.evaluations = objects.evaluations
         self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
-        self.trainer = {**trainer_defaults(), **trainer}
-        if str(devices := self.trainer["devices"]).lstrip("-").isdecimal():  # a command line gives the number as text
-            self.trainer["devices"] = int(devices)
-        self.best = checkpoint
-        self.prompting = prompting
-        self.given = tuple(given)
+        self.trainer = objects.trainer
+        self.best: BestCheckpoint | None = None if self.evaluating else objects.group
+        self.prompting = objects.group if self.evaluating else None
         self.about: dict[str, Any] = {}
         self.engine: Engine
         self.planned: dict[str, Planned] = {}
         self.in_memory = self._learned_task()
         self.prompts: list[Prompt] = []
-        settings.seed = settled_seed(settings.seed)
 
     @property
     def training(self) -> TrainingSettings:
@@ -110,41 +85,31 @@ class Job:
     @property
     def model_name(self) -> str:
         """The short name of the backbone, or its id as a folder name."""
-        made = section(self.model)
-        of_model = made["init_args"]
-        backbone = str(of_model.get("backbone") or of_model.get("name") or type(self.model).__name__)
-        return model_folder(backbone, made["class_path"])
+        section = self.record["model"]
+        of_model = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
+        backbone = str(of_model.get("backbone") or getattr(self.model, "backbone", None) or of_model.get("name"))
+        named = backbone if backbone != "None" else type(self.model).__name__
+        return model_folder(named, section["class_path"])
 
     @property
-    def record(self) -> Record:
+    def record(self) -> dict[str, Any]:
         """All settings, as config.yaml holds them."""
-        of_run = {name: plain(value) for name, value in vars(self.settings).items()}
-        record: Record = {SEED: of_run.pop("seed"), "trainer": plain(self.trainer)}
-        record |= {one.name: _settings(one, EVALUATIONS.get(one.name)) for one in self.evaluations}
-        record |= of_run
-        if self.best is not None:
-            record["checkpoint"] = _settings(self.best, BestCheckpoint)
-        if self.prompting is not None:
-            record["prompt"] = plain(self.prompting)
-        has_file = isinstance(getattr(self.data, "path", None), str | PathLike | None)
-        data = section(self.data, () if has_file else ("path",))  # of rows in memory
-        data["init_args"].pop("seed", None)  # which is that of the run
-        model = section(self.model)
-        if (self.in_memory is not None or self.model.from_memory) and "backbone" in model["init_args"]:
-            model["init_args"]["backbone"] = IN_PYTHON
-        return record | {"data": data, "model": model}
-
-    @property
-    def repeated(self) -> Record:
-        """The settings that repeat the run in a folder of its own."""
-        defaults = defaults_of(type(self.settings))
-        return self.record | {name: defaults[name] for name in ONCE if name in defaults}
+        record = self.config.as_dict()
+        model = record["model"]["init_args"]
+        if (self.in_memory is not None or self.model.from_memory) and "backbone" in model:
+            model["backbone"] = IN_MEMORY
+        return record
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
         data = self.data
-        compared: Record = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
+        compared: dict[str, Any] = {
+            "data": data.name,
+            "model": self.model_name,
+            "regime": data.regime,
+            "seed": data.seed,
+        }
         compared |= {"epochs": self.trainer["max_epochs"], "learning_rate": self.model.learning_rate}
         return compared | {"train_batch_size": data.batch_size}
 
@@ -155,8 +120,8 @@ class Job:
             HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
         """
         seed_all(self.settings.seed)
-        require_fit(self.trainer, self.evaluating)
-        if self.best is not None and (folder := settings(self.best)["dirpath"]):
+        require_fit(self.trainer)
+        if self.best is not None and (folder := self.best.dirpath):
             raise SettingError(
                 f"checkpoint.dirpath {folder}: checkpoints lie in the folder of the run. Choose that with output."
             )
@@ -220,7 +185,7 @@ class Job:
     def _prepare_model(self) -> None:
         """Have the data read and the model fitted to them; without data, to the labels of its own head."""
         if self.without_data:
-            self.data = self.data.with_settings()  # that of the user stays as it is
+            self.data = self.data.with_arguments()  # that of the user stays as it is
             self.data.name = "-".join(self.only or ())
             self.data.pool = ExamplesBuilder(self.data.task.parts).finish()
         self.data.setup("validate" if self.evaluating else "fit")
@@ -277,7 +242,6 @@ class Job:
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
             raise SettingError(f"evaluations {name} {nothing.reason}. Leave it out, or add what is missing.")
-        require_effect(self)
         for plan in (planned.plan for planned in self.planned.values()):
             if plan.inquiry is not None:
                 plan.inquiry.require(self.model.processor, plan.pool)
@@ -291,11 +255,6 @@ class Job:
     def own_callbacks(self) -> Sequence[Callback]:
         """The callbacks that the settings of the Trainer name."""
         return several(self.trainer["callbacks"])
-
-
-def _settings(made: Made, expected: type | None) -> Any:
-    """The settings of an object for config.yaml, where another class than the known one cannot be named."""
-    return settings(made) if type(made) is expected else IN_PYTHON
 
 
 def _read(name: str, path: str | None) -> PairedData:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from heedful.assembly.names import load_data
+from heedful.assembly.config import load_data
 from heedful.datamodules import PairedData, PairedText
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.free_text import FreeText
@@ -15,7 +15,7 @@ from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.values import plain
 from heedful.records import DataError, ModelError, SettingError, listing
 from heedful.records.errors import guess
-from heedful.records.made import settings_of
+from heedful.records.parser import class_parser
 from heedful.records.same import Same
 
 LABEL = "label"  # the usual column of gold labels
@@ -161,11 +161,11 @@ def _changed(data: PairedData, said: RowSettings, is_function: bool) -> PairedDa
     elif said.keeps:
         changed["swap"] = [part for part in data.swap if part not in said.keeps]
     changed |= {name: value for name in ("default_label", "cluster") if (value := getattr(said, name)) is not None}
-    if unknown := sorted(changed.keys() - settings_of(cast(Any, type(data))).keys()):
+    if unknown := sorted(name for name in changed if f"data.{name}" not in class_parser(type(data), "data").names):
         raise DataError(
             f"{'keeps' if unknown[0] == 'distractors' else unknown[0]} is not for {data.name}. Leave it out."
         )
-    return data.with_settings(**changed)
+    return data.with_arguments(**changed)
 
 
 def _scan(rows: Any, label: str | None) -> Scan:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from pytorch_lightning import LightningModule
 from torch import nn
 
+from heedful.assembly.config import load_model
 from heedful.assembly.evaluation import evaluate
-from heedful.assembly.making import require_types
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of, readings
-from heedful.assembly.names import load_model, model_config
-from heedful.assembly.record import shown_evaluations
+from heedful.assembly.parser import shown_evaluations
 from heedful.assembly.results import Results, require_free
+from heedful.assembly.short_names import model_config
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
 from heedful.lightning_modules import Classifier
@@ -30,7 +30,7 @@ from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import ModelError, SettingError, listing
 from heedful.records.errors import guess
-from heedful.records.made import settings_of
+from heedful.records.parser import class_parser
 from heedful.records.storage.run_files import CONFIG
 
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
@@ -117,7 +117,6 @@ def measure(
         0.0
     """
     arguments = locals()
-    require_types(measure, {name: value for name, value in arguments.items() if name not in FREE})
     said = RowSettings.of(arguments)
     require_known(settings, arguments)
     knows_labels = labels is not None or bool(class_names(rows, label))
@@ -176,7 +175,7 @@ def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
     for name in settings:
         if name in evaluations or name in OF_EVALUATE:
             continue
-        of_data = name in settings_of(PairedText)
+        of_data = f"data.{name}" in class_parser(PairedText, "data").names
         do = "It is one of data: give rows as heedful.load_data(NAME, ...)." if of_data else ""
         do = do or guess(name, [*arguments, *OF_EVALUATE, *evaluations])
         raise SettingError(f"There is no setting {name} here. {do}")
@@ -306,7 +305,7 @@ def _with_outputs(model: Classifier, data: PairedData, is_ordered: bool) -> Clas
     is_whole = sorted(numbers) == list(range(len(labels)))
     if not is_whole and not is_ordered:  # labels that stand in the rows have no order: the model refuses
         return model
-    return model.with_settings(labels=[numbers[k] for k in sorted(numbers)] if is_whole else list(labels))
+    return model.with_arguments(labels=[numbers[k] for k in sorted(numbers)] if is_whole else list(labels))
 
 
 def _within_positions(model: Classifier) -> Classifier:
@@ -314,7 +313,7 @@ def _within_positions(model: Classifier) -> Classifier:
     if not isinstance(model, PretrainedClassifier):
         return model
     most = positions_of(open_config(resolve(model.backbone, model.sha256)))
-    return model if most is None or most >= model.max_length else model.with_settings(max_length=most)
+    return model if most is None or most >= model.max_length else model.with_arguments(max_length=most)
 
 
 def _outputs(config: Mapping[str, Any]) -> list[str]:

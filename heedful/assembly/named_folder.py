@@ -1,15 +1,13 @@
 """The folder that the user names: claimed before anything is read, and never one that holds something else."""
 
 import re
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.assembly.job import Job
-from heedful.assembly.record import brief, differences, saved_record, setting_of
+from heedful.assembly.saved_settings import brief, differences, saved_settings, setting_name
 from heedful.assembly.starts import is_first
-from heedful.assembly.trainers import HERE
-from heedful.records import HeedfulError, RunError, SettingError, writing
+from heedful.records import HeedfulError, RunError, writing
 from heedful.records.storage.claim import LOCK, claim
 from heedful.records.storage.files import WRITING
 from heedful.records.storage.results import RESULTS
@@ -17,46 +15,7 @@ from heedful.records.storage.results import RESULTS
 TEMPORARY = re.compile(  # what a process was writing when it ended; earlier versions had no last word
     rf"\..+\.(ckpt|html|json|md|parquet|png|yaml)\.\w{{8}}({re.escape(WRITING)})?"
 )
-FOLDERS = {"default_root_dir", "dir", "dirpath", "log_dir", "save_dir"}  # settings of what Lightning's classes write
-NAMES = {"filename", "name", "prefix", "sub_dir", "version"}
 EMPTY_BOARD = 100  # bytes; TensorBoard begins its file with 88 that say its version
-
-
-def require_inside(job: Job) -> None:
-    """Refuse settings that have loggers, profilers or callbacks write elsewhere than into the run's folder.
-
-    What the user names in this call may write anywhere, and a run that goes on writes where it did before.
-
-    Args:
-        job: The run.
-
-    Raises:
-        HeedfulError: A folder is named elsewhere, or a name leads out of its folder.
-    """
-    before = named_folder(job) if not job.evaluating and job.training.resume else None
-    own = saved_record(before.folder) if before is not None and before.goes_on else {}
-    resumed = set(_settings(own.get("trainer"), "trainer"))
-    for name, value in (setting for setting in _settings(job.record["trainer"], "trainer") if setting not in resumed):
-        key = name.rpartition(".")[2]
-        is_of_run = key == "save_dir" and value in HERE
-        leads_out = (key in FOLDERS and not is_of_run) or (key in NAMES and ("/" in value or value in (".", "..")))
-        if leads_out and not any(name == given or name.startswith(f"{given}.") for given in job.given):
-            raise SettingError(
-                f"{name} {value}: a file of settings may not have a run write elsewhere than into its folder. Leave "
-                "it out there, or type it on the command line."
-            )
-
-
-def _settings(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """The name and the value of each setting that is a text, without "init_args"."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _settings(inner, name if key == "init_args" else f"{name}.{key}")
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _settings(inner, name)
-    elif isinstance(value, str):
-        yield name, value
 
 
 class Named(NamedTuple):
@@ -75,7 +34,7 @@ class Named(NamedTuple):
 
 def named_folder(job: Job) -> Named | None:
     """The folder of the run to be continued, or ``output``; None where a new one is to be made."""
-    resumed = None if job.evaluating else job.training.resume
+    resumed = None if job.evaluating else job.config.resume
     output = job.settings.output
     if resumed and (Path(resumed) / "config.yaml").is_file():
         return Named(Path(resumed), f"resume {resumed}", True)
@@ -129,15 +88,15 @@ def _require_unused(named_by_user: Named, job: Job) -> None:
 def _require_same(named_by_user: Named, folder: Path, job: Job) -> None:
     """Refuse to take up an evaluation that was stopped with other settings, or of another checkpoint."""
     try:
-        before = saved_record(folder, evaluating=True)
+        before = saved_settings(folder)
     except HeedfulError:  # of another command
         raise RunError(f"{named_by_user.flag} holds a run already. Name another folder.") from None
     changed = differences(before, job.record)
-    if before["checkpoint"] != job.checkpoint:
-        changed = {"checkpoint": (before["checkpoint"], job.checkpoint), **changed}
+    if before.get("checkpoint") != job.checkpoint:
+        changed = {"checkpoint": (before.get("checkpoint"), job.checkpoint), **changed}
     for name, (began, now) in changed.items():
         raise RunError(
-            f"{setting_of(name)} {brief(now)}: {named_by_user.flag} holds an evaluation that was stopped, with "
+            f"{setting_name(name)} {brief(now)}: {named_by_user.flag} holds an evaluation that was stopped, with "
             f"{brief(began)}. Repeat its command, which goes on there, or name another folder."
         )
 

@@ -4,67 +4,16 @@ The command line gives it words, Python a nested dictionary; both come out as on
 of the model are known before the parser is built, so that their settings are arguments like all others.
 """
 
-import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, NoneType, UnionType
-from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 
-import yaml
-from jsonargparse import ActionParser, ArgumentParser, Namespace, set_parsing_settings
-from pytorch_lightning import Trainer, callbacks
+from pytorch_lightning import Trainer
 
 from heedful.assembly.settings import EvaluationSettings, TrainerDefaults, TrainingSettings
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules.prompting import Prompting
-from heedful.records import SettingError
-from heedful.records.arguments import IN_MEMORY
-from heedful.records.errors import nearest
+from heedful.records.parser import Parser, with_integers_first
 
 SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI has it
-LONGEST = 60  # characters of a value in a message
-
-set_parsing_settings(
-    validate_subclass_spec_in_any=False,  # a setting of any type holds data and no class
-    instantiate_subclass_spec_in_any=False,
-)
-
-
-class Text(str):
-    """A text from Python or from YAML: jsonargparse reads plain texts as YAML, so that "null" would become None."""
-
-    __slots__ = ()
-
-
-class InMemory:
-    """Hides a live object, such as rows, from the parser, which would walk through it.
-
-    Args:
-        value: The object.
-    """
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class Parser(ArgumentParser):
-    """A parser that raises :class:`SettingError`, in the words of settings rather than of Python's types."""
-
-    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        raise SettingError(_readable(message, self)) from None
-
-    @property
-    def names(self) -> list[str]:
-        """The dotted names of all settings."""
-        every = [action.dest for action in self._actions]
-        groups = {name.partition(".")[0] for name in every if "." in name}
-        return [name for name in every if name not in groups and not name.endswith(".help")]
-
-    def has_group(self, name: str) -> bool:
-        """Whether some settings begin with this name and a dot."""
-        return any(other.startswith(f"{name}.") for other in self.names)
 
 
 def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
@@ -84,7 +33,7 @@ def build_parser(evaluating: bool, data: type, model: type) -> Parser:
     """
     parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
     of_run = EvaluationSettings if evaluating else TrainingSettings
-    parser.add_argument(f"--{SEED}", type=Union[int, bool], default=of_run.seed, help="Seed of everything random.")
+    parser.add_argument(f"--{SEED}", type=int | bool, default=of_run.seed, help="Seed of everything random.")
     parser.add_class_arguments(Trainer, "trainer", instantiate=False)
     parser.set_defaults({f"trainer.{name}": value for name, value in vars(TrainerDefaults()).items()})
     for kind in shown_evaluations(evaluating):
@@ -94,177 +43,4 @@ def build_parser(evaluating: bool, data: type, model: type) -> Parser:
     parser.add_class_arguments(group, name, instantiate=False)
     parser.add_class_arguments(data, "data", instantiate=False)
     parser.add_class_arguments(model, "model", instantiate=False)
-    return _with_integers_first(parser)
-
-
-@cache
-def class_parser(owner: type, name: str) -> Parser:
-    """The parser of the settings of one class alone, under a name such as "data"."""
-    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
-    parser.add_class_arguments(owner, name, instantiate=False)
-    return _with_integers_first(parser)
-
-
-def _with_integers_first(parser: Parser) -> Parser:
-    for action in parser._actions:
-        if (hint := getattr(action, "_typehint", None)) is not None:
-            action._typehint = _integers_first(hint, takes_rows=action.dest == "data.path")
-    return parser
-
-
-def _integers_first(hint: Any, takes_rows: bool) -> Any:
-    """A union that tries int before float and str: 1 batch is not 1.0, all of them.
-
-    ``typing`` returns an equal union that another module wrote before, in the order of that one.
-    """
-    if takes_rows:
-        return Union[str, InMemory, None]
-    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
-    if int not in members:
-        return hint
-    return Union.__getitem__((int, *(member for member in members if member is not int)))
-
-
-def texts(value: Any) -> Any:
-    """Settings in Python or from YAML as the parser takes them: texts stay texts, numpy scalars and paths are plain."""
-    if isinstance(value, str):
-        return Text(value)
-    if isinstance(value, Path):
-        return Text(str(value))
-    if isinstance(value, Mapping):
-        return {name: texts(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [texts(inner) for inner in value]
-    return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") and not value.shape else value
-
-
-def require_known(parser: Parser, values: Mapping[str, Any], where: str = "") -> None:
-    """Refuse settings that do not exist.
-
-    Args:
-        parser: The parser.
-        values: Nested settings.
-        where: The file that they come from, with a colon and a blank.
-
-    Raises:
-        SettingError: There is one; the message has the nearest that exists.
-    """
-    for name, inner in values.items():
-        if name in parser.names:
-            continue
-        if not parser.has_group(name):
-            raise SettingError(f"{where}{_unknown(name, parser)}")
-        if not isinstance(inner, Mapping):
-            raise SettingError(f"{where}{name}: {inner!r} is not a mapping of settings.")
-        for inner_name in inner:
-            whole = f"{name}.{inner_name}"
-            if whole not in parser.names and not parser.has_group(whole):
-                raise SettingError(f"{where}{_unknown(whole, parser)}")
-
-
-def _unknown(name: str, parser: Parser) -> str:
-    """What a message says of a setting that does not exist."""
-    group, _, last = name.rpartition(".")
-    if group and not parser.has_group(group):
-        group, last = "", name.partition(".")[0]
-    known = [other for other in parser.names if other.rpartition(".")[0] == group]
-    if not group:
-        known += sorted({other.partition(".")[0] for other in parser.names if "." in other})
-    near = nearest(last, [other.removeprefix(f"{group}.") for other in known])
-    subject = f"{group} has no setting {last}" if group else f"There is no setting {name}"
-    return f"{subject} (did you mean {near}?)." if near else f"{subject}. See --help all, or docs/settings.md."
-
-
-def require_no_function(values: Any, name: str = "") -> None:
-    """Refuse settings that name a function by its import path: nothing is called because a configuration names it.
-
-    Raises:
-        SettingError: There is one.
-    """
-    if isinstance(values, Namespace | Mapping):
-        for key, inner in vars(values).items() if isinstance(values, Namespace) else values.items():
-            require_no_function(inner, name if key == "init_args" else f"{name}.{key}".lstrip("."))
-    elif isinstance(values, list | tuple):
-        for inner in values:
-            require_no_function(inner, name)
-    elif isinstance(values, FunctionType | BuiltinFunctionType):
-        raise SettingError(f"{name}: {values.__module__}.{values.__qualname__} is a function. Name a class.")
-
-
-def _readable(message: str, parser: Parser) -> str:
-    """A message of jsonargparse in one or two sentences."""
-    flat = " ".join(message.split())
-    if match := re.match(r"[Uu]nrecognized arguments: (\S+)", flat):
-        word = match[1].partition("=")[0]
-        if not word.startswith("--"):
-            return f"{match[1]!r} follows no setting. Put quotes around a value with blanks."
-        return _unknown(word.removeprefix("--").replace("init_args.", ""), parser)
-    if match := re.match(r"Group '([\w.]+)' does not accept option '([\w.]+)'", flat):
-        return _unknown(f"{match[1]}.{match[2]}", parser)
-    if match := re.match(r"argument --([\w.]+): expected", flat):
-        return f"{match[1]} needs a value."
-    if match := re.match(r"""Key ["']([\w.]+)["'] is required""", flat):
-        return f"{match[1]} is missing."
-    if match := re.match(r'Parser key "([\w.]+)"', flat):
-        return _misfit(match[1], message, parser)
-    return f"{flat[:200].rstrip('.')}."
-
-
-def _misfit(name: str, message: str, parser: Parser) -> str:
-    """What a message says of a value of another type, or of a class that cannot be made."""
-    owner = match[1] if (match := re.search(r"class_path['=:\" ]+[\w.]*?(\w+)'", message)) else ""
-    if match := re.search(r"(?:Option|Key) '([\w.]+)' is not (?:accepted|expected)", message):
-        return f"{name}: {owner or 'the class'} has no setting {match[1]}."
-    if match := re.search(r"""arguments are required: ([\w., ]+)|Key ["']([\w.]+)["'] is required""", message):
-        return f"{name}: {owner or 'the class'} lacks {match[1] or match[2]}."
-    given = re.search(r"(?:Given value|Got value): (.*)\Z", message, re.DOTALL)
-    value = " ".join(given[1].split()) if given else ""
-    shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
-    if re.search(r"dot import path|not a subclass|No module named|has no attribute", message):
-        near = nearest(value, [kind for kind in dir(callbacks) if kind[0].isupper()])
-        return f"{name}: there is no class {shown}{f' (did you mean {near}?)' if near else ''}."
-    hint = next((getattr(action, "_typehint", None) for action in parser._actions if action.dest == name), None)
-    return f"{name}: {shown} is not {described(hint)}."
-
-
-def described(hint: Any) -> str:
-    """A type as a message names it.
-
-    Example:
-        >>> described(Union[int, None]), described(Literal["max", "min"])
-        ('int or None', 'max or min')
-    """
-    if get_origin(hint) in (Union, UnionType):
-        members = [described(member) for member in get_args(hint) if member is not InMemory]
-        return " or ".join(dict.fromkeys(choice for member in members for choice in member.split(" or ")))
-    if get_origin(hint) is Literal:
-        return " or ".join(map(str, get_args(hint)))
-    if args := get_args(hint):
-        return f"{getattr(get_origin(hint), '__name__', hint)} of {', '.join(map(described, args))}"
-    if hint is NoneType:
-        return "None"
-    return getattr(hint, "__name__", str(hint))
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes texts that readers of YAML 1.2 take for numbers, and writes nothing twice by reference."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # beside \\n: YAML would read them as blanks
-NUMBER_LIKE = re.compile(r"[-+]?[\d.][\d._]*(e[-+]?\d+)?", re.IGNORECASE)
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = "'" if NUMBER_LIKE.fullmatch(text) else '"' if LINE_ENDS.search(text) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
-def dump(values: Mapping[str, Any]) -> str:
-    """Settings as YAML that reads back to the same values."""
-    return yaml.dump(dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return with_integers_first(parser)

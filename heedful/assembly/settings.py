@@ -1,6 +1,5 @@
 """The settings of a run, with their defaults: the commands and the functions of Python take them from here."""
 
-import re
 from dataclasses import dataclass
 
 
@@ -33,17 +32,11 @@ class RunSettings:
         seed: From 0 to 4294967295; all that is random follows from it. True draws one.
         evaluations: Only these; a list, or names with commas between them.
         output: Folder of the results, instead of the one in runs/.
-        allow_package: Python packages that weights may come from; no file of settings can name them.
     """
 
     seed: int | bool = 0
     evaluations: list[str] | str | None = None
     output: str | None = None
-    allow_package: list[str] | str | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.evaluations, str):
-            self.evaluations = re.split(r"[\s,]+", self.evaluations.strip())
 
 
 @dataclass
@@ -51,15 +44,11 @@ class TrainingSettings(RunSettings):
     """Settings of training.
 
     Args:
-        init_from: Finished run to take the model from, to train it on other data.
         allow_changed_data: Go on though the examples are not the same.
-        resume: Run that was stopped: go on with it, as configured.
         ckpt_path: Continue the run of this checkpoint; last: the one in the folder of the results.
     """
 
-    init_from: str | None = None
     allow_changed_data: bool = False
-    resume: str | None = None
     ckpt_path: str | None = None
 
 

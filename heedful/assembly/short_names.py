@@ -20,7 +20,7 @@ from heedful.records.errors import nearest
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import backbones, config_path, names
 from heedful.records.storage.schema import whole
-from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml, read_text
+from heedful.records.storage.yaml_files import parse_yaml, read_text
 from heedful.reports.runs import short_name
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": Classifier}
@@ -48,9 +48,9 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Se
         return {**section, "init_args": {**section["init_args"], **settings}}
     value = config_path(kind, name)
     if value.startswith("{"):
-        return as_section(kind, parse_yaml(value, kind, SettingsLoader), kind)
+        return as_section(kind, parse_yaml(value, kind), kind)
     if Path(value).is_file():
-        section = parse_yaml(read_text(value, f"{kind} {name}"), f"{kind} {name}", SettingsLoader)
+        section = parse_yaml(read_text(value, f"{kind} {name}"), f"{kind} {name}")
         return as_section(kind, section, f"{kind} {name}")
     return {"class_path": whole(kind, value), "init_args": {}}
 

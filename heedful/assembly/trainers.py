@@ -1,48 +1,33 @@
 """Lightning's Trainer with Heedful's callbacks: the only place that makes one."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
 from pytorch_lightning import Callback, Trainer
-from pytorch_lightning.accelerators import AcceleratorRegistry
-from pytorch_lightning.callbacks import (
-    BatchSizeFinder,
-    LearningRateFinder,
-    ProgressBar,
-    StochasticWeightAveraging,
-    WeightAveraging,
-)
-from pytorch_lightning.loggers import Logger
+from pytorch_lightning.callbacks import ProgressBar, StochasticWeightAveraging, WeightAveraging
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from heedful.assembly.library_errors import first_sentence, refusal_behind
-from heedful.assembly.record import trainer_defaults
+from heedful.assembly.settings import TrainerDefaults
 from heedful.assembly.starts import is_first
 from heedful.callbacks import Engine, RunFolder
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
-from heedful.lightning_modules.lightning_internals import start_method
-from heedful.records import SettingError
+from heedful.lightning_modules.pretrained.backbones import allowed_packages
+from heedful.records import HeedfulError, SettingError
 from heedful.reports.html.table import has_bars
 
-UNFIT = {  # callbacks of Lightning by which a run is not what its folder says, and what to do instead
-    WeightAveraging: ("would have other weights measured than best.ckpt holds", "Leave it out."),
-    StochasticWeightAveraging: ("makes weights behind the last measurement, which nothing measures", "Leave it out."),
-    LearningRateFinder: ("finds a rate that config.yaml would not say", "Name one with model.learning_rate."),
-    BatchSizeFinder: ("finds a size that config.yaml would not say", "Name one with data.batch_size."),
+UNFIT = {  # callbacks of Lightning with which other weights are measured than saved
+    WeightAveraging: "would have other weights measured than best.ckpt holds",
+    StochasticWeightAveraging: "changes the weights after the last measurement",
 }
-GPUS = {"gpu": ("cuda", "mps")}  # accelerators behind a name of Lightning
-HERE = ("", ".")  # folders of loggers that name none
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # which Lightning's seed_everything leaves in the environment
 Settings = Mapping[str, Any]
 
@@ -52,65 +37,41 @@ def several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def require_fit(settings: Settings, evaluating: bool) -> None:
-    """Refuse settings of the Trainer by which a run is not what its folder says.
-
-    Args:
-        settings: All of them.
-        evaluating: Whether nothing is trained.
+def require_fit(settings: Settings) -> None:
+    """Refuse settings of the Trainer with which a number is not that of the saved weights.
 
     Raises:
-        HeedfulError: There is one.
+        SettingError: There is one.
     """
     for callback in several(settings["callbacks"]):
-        for kind, (reason, do) in UNFIT.items():
+        for kind, reason in UNFIT.items():
             if isinstance(callback, kind):
-                raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}. {do}")
-    if not evaluating:
-        _require_training(settings)
-    _require_accelerator(settings["accelerator"])
-    if (batches := settings["accumulate_grad_batches"]) < 1:
-        raise SettingError(f"trainer.accumulate_grad_batches {batches} is less than 1.")
-    if not (norm := settings["gradient_clip_val"] or 0) >= 0:  # gradients would be turned around
-        raise SettingError(f"trainer.gradient_clip_val {norm} is not 0 or more.")
+                raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}. Leave it out.")
     strategy = settings["strategy"]
-    if re.search("spawn|fork|notebook", start_method(strategy)):
-        raise SettingError(
-            "trainer.strategy copies this process, and each has to run the command from its beginning. Take "
-            "trainer.strategy ddp."
-        )
     if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
-        raise SettingError(
-            "trainer.strategy splits the model, which cannot be evaluated so while it trains. Take trainer.strategy "
-            "ddp."
-        )
+        raise SettingError("trainer.strategy splits the model, and evaluations need all of it. Use ddp.")
 
 
-def _require_training(settings: Settings) -> None:
-    """Refuse to train nothing, or without what a run needs."""
-    for setting, value in {"barebones": True, "enable_checkpointing": False}.items():
-        if settings[setting] is value:
-            raise SettingError(
-                f"trainer.{setting} {value} leaves out what a run needs: checkpoints, logs, evaluations. Leave it out."
-            )
-    for setting in ("max_epochs", "max_steps", "limit_train_batches"):
-        if settings[setting] == 0:
-            raise SettingError(f"trainer.{setting} 0 trains nothing. Measure a model as it is with evaluate.py.")
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt where Lightning makes SystemExit of it."""
+    try:
+        yield
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
-def _require_accelerator(name: Any) -> None:
-    """Refuse an accelerator that Lightning does not know, or that torch does not find here."""
-    if str(name) == "xpu":
-        raise SettingError(
-            "trainer.accelerator xpu: Lightning runs nothing on a GPU of Intel. Take trainer.accelerator cpu, or "
-            "have heedful.measure ask a function that uses it."
-        )
-    kinds = [kind for kind in GPUS.get(str(name), (str(name),)) if kind in AcceleratorRegistry]
-    if kinds and not any(AcceleratorRegistry[kind]["accelerator"].is_available() for kind in kinds):
-        raise SettingError(
-            f"trainer.accelerator {name}: torch finds none here. Take trainer.accelerator cpu, or a torch that is "
-            "built for it."
-        )
+@contextmanager
+def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
+    """Allow weights to come from these Python packages, until the context ends."""
+    before = set(allowed_packages)
+    allowed_packages.update([packages] if isinstance(packages, str) else packages or ())
+    try:
+        yield
+    finally:
+        allowed_packages.intersection_update(before)
 
 
 @contextmanager
@@ -135,9 +96,9 @@ def restored_flags() -> Iterator[None]:
 
 def precision_of(settings: Settings, evaluating: bool) -> str:
     """The precision that the user chose; else bf16 to train on a GPU that has it, and fp32."""
-    on_gpu = settings["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
+    on_gpu = settings.get("accelerator") in ("auto", "gpu", "cuda") and torch.cuda.is_available()
     half = on_gpu and not evaluating and torch.cuda.is_bf16_supported()
-    return str(settings["precision"] or ("bf16-mixed" if half else "32-true"))
+    return str(settings.get("precision") or ("bf16-mixed" if half else "32-true"))
 
 
 def make_trainer(
@@ -154,24 +115,23 @@ def make_trainer(
         settings: Those of the Trainer; Heedful's defaults for all others.
         evaluating: Whether nothing is trained.
         own: Callbacks that stand behind those that the settings name.
-        folder: Where profilers and loggers write that name no folder; by default, where Lightning has it.
+        folder: Where profilers write that name no folder; by default, where Lightning has it.
 
     Raises:
         HeedfulError: Lightning refuses a setting.
     """
-    settings = {**trainer_defaults(), **settings}
-    from_settings = several(settings["callbacks"])
-    is_wanted = settings["enable_progress_bar"] is not False and has_bars()
+    settings = {**vars(TrainerDefaults()), **settings}
+    from_settings = several(settings.get("callbacks"))
+    is_wanted = settings.get("enable_progress_bar") is not False and has_bars()
     has_bar = is_wanted and not any(isinstance(c, ProgressBar) for c in from_settings)
-    plugins = several(settings["plugins"])
+    plugins = several(settings.get("plugins"))
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
-    root = settings["default_root_dir"] or (None if folder is None else str(folder))
+    root = settings.get("default_root_dir") or (None if folder is None else str(folder))
     whole = {
         **settings,
         **({} if has_bars() else {"enable_progress_bar": False}),
         "default_root_dir": root,
-        "logger": _in_folder(settings["logger"], root),
         "callbacks": [*callbacks, *([Progress()] if has_bar else []), *from_settings, *own],
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
@@ -179,9 +139,10 @@ def make_trainer(
     first = is_first()
     try:
         trainer = Trainer(**whole)
+    except HeedfulError:
+        raise
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
-        refused = refusal_behind(error)
-        raise refused or SettingError(f"trainer: {first_sentence(error)}") from error
+        raise SettingError(f"trainer: {error}") from error
     is_among_others = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
     if trainer.world_size == 1 and (is_among_others or not first):
         raise SettingError(
@@ -189,21 +150,6 @@ def make_trainer(
             "Name as many trainer.devices in each call, or write two scripts."
         )
     return trainer
-
-
-def _in_folder(loggers: Any, folder: str | None) -> Any:
-    """Loggers, of which those that name no folder write into that of the run."""
-    if not folder or not any(isinstance(logger, Logger) for logger in several(loggers)):
-        return loggers
-    return [_moved(logger, folder) for logger in several(loggers)]
-
-
-def _moved(logger: Logger, folder: str) -> Logger:
-    settings = vars(logger).get("made_of")  # of one that was made of settings here
-    takes_folder = "save_dir" in signature(type(logger)).parameters
-    if settings is None or not takes_folder or settings.get("save_dir", HERE[0]) not in HERE:
-        return logger
-    return type(logger)(**{**settings, "save_dir": folder})
 
 
 def measured(

@@ -1,35 +1,28 @@
 """Training: from the settings of a run to its folder."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytorch_lightning import Callback, Trainer
 
+from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import run_folder
 from heedful.assembly.job import Job
-from heedful.assembly.library_errors import refusing
-from heedful.assembly.making import require_types
-from heedful.assembly.named_folder import claim_named, require_inside
-from heedful.assembly.parts import Parts, allowing, as_path, given
-from heedful.assembly.quiet import quietly
-from heedful.assembly.record import (
-    SEED,
-    Record,
-    file_record,
-    merged,
+from heedful.assembly.named_folder import claim_named
+from heedful.assembly.parser import SEED
+from heedful.assembly.results import Run
+from heedful.assembly.saved_runs import initial_model, start_of
+from heedful.assembly.saved_settings import (
     require_as_finished,
     require_same_settings,
-    saved_record,
-    write_record,
+    saved_settings,
+    settings_of_file,
+    write_settings,
 )
-from heedful.assembly.results import Run
-from heedful.assembly.saved_runs import Start, initial_model, start_of
-from heedful.assembly.settings import TrainingSettings
-from heedful.assembly.starts import is_first, settled_seed
-from heedful.assembly.trainers import make_trainer, restored_flags
+from heedful.assembly.starts import is_first
+from heedful.assembly.trainers import allowing, interruptible, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
@@ -47,17 +40,17 @@ def train(
     augment: str | PathLike[str] | None = None,
     partial: str | None = None,
     slices: Sequence[str] | str | None = None,
-    evaluations: Sequence[str | Evaluation] | str | None = TrainingSettings.evaluations,
+    evaluations: Sequence[str | Evaluation] | str | None = None,
     checkpoint: Mapping[str, Any] | BestCheckpoint | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
     seed: int | bool | None = None,
-    output: str | PathLike[str] | None = TrainingSettings.output,
-    init_from: str | PathLike[str] | None = TrainingSettings.init_from,
-    resume: str | PathLike[str] | None = TrainingSettings.resume,
-    ckpt_path: str | PathLike[str] | None = TrainingSettings.ckpt_path,
-    allow_changed_data: bool = TrainingSettings.allow_changed_data,
-    allow_package: str | Sequence[str] | None = TrainingSettings.allow_package,
+    output: str | PathLike[str] | None = None,
+    init_from: str | PathLike[str] | None = None,
+    resume: str | PathLike[str] | None = None,
+    ckpt_path: str | PathLike[str] | None = None,
+    allow_changed_data: bool = False,
+    allow_package: str | Sequence[str] | None = None,
     **settings: Mapping[str, Any] | Evaluation,
 ) -> Run:
     """Train a classifier over paired inputs, and measure in every epoch whether it heeds every part of them.
@@ -99,54 +92,58 @@ def train(
         >>> run.numbers[heedful.MetricName("accuracy", "planted")]["n"]
         16
     """
-    arguments = locals()
-    with quietly(), refusing(), ExitStack() as stack:
-        require_types(train, arguments)
-        stack.enter_context(allowing(allow_package))
-        file = {} if config is None else file_record(fspath(config), evaluating=False)
-        start = start_of(
-            as_path(resume), as_path(ckpt_path) or file.get("ckpt_path"), as_path(output) or file.get("output")
-        )
-        saved = merged({} if start.run is None else saved_record(start.run), file)
-        if init_from is not None:
-            saved = {**saved, "model": _initial(fspath(init_from), model, start)}
-        seed = settled_seed(saved.get(SEED, TrainingSettings.seed) if seed is None else seed)
-        parts = Parts(model, data, as_path(augment), partial, slices, evaluations, settings, trainer or {}, seed, saved)
-        paired = parts.paired_data()
-        of_run = TrainingSettings(
-            seed=seed,
-            evaluations=parts.only,
-            output=start.output,
-            init_from=as_path(init_from),
-            allow_changed_data=allow_changed_data or bool(file.get("allow_changed_data")),
-            resume=None if start.run is None else str(start.run),
-            ckpt_path=start.ckpt_path,
-        )
-        job = Job(
-            parts.classifier(paired),
-            paired,
-            of_run,
-            parts.all_evaluations(evaluating=False),
-            parts.trainer_settings(),
-            checkpoint=given(checkpoint, BestCheckpoint, "checkpoint", saved.get("checkpoint")).with_settings(),
-            given=parts.given(checkpoint=checkpoint),
-        )
-        return trained(job)
+    settings |= {"trainer": trainer, "checkpoint": checkpoint, SEED: seed, "evaluations": evaluations}
+    settings |= {"allow_changed_data": allow_changed_data or None}
+    with allowing(allow_package):
+        call = Call(model, data, augment, partial, slices, settings=settings)
+        files = [] if config is None else [config]
+        return trained(configured(call, files, output, init_from, resume, ckpt_path))
 
 
-def _initial(run: str, model: Any, start: Start) -> Record:
-    """The model of a finished run, which nothing else may name."""
-    clash = {"model": model, "resume": start.run, "ckpt_path": start.ckpt_path}
-    if others := [name for name, value in clash.items() if value is not None]:
-        raise SettingError(f"init_from and {others[0]} both say where the model comes from. Leave {others[0]} out.")
-    return initial_model(run)
+def configured(
+    call: Call,
+    files: Sequence[str | PathLike[str]] = (),
+    output: str | PathLike[str] | None = None,
+    init_from: str | PathLike[str] | None = None,
+    resume: str | PathLike[str] | None = None,
+    ckpt_path: str | PathLike[str] | None = None,
+) -> Config:
+    """All settings of a training, from Python or from the command line.
+
+    Args:
+        call: The settings of the call.
+        files: Files of settings, the first ones first.
+        output: See :func:`train`, and so for the others.
+
+    Raises:
+        HeedfulError: A setting is wrong, or there is no such run.
+    """
+    layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
+    of_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}
+    start = start_of(
+        None if resume is None else fspath(resume),
+        of_files.get("ckpt_path") if ckpt_path is None else fspath(ckpt_path),
+        of_files.get("output") if output is None else fspath(output),
+    )
+    if start.run is not None:
+        layers.insert(0, Layer(saved_settings(start.run), str(start.run / CONFIG), is_trusted=False))
+    if init_from is not None:
+        named = {"model": call.model, "resume": start.run, "ckpt_path": start.ckpt_path}
+        if others := [name for name, value in named.items() if value is not None]:
+            raise SettingError(f"init_from and {others[0]} both say where the model comes from. Leave one of them out.")
+        run = fspath(init_from)
+        layers.append(Layer({"model": initial_model(run)}, str(Path(run) / CONFIG), is_trusted=False))
+    call.layers = layers
+    call.settings = {**call.settings, "output": start.output, "ckpt_path": start.ckpt_path}
+    call.resume = None if start.run is None else str(start.run)
+    return resolve(False, call)
 
 
-def trained(job: Job) -> Run:
+def trained(config: Config) -> Run:
     """Train a model, measure its best checkpoint, and write both into the folder of the run.
 
     Args:
-        job: The run.
+        config: All settings.
 
     Returns:
         The results, on every process.
@@ -155,15 +152,15 @@ def trained(job: Job) -> Run:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with quietly(), refusing(), restored_flags():
-            return _trained(job)
+        with interruptible(), restored_flags():
+            return _trained(Job(config))
     finally:
         release()
 
 
 def _finished(job: Job) -> Run | None:
     """The run that is to go on, if it is finished: its results as they are."""
-    resume = job.training.resume
+    resume = job.config.resume
     if resume is None or not is_finished(Path(resume)):
         return None
     require_as_finished(job.record, Path(resume))
@@ -174,10 +171,9 @@ def _finished(job: Job) -> Run | None:
 
 def _trained(job: Job) -> Run:
     if job.checkpoint:
-        began = Path(job.training.resume or Path(job.checkpoint).absolute().parent.parent)
+        began = Path(job.config.resume or Path(job.checkpoint).absolute().parent.parent)
         if (began / CONFIG).is_file():
             require_same_settings(job.record, began)
-    require_inside(job)
     claim_named(job)  # before anything is read
     if (finished := _finished(job)) is not None:
         return finished
@@ -218,7 +214,7 @@ def assemble(job: Job, folder: Path | None) -> Assembled:
     Raises:
         HeedfulError: Lightning refuses a setting of the Trainer.
     """
-    run = RunFolder(folder, lambda path: write_record(job.repeated, path), job.about)
+    run = RunFolder(folder, lambda path: write_settings(job.record, path), job.about)
     board = Board(job.hyperparameters)
     settings = dict(job.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:

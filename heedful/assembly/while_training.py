@@ -15,13 +15,16 @@ from pytorch_lightning.utilities import rank_zero_warn
 from torch import nn
 
 from heedful.assembly.alone import by_first_alone, require_whole, undisturbed
-from heedful.assembly.making import require_types
 from heedful.assembly.measuring import Kept, measure, require_known, require_rows
-from heedful.assembly.quiet import LOGS
 from heedful.assembly.results import Results
 from heedful.records import MetricName, RunError, SettingError
 
 Asks = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
+RANK_ZERO_LOGS = (  # where lines for the user go
+    "pytorch_lightning.utilities.rank_zero",
+    "lightning.pytorch.utilities.rank_zero",
+    "lightning_fabric.utilities.rank_zero",
+)
 SPLIT = "Train with DDP, or measure the checkpoints afterwards."
 OWN = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that are not settings of a hook
 
@@ -45,10 +48,8 @@ class WhileTraining:
 
     def __init__(self, rows: Any, settings: Mapping[str, Any], output: str | PathLike[str] | None) -> None:
         own_arguments = signature(measure).parameters.keys() - {*OWN, "settings"}
-        arguments = {name: value for name, value in settings.items() if name in own_arguments}
         if taken := [name for name in settings if name in OWN]:
             raise SettingError(f"There is no setting {taken[0]} here. Leave it out.")
-        require_types(measure, arguments | {"output": output})
         require_known(
             {name: value for name, value in settings.items() if name not in own_arguments}, dict.fromkeys(own_arguments)
         )
@@ -197,7 +198,7 @@ def require_function(predict: Any) -> None:
 @contextmanager
 def _silent(is_silent: bool) -> Iterator[None]:
     """Say nothing of what was said at the first measurement already."""
-    levels = {name: logging.getLogger(name).level for name in LOGS if is_silent}
+    levels = {name: logging.getLogger(name).level for name in RANK_ZERO_LOGS if is_silent}
     try:
         for name in levels:
             logging.getLogger(name).setLevel(logging.WARNING)

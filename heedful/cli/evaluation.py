@@ -1,19 +1,24 @@
 """The command that evaluates: evaluate.py says how it is used."""
 
-import sys
+from collections.abc import Sequence
 
-from heedful.assembly.evaluation import evaluated
+from heedful.assembly.evaluation import configured, evaluated
 from heedful.assembly.prompting import Requests
 from heedful.assembly.starts import is_first
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.model_forms import with_run
-from heedful.cli.runs import with_packages
-from heedful.cli.short_forms import expand
+from heedful.assembly.trainers import allowing
+from heedful.cli.words import divide
+from heedful.records.parser import dump
 
 
-def main(argv: list[str] | None = None) -> None:
-    job = HeedfulCLI(True, expand(with_run(with_packages(sys.argv[1:] if argv is None else argv)))).job
-    results = evaluated(job)
+def main(words: Sequence[str]) -> None:
+    """Measure as the words of the command line say."""
+    options, call = divide(True, words)
+    with allowing(options.allow_package):
+        config = configured(call, options.config, options.checkpoint)
+        if options.print_config:
+            print(dump(config.as_dict()), end="")
+            return
+        results = evaluated(config)
     if not is_first():
         return
     if isinstance(results, Requests):

@@ -6,11 +6,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from heedful.cli.first_look import look
 from heedful.cli.measure import add_settings, settings_of
 from heedful.records import HeedfulError, SettingError
 from heedful.records.command_lines import CommandParser
-from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml
+from heedful.records.storage.yaml_files import parse_yaml
 
 FORMATS = ("jsonl", "openai-batch")
 OF_ROWS = ("parts", "default_label", "label", "labels", "swap", "keeps", "same", "cluster", "by", "uid", "name")
@@ -40,8 +39,6 @@ def main(argv: list[str]) -> Callable[[], None]:
             f"data.{next(iter(of['data']))} is for data by a name, and {options.data} is a file of rows. Leave it "
             "out, or name the kind of the data."
         )
-    if not is_rows:
-        look(["--data", options.data, *rest])
     settings = settings_of(vars(options), (*OF_ROWS, "evaluations")) | groups
     settings["seed"] = options.seed_everything
     return partial(_write, options, is_rows, of, settings)
@@ -71,7 +68,7 @@ def _groups(words: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _value(text: str) -> Any:
     """A setting as YAML has it; a text as it is, as one with a part in braces."""
     try:
-        value = parse_yaml(text, text, SettingsLoader)
+        value = parse_yaml(text, text)
     except HeedfulError:
         return text
     is_text = isinstance(value, str) or (isinstance(value, Mapping) and None in value.values())

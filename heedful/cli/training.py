@@ -1,22 +1,27 @@
 """The command that trains: train.py says how it is used."""
 
-import sys
+from collections.abc import Sequence
 from shlex import quote
 
 from heedful.assembly.results import Run
 from heedful.assembly.starts import is_first
-from heedful.assembly.training import trained
+from heedful.assembly.trainers import allowing
+from heedful.assembly.training import configured, trained
 from heedful.callbacks.checkpoints.files import LAST
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.model_forms import initialised
-from heedful.cli.runs import continued, with_packages
-from heedful.cli.short_forms import expand
+from heedful.cli.words import divide
 from heedful.records.command_lines import start_of
+from heedful.records.parser import dump
 
 
-def main(argv: list[str] | None = None) -> None:
-    args = expand(continued(initialised(with_packages(sys.argv[1:] if argv is None else argv))))
-    run = trained(HeedfulCLI(False, args).job)
+def main(words: Sequence[str]) -> None:
+    """Train as the words of the command line say."""
+    options, call = divide(False, words)
+    with allowing(options.allow_package):
+        config = configured(call, options.config, options.output, options.init_from, options.resume, options.ckpt_path)
+        if options.print_config:
+            print(dump(config.as_dict()), end="")
+            return
+        run = trained(config)
     if is_first() and run.content:
         _show(run)
 

@@ -182,8 +182,8 @@ class Endpoint(Classifier):
         self._server = self._asker = None
         return self
 
-    def with_settings(self, **changed: Any) -> Self:
-        return super().with_settings(**changed).at(self.address)
+    def with_arguments(self, **changed: Any) -> Self:
+        return super().with_arguments(**changed).at(self.address)
 
     @property
     def given_wording(self) -> Wording | None:

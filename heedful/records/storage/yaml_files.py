@@ -1,7 +1,6 @@
 """YAML files of settings: a key that stands twice would silently count once, and is refused."""
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -65,42 +64,17 @@ def _values(mapping: yaml.MappingNode) -> list[yaml.Node]:
     return [value for _, value in mapping.value]
 
 
-def parse_yaml(text: str, display_name: str, loader: Any = PARSER) -> Any:
-    """The values of YAML; ``display_name`` begins the message, and ``loader`` may be :class:`SettingsLoader`.
+def parse_yaml(text: str, display_name: str) -> Any:
+    """The values of YAML; ``display_name`` begins the message.
 
     Raises:
         HeedfulError: It is not YAML, a key stands twice, or a value holds itself.
     """
     try:
         examine(text)
-        return yaml.load(text, Loader=loader)
+        return yaml.load(text, Loader=SettingsLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that no calendar has is a ValueError
         raise SettingError(f"{display_name} is not valid YAML: {_first(error)}.") from None
-
-
-def composed(text: str) -> yaml.Node | None:
-    """The nodes of YAML that :func:`parse_yaml` takes, which know their places in the text."""
-    return yaml.compose(text, Loader=yaml.SafeLoader)
-
-
-def found_at(root: yaml.Node | None, names: Sequence[Any]) -> tuple[int, yaml.Node | None]:
-    """The line of what stands at a place in YAML, from 1, and what stands there; as near as there is something.
-
-    Args:
-        root: The outermost node.
-        names: Keys and positions in lists, from the outermost one.
-    """
-    line = 1
-    node = root
-    for name in names:
-        if isinstance(node, yaml.MappingNode):
-            inner = [(key.start_mark.line + 1, value) for key, value in node.value if key.value == str(name)]
-        elif isinstance(node, yaml.SequenceNode):
-            inner = [(value.start_mark.line + 1, value) for value in node.value[name : name + 1]]
-        else:
-            inner = []
-        line, node = inner[0] if inner else (line, node)
-    return line, node
 
 
 def read_yaml(path: str, display_name: str) -> Any:

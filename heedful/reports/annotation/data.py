@@ -1,13 +1,14 @@
 """The examples that a run was evaluated on, read again as its configuration says."""
 
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
 
 from heedful.datamodules import PairedData
-from heedful.records import DataError, RunError, SettingError
+from heedful.records import DataError, RunError
+from heedful.records.parser import construct
 from heedful.records.rows import contents, difference
-from heedful.records.settings.making import InPython
 from heedful.records.storage.schema import ROOMS
 from heedful.reports.runs import CONFIG, settings
 
@@ -33,18 +34,13 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
         )
     class_path = str(init_args.pop("class_path"))
     if not class_path.startswith(ROOM):
-        raise SettingError(
+        raise RunError(
             f"{path} names a class that is not one of Heedful's data modules: {class_path}. Take a run on one of these."
         )
-    section = {"class_path": class_path, "init_args": init_args | {"seed": seed}}
-    try:
-        data = InPython((PairedData,)).section(section, (PairedData,), ("data",))
-    except SettingError:
-        raise RunError(
-            f"{path} was edited, or is of another version: its settings are not those of {class_path}. Bring the file "
-            "back that was written, or begin a new run."
-        ) from None
-    data.given = frozenset()  # nobody names a setting here, such as the label that the data may lack
+    owner = getattr(import_module(class_path.rpartition(".")[0]), class_path.rpartition(".")[2], None)
+    if not (isinstance(owner, type) and issubclass(owner, PairedData)):
+        raise RunError(f"{path} names {class_path}, which is not a data module of Heedful.")
+    data: PairedData = construct(owner, "data", init_args | {"seed": seed}, str(path))
     data.setup("validate")
     return data
 

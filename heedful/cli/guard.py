@@ -1,0 +1,69 @@
+"""What ends a command that runs a model: a mistake in one sentence with status 2, a signal with 128 + its number."""
+
+import logging
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from typing import NoReturn
+
+import torch
+from pytorch_lightning.utilities import rank_zero_only
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.utilities.warnings import PossibleUserWarning
+
+from heedful.records import HeedfulError, stopping
+from heedful.records.command_lines import called, exit_on_broken_pipe
+from heedful.records.storage.claim import release
+
+ADVERTISING = {
+    "_maybe_show_litmodels_tip",
+    "_log_device_info",
+    "seed_everything",
+}  # run.json has it
+
+
+def guarded(main: Callable[[], None]) -> None:
+    """Run a command; something that the user can fix becomes one sentence and exit status 2, without a traceback."""
+    stopping.listen()
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    for name in ("pytorch_lightning.utilities.rank_zero", "lightning_fabric.utilities.seed"):
+        logging.getLogger(name).addFilter(lambda record: record.funcName not in ADVERTISING)
+    try:
+        with exit_on_broken_pipe(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=PossibleUserWarning)
+            warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")
+            main()
+    except stopping.Stopped as stop:
+        end(str(stop), stop.code)
+    except KeyboardInterrupt:
+        end("stopped by Ctrl-C.", 128 + signal.SIGINT)
+    except Exception as error:
+        message = _explanation(error)
+        if message is None:
+            raise
+        print(f"{called()}: {message}", file=sys.stderr, flush=True)
+        sys.exit(2)
+    finally:
+        release()
+
+
+def _explanation(error: BaseException | None) -> str | None:
+    """The message for the user of an exception, or of one that led to it; None for a fault of the program."""
+    while error is not None:
+        if isinstance(error, HeedfulError):
+            return str(error)
+        if isinstance(error, MisconfigurationException):
+            return f"trainer: {error}"
+        if isinstance(error, getattr(torch.distributed, "DistError", ())) or "gloo/transport" in str(error):
+            return "Another process of this command has ended: see above, or it was killed or had no memory left."
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def end(message: str, status: int) -> NoReturn:
+    """Say on rank 0 why the command ends, and end it."""
+    if rank_zero_only.rank == 0:  # type: ignore[attr-defined]
+        print(f"{called()}: {message}", file=sys.stderr, flush=True)
+    sys.exit(status)

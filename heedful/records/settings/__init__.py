@@ -1,1 +1,0 @@
-"""Settings against the type hints of what takes them: what is wrong with them, and what is made of them."""
