@@ -23,6 +23,8 @@ from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import regime_name
 
+LABEL = "label"  # the default column of gold labels
+
 
 class PairedText(PairedData):
     """Sentence pairs: natural language inference, paraphrase detection and the like.
@@ -32,7 +34,7 @@ class PairedText(PairedData):
         parts: Part name to column, in reading order.
         labels: Label name to its spellings in the sources, in label order.
         label: Column of the label; null for examples without gold labels, which can be evaluated, but not trained on.
-            Where nobody names it and there is no such column, nor one that is called nearly so, they have none either.
+            A column of the default name may be missing, too, unless another column has nearly that name.
         hub: Where on the hub.
         path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, rows
             in memory as well: a frame of pandas or polars, a table of pyarrow, a data set of datasets, a list of
@@ -81,7 +83,7 @@ class PairedText(PairedData):
         name: str,
         parts: dict[str, str],
         labels: dict[str, list[str | int]],
-        label: str | None = "label",
+        label: str | None = LABEL,
         hub: Hub | None = None,
         path: str | None = None,
         splits: dict[str, str | list[str]] | None = None,
@@ -377,8 +379,8 @@ class PairedText(PairedData):
         return to_examples(rows, where, prefix, self.columns, self._may_lack_label(split))
 
     def _may_lack_label(self, split: Split) -> bool:
-        """Whether the column of the label may be missing: of what is evaluated alone, unless the user named it."""
-        return split == "validation" and "label" not in self.given and not self.needs_gold
+        """Whether the column of the label may be missing: where it is only evaluated, and has its default name."""
+        return split == "validation" and self.columns.label == LABEL and not self.needs_gold
 
     def _asked(self, rows: Rows, where: str, split: Split) -> Rows:
         """The rows that data.where asks for; the others are counted."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from heedful.assembly.endpoint import Endpoint
     from heedful.assembly.evaluation import evaluate
     from heedful.assembly.measuring import measure
-    from heedful.assembly.names import load_data, load_model
+    from heedful.assembly.config import load_data, load_model
     from heedful.assembly.results import Results, Run, load
     from heedful.assembly.training import train
     from heedful.assembly.transformers_callback import TransformersCallback
@@ -109,8 +109,8 @@ HOMES = {  # public name to the module that has it
     "Watch": "heedful.assembly.watch",
     "evaluate": "heedful.assembly.evaluation",
     "load": "heedful.assembly.results",
-    "load_data": "heedful.assembly.names",
-    "load_model": "heedful.assembly.names",
+    "load_data": "heedful.assembly.config",
+    "load_model": "heedful.assembly.config",
     "measure": "heedful.assembly.measuring",
     "read_rows": "heedful.records.rows",
     "score": "heedful.assembly.answers_from_files",

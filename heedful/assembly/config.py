@@ -120,7 +120,7 @@ class Config:
         except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
             raise SettingError(f"trainer: {error}") from error
         evaluations = [
-            self.live.get(kind.metric.name) or kind(**unwrapped(made[kind.metric.name]))
+            self.live.get(kind.metric.name) or kind(**unwrapped(made.get(kind.metric.name) or {}))
             for kind in shown_evaluations(self.evaluating)
         ]
         others = [one for name, one in self.live.items() if isinstance(one, Evaluation) and one not in evaluations]
