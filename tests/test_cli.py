@@ -311,8 +311,8 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
             ["model ", "datamodules.Planted", "Classifier"],
         ),
         (["--data", "heedful.lightning_modules.Encoder"], ["data ", "Encoder", "PairedData"]),
-        (["--seed_everything", "-1"], ["seed_everything -1", "4294967295"]),
-        (["--seed_everything", "99999999999"], ["seed_everything 99999999999", "4294967295"]),
+        (["--seed_everything", "-1"], ["seed -1", "4294967295"]),
+        (["--seed_everything", "99999999999"], ["seed 99999999999", "4294967295"]),
         (["--trainer.logger", "CometLogger"], ["trainer", "comet"]),
     ],
 )

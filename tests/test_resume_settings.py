@@ -216,7 +216,7 @@ def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):
     monkeypatch.setenv("PL_GLOBAL_SEED", "77")
     assert settled_seed(True) == 77
     monkeypatch.delenv("PL_GLOBAL_SEED")
-    with refused(SettingError, "seed_everything"):
+    with refused(SettingError, "seed true"):
         settled_seed(True)
 
 

@@ -202,7 +202,7 @@ def test_folds_go_with_partial_parts_counterfactuals_samples_and_one_file(folder
         ({"folds": 1, "fold": 0}, SettingError, ["folds 1", 2]),
         ({"folds": 5, "fold": 5}, SettingError, ["fold 5", "from 0 to 4"]),
         ({"folds": 5, "fold": -1}, SettingError, ["fold -1", "from 0 to 4"]),
-        ({"folds": 5, "fold": 0, "hold_out": 3}, SettingError, ["hold_out and folds", "hold_out null"]),
+        ({"folds": 5, "fold": 0, "hold_out": 3}, SettingError, ["data.hold_out and data.folds", "hold_out null"]),
         ({"folds": 5, "fold": 0, "augment": "inoculation"}, SettingError, ["folds", "augment inoculation"]),
     ],
 )

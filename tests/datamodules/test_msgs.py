@@ -130,7 +130,7 @@ def test_percents_are_shares():
         ({"swap": ["sentence"]}, DataError, ["swap sentence", f"msgs-{VERB}"]),
         ({"augment": "counterfactual"}, DataError, ["augment counterfactual", f"msgs-{VERB}", "sentence"]),
         ({"where": {"condition": "tests"}}, SettingError, ["condition", "'tests'"]),
-        ({"control": "2L", "mixture": [1]}, SettingError, ["control and mixture"]),
+        ({"control": "2L", "mixture": [1]}, SettingError, ["data.control and data.mixture"]),
     ],
 )
 def test_mistakes_are_named(folder, settings, error: type[HeedfulError], facts):

@@ -155,7 +155,7 @@ def test_splits_of_composed_data(tmp_path: Path, write_nlixy: Any) -> None:
             {"validation": ["one", "two"]},
             {"folds": 3, "fold": 0},
             SettingError,
-            ["folds 3", "default of own", "splits names one, two", "folds null fold null"],
+            ["folds 3", "default of own", "splits names one, two", "data.folds null data.fold null"],
         ),
         ({"validation": ["one", "two"]}, {"meta": ["split"]}, SettingError, ["meta", "'split'"]),
     ],

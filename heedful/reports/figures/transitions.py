@@ -64,9 +64,9 @@ def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
         of_run = of_splits or edges(results, operation)
         if not of_run:
             operations = dict.fromkeys(name.part for name in named(results) if name.family == TRANSITIONS)
-            wrong = f"{folder}/results.json holds no transitions of --operation {operation}."
-            remedy = f"It holds those of {', '.join(operations)}." if operations else ""
-            raise RunError(f"{wrong} {remedy}")
+            wrong = f"{folder}/results.json holds no transitions of operation {operation}."
+            known = f"It holds those of {', '.join(operations)}." if operations else "Evaluate transitions first."
+            raise RunError(f"{wrong} {known}")
         for data, shares in of_run.items():
             found[f"{name} ({data})" if len(of_run) > 1 else name] = shares
     return found
