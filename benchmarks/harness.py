@@ -31,7 +31,7 @@ import transformers
 from pytorch_lightning import Callback, LightningModule, Trainer
 from torch import nn
 
-from heedful.assembly.names import load_data, load_model
+from heedful.assembly.config import load_data, load_model
 from heedful.assembly.trainers import fitted, measured
 from heedful.callbacks import Engine
 from heedful.datamodules import PairedText

@@ -23,7 +23,7 @@ from transformers import pipeline
 
 from benchmarks import harness
 from benchmarks.harness import Spread, arguments, interleave, machine_line, parse, quiet, ratio, save, table, verdict
-from heedful.assembly.names import load_model
+from heedful.assembly.config import load_model
 from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM

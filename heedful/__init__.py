@@ -42,10 +42,10 @@ from heedful import rooms, torchvision_fix  # noqa: F401
 
 if TYPE_CHECKING:
     from heedful.assembly.answers_from_files import score, write_inputs
+    from heedful.assembly.config import load_data, load_model
     from heedful.assembly.endpoint import Endpoint
     from heedful.assembly.evaluation import evaluate
     from heedful.assembly.measuring import measure
-    from heedful.assembly.config import load_data, load_model
     from heedful.assembly.results import Results, Run, load
     from heedful.assembly.training import train
     from heedful.assembly.transformers_callback import TransformersCallback

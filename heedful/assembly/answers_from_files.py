@@ -26,7 +26,7 @@ from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_nam
 from heedful.assembly.named_folder import claim_named
 from heedful.assembly.parser import SEED
 from heedful.assembly.results import Results
-from heedful.assembly.trainers import interruptible, restored_flags
+from heedful.assembly.trainers import calm_lightning, restored_flags
 from heedful.callbacks.engine.forecast import Needed, needed
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier, Endpoint
@@ -128,7 +128,7 @@ def write_inputs(
     }
     if Path(path).is_dir():
         raise DataError(f"{fspath(path)} is a folder. Name a file.")
-    with interruptible():
+    with calm_lightning():
         data = _data(rows, about)
         asked = None if endpoint is None else endpoint.with_arguments()
         job = _job(about, data, asked or _model(about, data), dry_run=True)
@@ -180,7 +180,7 @@ def score(
     arguments = locals()
     files = [answers] if isinstance(answers, str | PathLike) else [*answers]
     try:
-        with interruptible(), restored_flags():
+        with calm_lightning(), restored_flags():
             about = read_beside(inputs)
             data = _data(_rows_again(about, rows, fspath(inputs)), about)
             data = data.with_arguments(note=" ".join(filter(None, (data.note, ONCE))))

@@ -17,7 +17,7 @@ from heedful.assembly.results import Results
 from heedful.assembly.saved_runs import source_of
 from heedful.assembly.saved_settings import settings_of_file, write_settings
 from heedful.assembly.starts import is_first
-from heedful.assembly.trainers import allowing, interruptible, make_trainer, restored_flags
+from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.outputs.run_folder import command
 from heedful.datamodules.prompting import Prompting
@@ -119,7 +119,7 @@ def evaluated(config: Config) -> Results | Requests:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with interruptible(), restored_flags():
+        with calm_lightning(), restored_flags():
             return _evaluated(Job(config))
     finally:
         release()

@@ -1,6 +1,8 @@
 """Lightning's Trainer with Heedful's callbacks: the only place that makes one."""
 
+import logging
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +30,13 @@ UNFIT = {  # callbacks of Lightning with which other weights are measured than s
     WeightAveraging: "would have other weights measured than best.ckpt holds",
     StochasticWeightAveraging: "changes the weights after the last measurement",
 }
+ADVERTISING = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info"}  # functions of Lightning that log
+FALSE_ALARMS = (
+    ".isinstance.treespec, LeafSpec.. is deprecated",  # pytorch-lightning 2.6.6 with torch 2.13
+    "The '.*_dataloader' does not have many workers",  # joining token ids is cheap
+    "Be aware that when using `ckpt_path`, callbacks",
+    "Checkpoint directory .* exists and is not empty",  # it holds the backbone's config
+)
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # which Lightning's seed_everything leaves in the environment
 Settings = Mapping[str, Any]
 
@@ -53,14 +62,25 @@ def require_fit(settings: Settings) -> None:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt where Lightning makes SystemExit of it."""
+def calm_lightning() -> Iterator[None]:
+    """Leave out advertising and false alarms of Lightning, and raise KeyboardInterrupt where it makes SystemExit of it."""
+    logger = logging.getLogger("pytorch_lightning.utilities.rank_zero")
+    logger.addFilter(_is_wanted)
     try:
-        yield
+        with warnings.catch_warnings():
+            for message in FALSE_ALARMS:
+                warnings.filterwarnings("ignore", message)
+            yield
     except SystemExit as stop:
         if isinstance(stop.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
+    finally:
+        logger.removeFilter(_is_wanted)
+
+
+def _is_wanted(record: logging.LogRecord) -> bool:
+    return record.funcName not in ADVERTISING
 
 
 @contextmanager

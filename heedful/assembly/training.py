@@ -22,7 +22,7 @@ from heedful.assembly.saved_settings import (
     write_settings,
 )
 from heedful.assembly.starts import is_first
-from heedful.assembly.trainers import allowing, interruptible, make_trainer, restored_flags
+from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
@@ -152,7 +152,7 @@ def trained(config: Config) -> Run:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
-        with interruptible(), restored_flags():
+        with calm_lightning(), restored_flags():
             return _trained(Job(config))
     finally:
         release()

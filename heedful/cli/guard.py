@@ -1,39 +1,26 @@
 """What ends a command that runs a model: a mistake in one sentence with status 2, a signal with 128 + its number."""
 
-import logging
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Callable
 from typing import NoReturn
 
 import torch
 from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from pytorch_lightning.utilities.warnings import PossibleUserWarning
 
 from heedful.records import HeedfulError, stopping
 from heedful.records.command_lines import called, exit_on_broken_pipe
 from heedful.records.storage.claim import release
-
-ADVERTISING = {
-    "_maybe_show_litmodels_tip",
-    "_log_device_info",
-    "seed_everything",
-}  # run.json has it
 
 
 def guarded(main: Callable[[], None]) -> None:
     """Run a command; something that the user can fix becomes one sentence and exit status 2, without a traceback."""
     stopping.listen()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    for name in ("pytorch_lightning.utilities.rank_zero", "lightning_fabric.utilities.seed"):
-        logging.getLogger(name).addFilter(lambda record: record.funcName not in ADVERTISING)
     try:
-        with exit_on_broken_pipe(), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=PossibleUserWarning)
-            warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")
+        with exit_on_broken_pipe():
             main()
     except stopping.Stopped as stop:
         end(str(stop), stop.code)

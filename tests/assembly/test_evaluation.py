@@ -6,7 +6,7 @@ import pytest
 from live_runs import MEASURED, ONCE, QUIET, config, measurements, pairs, small, written
 
 import heedful
-from heedful.assembly.names import load_model
+from heedful.assembly.config import load_model
 from heedful.assembly.results import Results, Run
 from heedful.callbacks import Attentiveness
 from heedful.cli import evaluation as shell

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heedful.assembly.names import load_data
+from heedful.assembly.config import load_data
 from heedful.datamodules import PairedText
 from heedful.datamodules.base.splits import require_gold
 from heedful.datamodules.sources.hub_and_local import Columns, to_examples

@@ -9,27 +9,30 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
+from heedful.assembly import evaluation, training
 from heedful.assembly.job import Job
 from heedful.callbacks.outputs import board
-from heedful.cli.app import HeedfulCLI
-from heedful.cli.model_forms import initialised
-from heedful.cli.short_forms import expand
+from heedful.cli.words import divide
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 
 
-def run(main: Callable[[], None], *argv: Any) -> None:
+def run(main: Callable[[Sequence[str]], None], *argv: Any) -> None:
     """Run a command with these arguments, quietly; figures of curves are drawn without curves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(board, "history_figure", lambda points, title: Figure(figsize=(1, 1)))
-        patch.setattr(sys, "argv", ["heedful.py", *map(str, argv), *QUIET])
-        main()
+        words = [*map(str, argv), *QUIET]
+        patch.setattr(sys, "argv", ["heedful.py", *words])
+        main(words)
 
 
 def job_of(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Job:
     """The run that a command line names: its parts are made, and nothing is read yet."""
     monkeypatch.setattr(sys, "argv", ["evaluate.py" if evaluating else "train.py", *argv])
-    return HeedfulCLI(evaluating, expand(initialised(argv))).job
+    options, call = divide(evaluating, argv)
+    if evaluating:
+        return Job(evaluation.configured(call, options.config, options.checkpoint))
+    return Job(training.configured(call, options.config, options.output, options.init_from, options.resume))
 
 
 def results_of(folder: Path) -> dict[str, Any]:

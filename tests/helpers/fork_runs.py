@@ -49,8 +49,8 @@ from transformers import BertConfig, BertModel, logging
 from heedful.callbacks.checkpoints.files import LAST, remove_states
 from heedful.callbacks.outputs import board, run_folder
 from heedful.cli import evaluation as evaluate
-from heedful.cli import messages as mistakes
 from heedful.cli import training as train
+from heedful.cli.guard import guarded
 
 
 def watch(where: str, nth: int, when: str, word: str = "") -> None:
@@ -143,7 +143,7 @@ def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
         board.history_figure = lambda points, title: Figure(figsize=(1, 1))
     if job.get("kill") and rank == (world - 1 if job["kill"][2] in ("raise", "term", "int") else 0):
         watch(*job["kill"])
-    return lambda: mistakes.guarded(command.main)
+    return lambda: guarded(lambda: command.main(job["argv"]))
 
 
 def run(job: dict) -> list[int]:
@@ -186,7 +186,7 @@ def warm() -> None:
         BertModel.from_pretrained(folder)(torch.zeros(1, 4, dtype=torch.long))
     sys.argv = ["train.py", "--print_config"]
     with redirect_stdout(io.StringIO()), suppress(SystemExit):
-        train.main()
+        train.main(["--print_config"])
 
 
 if __name__ == "__main__":

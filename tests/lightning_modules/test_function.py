@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.assembly.names import load_model
+from heedful.assembly.config import load_model
 from heedful.lightning_modules.function import TOGETHER, Answered, Function, FunctionProcessor, quoted
 from heedful.records import CLASSIFICATION, EMPTIED, Composed, DataError, Example, Examples, SettingError, Table, Task
 
