@@ -9,7 +9,7 @@ from unless it is named.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
@@ -17,7 +17,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from heedful.callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
-from heedful.callbacks.engine.engine import LOSS, Engine
+from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.stop import is_asked
 from heedful.datamodules import PairedData
 from heedful.lightning_modules.lightning_internals import (
@@ -27,10 +27,11 @@ from heedful.lightning_modules.lightning_internals import (
     rewind_validation,
     trains_next,
 )
-from heedful.records import MetricName, SettingError
+from heedful.records import SettingError
 from heedful.records.arguments import RecordsArguments
 from heedful.records.command_lines import start_of
 from heedful.records.errors import guess
+from heedful.records.numbers.metric_name import direction_of
 from heedful.records.stopping import Stopped, postpone
 
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
@@ -41,7 +42,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
 
     Args:
         monitor: A metric by its name in results.json; None for the accuracy on the data set, or the F1 of answers.
-        mode: "max" or "min".
+        mode: "max" or "min"; None for the direction of the metric.
         filename: Name of the best checkpoint, without ``.ckpt``; give it fields such as {epoch} to keep several.
         save_last: Whether to keep ``last.ckpt``.
         enable_version_counter: Whether to number a file whose name is taken.
@@ -52,7 +53,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
     def __init__(
         self,
         monitor: str | None = None,
-        mode: str = "max",
+        mode: Literal["max", "min"] | None = None,
         filename: str = "best",
         save_last: bool = True,
         enable_version_counter: bool = False,
@@ -66,8 +67,11 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             )
         self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
         self._require_measured(kwargs)
-        if mode not in ("max", "min"):
-            raise SettingError(f"checkpoint.mode {mode} should be max or min.")
+        direction = direction_of(monitor or ACCURACY)
+        if mode is not None and direction not in (None, mode):
+            raise SettingError(
+                f"checkpoint.mode {mode}: the best {monitor or ACCURACY} is the {direction}imum. Leave it out."
+            )
         if last_every_n_steps is not None and last_every_n_steps < 1:
             raise SettingError(f"checkpoint.last_every_n_steps {last_every_n_steps} should be at least 1, or null.")
         self.last_every_n_steps = last_every_n_steps
@@ -76,7 +80,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         self._metrics: dict[str, Tensor] = {}
         super().__init__(
             monitor=monitor or ACCURACY,
-            mode=mode,
+            mode=mode or direction or "max",
             filename=filename,
             save_last=save_last,
             enable_version_counter=enable_version_counter,
@@ -144,10 +148,6 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
         engine.require_monitored(self.monitor, "checkpoint.monitor")
-        if self.monitor in (LOSS, str(MetricName("loss", data.name))) and self.mode == "max":
-            raise SettingError(
-                f"checkpoint.monitor {self.monitor}: the best loss is the lowest. Add checkpoint.mode min."
-            )
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         names = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}

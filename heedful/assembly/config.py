@@ -19,6 +19,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
+from heedful.records.numbers.metric_name import direction_of
 from heedful.records.parser import InMemory, Parser, construct, parsed, require_no_function, unwrapped
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.schema import with_present_classes
@@ -169,6 +170,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     require_no_function(values.get("trainer"), "trainer")
     values = parsed(parser, _without_classes(own), values, "")
     _settle_seed(values, parser)
+    _settle_modes(values)
     if isinstance(only := values.get("evaluations"), str):
         values["evaluations"] = [name for name in re.split(r"[\s,]+", only) if name]
     for kind in CLASSES:
@@ -418,6 +420,16 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
     values[SEED] = seed
     if "data.seed" in parser.names:
         values["data.seed"] = seed
+
+
+def _settle_modes(values: Namespace) -> None:
+    """Have callbacks of Lightning that monitor a metric follow its direction, where the call names no mode."""
+    listed = values.get("trainer.callbacks")
+    for callback in listed if isinstance(listed, list) else [listed]:
+        settings = callback.get("init_args") if isinstance(callback, Namespace) else None
+        direction = direction_of(str(settings.get("monitor"))) if settings else None
+        if direction is not None and callback.class_path.endswith(("EarlyStopping", "ModelCheckpoint")):
+            settings["mode"] = settings.get("mode", direction)
 
 
 def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:

@@ -24,6 +24,7 @@ from heedful.datamodules import PairedData
 from heedful.records import ExamplesBuilder, ModelError, SettingError, Task, listing
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.errors import guess
+from heedful.records.numbers.metric_name import direction_of
 from heedful.records.prompts.prompt import Prompt
 
 
@@ -250,11 +251,27 @@ class Job:
         for callback in self.own_callbacks if not self.evaluating else ():
             if isinstance(callback, EarlyStopping) and callback.strict:
                 self.engine.require_monitored(callback.monitor, "trainer.callbacks.monitor")
+                _require_direction(callback)
+        if self.best is not None and self.trainer["limit_val_batches"] == 0 and not self.trainer["fast_dev_run"]:
+            raise SettingError(f"trainer.limit_val_batches 0 leaves checkpoint.monitor {self.best.monitor} unmeasured.")
 
     @property
     def own_callbacks(self) -> Sequence[Callback]:
         """The callbacks that the settings of the Trainer name."""
         return several(self.trainer["callbacks"])
+
+
+def _require_direction(stopping: EarlyStopping) -> None:
+    """Refuse to stop a training because a number improves.
+
+    Raises:
+        SettingError: The best value of the metric is at the other end.
+    """
+    if (direction := direction_of(stopping.monitor)) not in (None, stopping.mode):
+        raise SettingError(
+            f"trainer.callbacks.mode {stopping.mode}: the best {stopping.monitor} is the {direction}imum. "
+            f"Set mode {direction}."
+        )
 
 
 def _read(name: str, path: str | None) -> PairedData:

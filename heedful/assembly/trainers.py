@@ -63,7 +63,7 @@ def require_fit(settings: Settings) -> None:
 
 @contextmanager
 def calm_lightning() -> Iterator[None]:
-    """Leave out advertising and false alarms of Lightning, and raise KeyboardInterrupt where it makes SystemExit of it."""
+    """Leave out advertising and false alarms of Lightning; raise KeyboardInterrupt where it makes SystemExit of it."""
     logger = logging.getLogger("pytorch_lightning.utilities.rank_zero")
     logger.addFilter(_is_wanted)
     try:

@@ -9,7 +9,7 @@ from types import BuiltinFunctionType, FunctionType, NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 
 import yaml
-from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
+from jsonargparse import ArgumentParser, Namespace, get_loader, set_loader, set_parsing_settings
 
 from heedful.records.errors import SettingError, nearest
 
@@ -25,6 +25,17 @@ class Text(str):
     """A text from Python or from YAML: jsonargparse reads plain texts as YAML, so that "null" would become None."""
 
     __slots__ = ()
+
+
+def _load(text: str) -> Any:
+    """YAML as jsonargparse reads it; a text that is one already is none."""
+    if isinstance(text, Text):
+        raise yaml.YAMLError("a text")
+    return _usual_loader(text)
+
+
+_usual_loader = get_loader("yaml")
+set_loader("yaml", _load, (yaml.YAMLError,))
 
 
 class InMemory:

@@ -1,7 +1,7 @@
 """The name of a metric: a value with fields, written to results.json as one text that nobody takes apart again."""
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 SLICE_FIRST = ("challenge",)  # families in whose texts the slice stands before the statistic
 SHARES = (  # families whose numbers are shares, or means of what is between 0 and 1
@@ -19,6 +19,26 @@ SHARES = (  # families whose numbers are shares, or means of what is between 0 a
     "two_class",
 )
 SIGNED = ("matthews", "drop")  # how the statistics of these families end that are between -1 and 1
+
+RISING = ("accuracy", "attentiveness", "exact_match", "f1")  # families whose highest number is the best
+FALLING = ("loss", "null", "transitions")
+NO_DIRECTION = {"majority", "eligible", "drop", "unread", "no_answer"}  # statistics that are neither good nor bad
+
+
+def direction_of(metric: str) -> Literal["max", "min"] | None:
+    """Whether the highest or the lowest value of a metric is the best; None where neither is.
+
+    Args:
+        metric: Its name in results.json.
+
+    Example:
+        >>> direction_of("accuracy/mnli/macro_f1"), direction_of("loss"), direction_of("accuracy/mnli/majority")
+        ('max', 'min', None)
+    """
+    family, *rest = metric.split("/")
+    if NO_DIRECTION.intersection(rest):
+        return None
+    return "max" if family in RISING else "min" if family in FALLING else None
 
 
 class MetricName(NamedTuple):

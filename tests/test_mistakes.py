@@ -1,0 +1,166 @@
+"""Common mistakes: one message of at most three lines that names the setting or the file, and exit status 2."""
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import heedful
+from heedful.cli.command import run
+from heedful.records import HeedfulError
+
+ROOT = Path(__file__).parents[1]
+CSV = "premise,hypothesis,label\na dog,an animal,yes\na cat,a dog,no\na cow,an animal,yes\na fox,a dog,no\n"
+YAML = """\
+class_path: PairedText
+init_args:
+  name: own
+  parts: {premise: premise, hypothesis: hypothesis}
+  labels: {"yes": [], "no": []}
+  default_label: "no"
+  path: rows.csv
+  splits: {train: rows, validation: rows}
+  validate_on_train: true
+"""
+FAST = "--trainer.accelerator cpu --trainer.enable_progress_bar false --data.n_train 32 --data.n_validation 8 "
+
+COMMANDS = {  # a command, and what its message names
+    "train --data.hold_outt 3": ["data has no setting hold_outt"],
+    "train --data own.yaml --data.hold_outt 3": ["hold_outt", "hold_out?"],
+    "train --attentivness.draws 3": ["attentivness", "attentiveness?"],
+    "train --trainer.max_epoch 3": ["max_epoch", "max_epochs?"],
+    "train --trainer.max_epochs three": ["trainer.max_epochs", "three", "int"],
+    "train --model.learning_rate": ["model.learning_rate", "value"],
+    "train --model.learning_rate high": ["model.learning_rate", "high", "float"],
+    "train --trainer.precision 17": ["trainer.precision", "17"],
+    "train --trainer.callbacks EarlyStoping": ["trainer.callbacks", "EarlyStoping", "EarlyStopping?"],
+    "train --trainer.callbacks EarlyStopping": ["trainer.callbacks", "monitor"],
+    "train --trainer.callbacks EarlyStopping --trainer.callbacks.monitr x": ["trainer.callbacks", "monitr"],
+    "train --seed x": ["seed", "x"],
+    "train --seed -1": ["seed", "-1"],
+    "train planted": ["planted", "no setting"],
+    "train --data mnlii": ["data mnlii", "mnli?"],
+    "train --data missing.yaml": ["missing.yaml", "does not exist"],
+    "train --data rows.csv": ["rows.csv", "data.path"],
+    "train --data": ["data"],
+    "train --data broken.yaml": ["broken.yaml", "line 3"],
+    "train --data twice.yaml": ["twice.yaml", "name", "twice"],
+    "train --data nameless.yaml": ["nameless.yaml", "class_path"],
+    "train --data mine.Data": ["mine.Data"],
+    "train --data os.path": ["os.path"],
+    "train --model minilmm": ["model minilmm", "minilm?"],
+    "train --model ./nowhere": ["model ./nowhere"],
+    "train --model empty": ["model empty", "config.json"],
+    "train --config missing.yaml": ["config missing.yaml"],
+    "train --config other.yaml": ["config other.yaml", "hold_outt"],
+    "train --augment counterfactul": ["augment counterfactul", "counterfactual?"],
+    "train --data own.yaml --data.default_label null --augment counterfactual": ["data.default_label"],
+    "train --partial premisse": ["data.partial premisse", "premise?"],
+    "train --data.swap [premisse]": ["data.swap premisse", "premise?"],
+    "train --slices genre": ["genre"],
+    "train --evaluations acuracy": ["evaluations acuracy", "accuracy?"],
+    "train --evaluations challenge": ["evaluations challenge"],
+    "train --resume nowhere": ["resume nowhere"],
+    "train --resume empty": ["resume empty", "config.yaml"],
+    "train --init_from nowhere": ["init_from nowhere"],
+    "train --init_from nowhere --model minilm": ["init_from", "model"],
+    "train --resume a --output b": ["resume", "output"],
+    f"train {FAST} --checkpoint.monitor acuracy/planted": ["checkpoint.monitor acuracy/planted", "accuracy/planted"],
+    f"train {FAST} --checkpoint.monitor accuracy/planted --checkpoint.mode min": ["checkpoint.mode min", "maximum"],
+    f"train {FAST} --trainer.limit_val_batches 0": ["trainer.limit_val_batches 0", "accuracy/planted"],
+    "train --data own.yaml --data.path nowhere.csv": ["nowhere.csv"],
+    "train --data own.yaml --data.parts.premise premisse": ["premisse", "rows.csv"],
+    "train --data own.yaml --data.label gold": ["gold", "rows.csv"],
+    'train --data own.yaml --data.labels {"ja":[],"nein":[]} --data.default_label nein': ["yes", "rows.csv"],
+    "train --data own.yaml --data.default_label maybe": ["maybe", "yes"],
+    "train --data own.yaml --data.hold_out 100": ["data.hold_out 100"],
+    "train --data.folds 3 --data.fold 3": ["data.fold 3"],
+    "train --data.seed 3": ["data.seed 3", "seed"],
+    "train --data.batch_size 0": ["data.batch_size 0"],
+    "evaluate --checkpoint nowhere": ["checkpoint nowhere"],
+    "evaluate --checkpoint empty": ["checkpoint empty"],
+    "evaluate --checkpoint own.ckpt": ["checkpoint own.ckpt"],
+    "evaluate --dry_run perhaps": ["dry_run", "perhaps"],
+    "comparee runs": ["comparee", "compare?"],
+    "compare nowhere": ["nowhere"],
+    "compare": ["run"],
+    "page empty": ["empty"],
+    "measure mine:nothing rows.csv --parts premise,hypothesis": ["mine:nothing"],
+    "measure own:predict missing.csv --parts premise": ["missing.csv"],
+}
+
+
+def predict(rows: list[dict[str, str]]) -> list[str]:
+    return ["yes" if "animal" in row["hypothesis"] else "no" for row in rows]
+
+
+PARTS = ["premise", "hypothesis"]
+CALLS: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # a mistake in Python, and what its message names
+    "data": (lambda rows: heedful.train(data="mnlii"), ["data mnlii", "mnli?"]),
+    "setting": (lambda rows: heedful.load_data("mnli", hold_outt=3), ["data has no setting hold_outt"]),
+    "type": (lambda rows: heedful.load_model("minilm", max_length="long"), ["model.max_length", "long", "int"]),
+    "trainer": (lambda rows: heedful.train(trainer={"max_epoch": 1}), ["trainer has no setting max_epoch"]),
+    "evaluation": (lambda rows: heedful.train(attentivness={"draws": 1}), ["attentivness", "attentiveness?"]),
+    "no parts": (lambda rows: heedful.measure(predict, rows), ["parts"]),
+    "part": (lambda rows: heedful.measure(predict, rows, ["premisse", "hypothesis"], "no"), ["premisse"]),
+    "label column": (lambda rows: heedful.measure(predict, rows, PARTS, "no", label="gold"), ["gold"]),
+    "rows": (lambda rows: heedful.measure(predict, "missing.csv", PARTS, "no"), ["rows missing.csv"]),
+    "empty rows": (lambda rows: heedful.measure(predict, [], PARTS, "no"), ["rows"]),
+    "model": (lambda rows: heedful.measure(3, rows, PARTS, "no"), ["predict", "int"]),
+    "argument": (lambda rows: heedful.measure(predict, rows, PARTS, "no", draw=3), ["draw", "draws?"]),
+    "run": (lambda rows: heedful.load("nowhere"), ["nowhere"]),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a few files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    files = {"rows.csv": CSV, "own.yaml": YAML, "broken.yaml": "class_path: PairedText\ninit_args: {name: [\n"}
+    files |= {"twice.yaml": YAML + "  name: other\n", "nameless.yaml": "init_args: {name: own}\n", "own.ckpt": ""}
+    files |= {"other.yaml": "data: {init_args: {hold_outt: 3}}\n", "own.py": "def predict(rows): return []\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def read(message: str, facts: list[str]) -> None:
+    assert "Traceback" not in message
+    assert len(textwrap.wrap(message.strip(), 80)) <= 3, message
+    assert all(fact in message for fact in facts), message
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_mistake_on_a_command_line(
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["heedful", *command.split()])
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    assert stopped.value.code == 2
+    read(capsys.readouterr().err, COMMANDS[command])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_mistake_in_python_names_arguments_as_python_has_them(name: str, folder: Path) -> None:
+    call, facts = CALLS[name]
+    rows = pd.read_csv("rows.csv").to_dict("records")
+    with pytest.raises(HeedfulError) as caught:
+        call(rows)
+    read(str(caught.value), facts)
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["train.py --data mnlii", "evaluate.py --checkpoint nowhere", "train.py --seed x"])
+def test_a_mistake_in_a_process_of_its_own(command: str, folder: Path) -> None:
+    script, *words = command.split()
+    done = subprocess.run([sys.executable, ROOT / script, *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    read(done.stderr, words[-1:])
