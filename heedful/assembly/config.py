@@ -424,8 +424,10 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
 
 def _settle_modes(values: Namespace) -> None:
     """Have callbacks of Lightning that monitor a metric follow its direction, where the call names no mode."""
-    listed = values.get("trainer.callbacks")
-    for callback in listed if isinstance(listed, list) else [listed]:
+    if (given := values.get("trainer.callbacks")) is None:
+        return
+    values["trainer.callbacks"] = listed = given if isinstance(given, list) else [given]
+    for callback in listed:
         settings = callback.get("init_args") if isinstance(callback, Namespace) else None
         direction = direction_of(str(settings.get("monitor"))) if settings else None
         if direction is not None and callback.class_path.endswith(("EarlyStopping", "ModelCheckpoint")):

@@ -9,7 +9,7 @@ from types import BuiltinFunctionType, FunctionType, NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 
 import yaml
-from jsonargparse import ArgumentParser, Namespace, get_loader, set_loader, set_parsing_settings
+from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
 
 from heedful.records.errors import SettingError, nearest
 
@@ -27,17 +27,6 @@ class Text(str):
     __slots__ = ()
 
 
-def _load(text: str) -> Any:
-    """YAML as jsonargparse reads it; a text that is one already is none."""
-    if isinstance(text, Text):
-        raise yaml.YAMLError("a text")
-    return _usual_loader(text)
-
-
-_usual_loader = get_loader("yaml")
-set_loader("yaml", _load, (yaml.YAMLError,))
-
-
 class InMemory:
     """Hides a live object, such as rows, from the parser, which would walk through it.
 
@@ -50,7 +39,13 @@ class InMemory:
 
 
 class Parser(ArgumentParser):
-    """A parser that raises :class:`SettingError`, in the words of settings rather than of Python's types."""
+    """A parser that raises :class:`SettingError`, in the words of settings rather than of Python's types.
+
+    Attributes:
+        given: The nested settings that it parses at present.
+    """
+
+    given: Mapping[str, Any] = {}
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         raise SettingError(_readable(message, self)) from None
@@ -189,7 +184,7 @@ def _misfit(name: str, message: str, parser: Parser) -> str:
     if match := re.search(r"""arguments are required: ([\w., ]+)|Key ["']([\w.]+)["'] is required""", message):
         return f"{name}: {owner or 'the class'} lacks {match[1] or match[2]}."
     given = re.search(r"(?:Given value|Got value): (.*)\Z", message, re.DOTALL)
-    value = " ".join(given[1].split()) if given else ""
+    value = " ".join(given[1].split()) if given else str(_at(parser.given, name))
     shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
     if re.search(r"dot import path|not a subclass|No module named|has no attribute", message):
         callbacks = dir(sys.modules.get("pytorch_lightning.callbacks"))
@@ -197,6 +192,13 @@ def _misfit(name: str, message: str, parser: Parser) -> str:
         return f"{name}: there is no class {shown}{f' (did you mean {near}?)' if near else ''}."
     hint = next((getattr(action, "_typehint", None) for action in parser._actions if action.dest == name), None)
     return f"{name}: {shown} is not {described(hint)}."
+
+
+def _at(values: Any, name: str) -> Any:
+    """The value at a dotted name in nested settings."""
+    for part in name.split("."):
+        values = values.get(part) if isinstance(values, Mapping) else None
+    return values
 
 
 def described(hint: Any) -> str:
@@ -221,6 +223,7 @@ def described(hint: Any) -> str:
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
     """A namespace with the settings of a layer on top."""
     require_known(parser, values, where)
+    parser.given = values
     try:
         return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_required=True)
     except SettingError as error:

@@ -1,0 +1,205 @@
+"""Settings of a run: one parser for words and for Python, and a config.yaml that reads back to the same values."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Union
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pytorch_lightning.callbacks import EarlyStopping
+
+from heedful.assembly.config import Call, Config, Layer, load_data, load_model, resolve
+from heedful.assembly.short_names import section_of
+from heedful.callbacks import Attentiveness
+from heedful.datamodules import PairedText, Planted
+from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.records import SettingError
+from heedful.records.arguments import IN_MEMORY, plain
+from heedful.records.parser import dump
+from heedful.records.storage.named_configs import names
+from heedful.records.storage.yaml_files import parse_yaml
+
+from refusals import refused
+
+ROOT = Path(__file__).parents[2]
+OWN = {"name": "m", "parts": {"a": "x", "b": "y"}, "labels": {"u": [0], "v": [1]}}
+
+
+def again(config: Config) -> Config:
+    """The settings that config.yaml says."""
+    return resolve(config.evaluating, Call(layers=[Layer(parse_yaml(dump(config.as_dict()), "config.yaml"))]))
+
+
+def nested(name: str, value: Any) -> dict[str, Any]:
+    group, _, last = name.rpartition(".")
+    return {group: {last: value}} if group else {last: value}
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        (["--data.hold_out", "3"], {"data": {"hold_out": 3}}),
+        (["--data.labels", "{yes: [1], no: ['0', no]}", "--data.default_label", "no"],
+         {"data": {"labels": {"yes": [1], "no": ["0", "no"]}, "default_label": "no"}}),
+        (["--data.init_args.max_train=7", "--attentiveness.draws=2"],
+         {"data": {"max_train": 7}, "attentiveness": {"draws": 2}}),
+        (["--trainer.limit_train_batches", "1", "--trainer.devices", "2"],
+         {"trainer": {"limit_train_batches": 1, "devices": 2}}),
+        (["--trainer.limit_train_batches", "1.0"], {"trainer": {"limit_train_batches": 1.0}}),
+        (["--model.learning_rate", "1e-5", "--seed", "3"], {"model": {"learning_rate": 1e-5}, "seed_everything": 3}),
+        (["--data.template", "null"], {"data": {"template": None}}),
+        (["--evaluations", "accuracy,attentiveness"], {"evaluations": ["accuracy", "attentiveness"]}),
+        (["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "loss"],
+         {"trainer": {"callbacks": {"class_path": "EarlyStopping", "init_args": {"monitor": "loss"}}}}),
+    ],
+)  # fmt: skip
+def test_words_and_python_are_the_same_settings(words: list[str], settings: Mapping[str, Any]) -> None:
+    by_words, by_python = (
+        resolve(False, Call(data="mnli", words=words)),
+        resolve(False, Call(data="mnli", settings=settings)),
+    )
+    assert dump(by_words.as_dict()) == dump(by_python.as_dict())
+    assert again(by_words).as_dict() == by_words.as_dict()
+
+
+@given(
+    st.text(max_size=8) | st.sampled_from(["null", "yes", "no", "123", "1e5", "0x1f", "1_000", "~", "true", "-", ".5"])
+)
+def test_texts_from_python_stay_texts_and_read_back(text: str) -> None:
+    config = resolve(False, Call(data="mnli", settings={"data": {"note": text, "labels": {text or "a": [text, 3]}}}))
+    assert config.values.data.note == text
+    assert again(config).as_dict() == config.as_dict()
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 2**31))
+def test_numbers_read_back(x: float, n: int) -> None:
+    settings = {"model": {"learning_rate": x}, "data": {"max_train": n}, "trainer": {"val_check_interval": x}}
+    config = resolve(False, Call(settings=settings))
+    assert (config.values.model.learning_rate, config.values.data.max_train) == (x, n)
+    assert again(config).as_dict() == config.as_dict()
+
+
+def test_one_batch_is_not_all_of_them_whatever_was_imported_before() -> None:
+    assert Union[float, int, None] == Union[int, float, None]  # noqa: UP007  # typing may return either for the other
+    config = resolve(False, Call(words=["--trainer.limit_train_batches", "1"]))
+    assert type(config.values.trainer.limit_train_batches) is int
+
+
+@pytest.mark.slow
+def test_one_batch_is_not_all_of_them_in_a_process() -> None:
+    command = [sys.executable, ROOT / "train.py", "--trainer.limit_train_batches", "1", "--print_config"]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert yaml.safe_load(out)["trainer"]["limit_train_batches"] == 1
+    assert "limit_train_batches: 1\n" in out
+
+
+def test_layers_win_in_their_order_and_a_named_class_replaces_the_saved_one() -> None:
+    saved = Layer({"data": {"class_path": "Planted", "init_args": {"n_train": 5, "n_validation": 6}}}, "run", False)
+    file = Layer({"data": {"init_args": {"n_train": 7}}, "attentiveness": {"draws": 4}}, "config f.yaml")
+    values = resolve(False, Call(layers=[saved, file], settings={"attentiveness": {"draws": 2}})).values
+    assert (values.data.n_train, values.data.n_validation, values.attentiveness.draws) == (7, 6, 2)
+    assert resolve(False, Call(data="mnli", layers=[saved])).classes["data"] is PairedText
+
+
+def test_a_class_that_only_a_saved_run_names_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("open('was_imported', 'w')\n")
+    saved = Layer({"data": {"class_path": "evil.Data", "init_args": {}}}, "run/config.yaml", is_trusted=False)
+    with refused(SettingError, "run/config.yaml", "evil.Data"):
+        resolve(False, Call(layers=[saved]))
+    callback = Layer({"trainer": {"callbacks": [{"class_path": "evil.Callback"}]}}, "run/config.yaml", is_trusted=False)
+    with refused(SettingError, "evil.Callback"):
+        resolve(False, Call(layers=[callback]))
+    assert not (tmp_path / "was_imported").exists()
+
+
+def test_a_class_of_the_working_folder_is_found_where_the_call_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_bag.py").write_text("from heedful.datamodules import Planted\n\nclass Bag(Planted):\n    pass\n")
+    section = {"data": {"class_path": "my_bag.Bag", "init_args": {"n_train": 3}}}
+    for call in (
+        Call(data="my_bag.Bag"),
+        Call(layers=[Layer(section, "run", False)], words=["--data.class=my_bag.Bag"]),
+    ):
+        call.words = [] if call.data else call.words
+        if call.data:
+            assert resolve(False, call).classes["data"].__name__ == "Bag"
+    (tmp_path / "broken_bag.py").write_text("import nowhere_to_be_found\n")
+    with pytest.raises(ImportError, match="nowhere_to_be_found"):
+        resolve(False, Call(data="broken_bag.Bag"))
+
+
+@pytest.mark.parametrize("setting", ["trainer.logger", "trainer.callbacks"])
+def test_no_function_is_called_because_a_setting_names_it(setting: str) -> None:
+    with refused(SettingError, setting):
+        resolve(False, Call(words=[f"--{setting}", "os.system"]))
+
+
+def test_objects_and_rows_pass_through_and_are_in_memory_in_the_record() -> None:
+    rows = [{"x": "null", "y": "b", "label": i % 2} for i in range(50_000)]
+    data = load_data(rows, **OWN)
+    assert data.path is rows
+    stopping = EarlyStopping("accuracy/m", mode="max")
+    config = resolve(False, Call(data=data, settings={"trainer": {"callbacks": [stopping]}}))
+    objects = config.objects()
+    assert objects.data is data
+    assert objects.trainer["callbacks"] == [stopping]
+    assert config.as_dict()["data"]["init_args"]["path"] == IN_MEMORY
+    assert config.as_dict()["trainer"]["callbacks"] == [IN_MEMORY]
+    changed = resolve(False, Call(data=data, partial="a")).objects().data
+    assert changed is not data
+    assert changed.path is rows
+
+
+def test_a_live_evaluation_keeps_its_settings_wherever_it_is_given() -> None:
+    one = Attentiveness(draws=4)
+    for settings in ({"attentiveness": one}, {"evaluations": ["accuracy", one]}, {"trainer": {"callbacks": [one]}}):
+        config = resolve(False, Call(settings=settings))
+        assert one in config.objects().evaluations
+        assert config.as_dict()["attentiveness"]["draws"] == 4
+    with refused(SettingError, "two evaluations", "attentiveness"):
+        resolve(False, Call(settings={"evaluations": [one], "attentiveness": {"draws": 2}}))
+
+
+def test_data_have_the_seed_of_the_run() -> None:
+    assert resolve(False, Call(settings={"seed_everything": 3})).objects().data.seed == 3
+    data = load_data("planted", seed=4)
+    with refused(SettingError, "data.seed 4", "seed"):
+        resolve(False, Call(data=Planted(seed=4)))
+    assert resolve(False, Call(data=data, settings={"seed_everything": 4})).objects().data is data
+
+
+@pytest.mark.parametrize("mode", [None, "max"])
+def test_callbacks_follow_the_direction_of_what_they_monitor(mode: str | None) -> None:
+    stopping = {
+        "class_path": "EarlyStopping",
+        "init_args": {"monitor": "accuracy/x"} | ({"mode": mode} if mode else {}),
+    }
+    assert (
+        resolve(False, Call(settings={"trainer": {"callbacks": stopping}})).objects().trainer["callbacks"].mode == "max"
+    )
+
+
+@pytest.mark.parametrize("name", names("data"))
+def test_data_by_each_short_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / "answers.txt").write_text("yes\nno\n")
+    data = load_data(name, **({"batch_size": 7} if name == "planted" else {"batch_size": 7, "path": tmp_path}))
+    assert data.batch_size == 7
+    assert plain(load_data(plain(data))) == plain(data)
+
+
+@pytest.mark.parametrize("name", names("model"))
+def test_models_by_each_short_name(name: str) -> None:
+    model = load_model(name, **({"name": "gpt"} if name == "endpoint" else {}))
+    assert type(model).__name__ == section_of("model", name)["class_path"].rpartition(".")[2]
+
+
+def test_settings_in_data_classes_may_be_mappings_or_objects() -> None:
+    for hub in (Hub("a/b", "c"), {"id": "a/b", "subset": "c"}):
+        assert load_data("PairedText", **OWN, hub=hub).hub == Hub("a/b", "c")
