@@ -9,6 +9,7 @@ from typing import Any, Union
 import pytest
 import yaml
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pytorch_lightning.callbacks import EarlyStopping
 
@@ -75,6 +76,7 @@ def test_texts_from_python_stay_texts_and_read_back(text: str) -> None:
     assert again(config).as_dict() == config.as_dict()
 
 
+@examples(max_examples=20)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 2**31))
 def test_numbers_read_back(x: float, n: int) -> None:
     settings = {"model": {"learning_rate": x}, "data": {"max_train": n}, "trainer": {"val_check_interval": x}}
@@ -177,13 +179,10 @@ def test_data_have_the_seed_of_the_run() -> None:
 
 @pytest.mark.parametrize("mode", [None, "max"])
 def test_callbacks_follow_the_direction_of_what_they_monitor(mode: str | None) -> None:
-    stopping = {
-        "class_path": "EarlyStopping",
-        "init_args": {"monitor": "accuracy/x"} | ({"mode": mode} if mode else {}),
-    }
-    assert (
-        resolve(False, Call(settings={"trainer": {"callbacks": stopping}})).objects().trainer["callbacks"].mode == "max"
-    )
+    settings = {"monitor": "accuracy/x"} | ({} if mode is None else {"mode": mode})
+    trainer = {"callbacks": {"class_path": "EarlyStopping", "init_args": settings}}
+    (stopping,) = resolve(False, Call(settings={"trainer": trainer})).objects().trainer["callbacks"]
+    assert stopping.mode == "max"
 
 
 @pytest.mark.parametrize("name", names("data"))
