@@ -1,4 +1,4 @@
-"""The same mistake has the same code on the command line and in Python."""
+"""The same mistake is the same error on the command line and in Python."""
 
 import json
 from collections.abc import Callable
@@ -121,17 +121,17 @@ EACH_KIND = {  # the others of the command line are slow: each makes the whole p
     "what", [what if what in EACH_KIND else pytest.param(what, marks=pytest.mark.slow) for what in MISTAKES]
 )
 def test_a_mistake_on_the_command_line(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    words, _, code = MISTAKES[what]
+    words, _, error = MISTAKES[what]
     monkeypatch.chdir(tmp_path)
-    with refused(code):
+    with refused(error):
         job_of(monkeypatch, words)
 
 
 @pytest.mark.parametrize("what", MISTAKES)
 def test_the_same_mistake_in_python(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    _, in_python, code = MISTAKES[what]
+    _, in_python, error = MISTAKES[what]
     monkeypatch.chdir(tmp_path)
-    with refused(code) as caught:
+    with refused(error) as caught:
         in_python()
     assert "--" not in str(caught.value)
 
@@ -258,7 +258,7 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_mistake_in_a_run_has_one_code_and_leaves_nothing(
     what: str, tiny_bert: Path, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    words, arguments, code = (RUNS | EVALUATIONS_ALONE)[what]
+    words, arguments, error = (RUNS | EVALUATIONS_ALONE)[what]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "mine.txt").touch()
@@ -277,11 +277,11 @@ def test_a_mistake_in_a_run_has_one_code_and_leaves_nothing(
         command, function = evaluate.main, heedful.evaluate
         named = [] if {"--checkpoint", "--model"} & {*words} else ["--checkpoint", str(trained)]
         known = {"checkpoint": trained}
-    with refused(code):
+    with refused(error):
         run(command, *named, *words)
     known |= {name: value() if name == "data" else value for name, value in arguments.items()}
     known["trainer"] = {"accelerator": "cpu", "enable_progress_bar": False, **known.get("trainer", {})}
-    with refused(code) as caught:
+    with refused(error) as caught:
         function(**known)
     assert "--" not in str(caught.value)
     assert sorted([*tmp_path.rglob("*"), *trained.rglob("*")]) == before

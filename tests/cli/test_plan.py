@@ -108,7 +108,7 @@ def test_two_pilots(here: Path, pilots: list[Path], capsys: pytest.CaptureFixtur
 
 def test_what_is_refused_at_once(pilots: list[Path]) -> None:
     folder = str(pilots[0])
-    for words, code in (
+    for words, error in (
         ([], SettingError),
         (["--pilot", folder], SettingError),
         (["--width", ".02", "--pilot", "0"], SettingError),
@@ -128,7 +128,7 @@ def test_what_is_refused_at_once(pilots: list[Path]) -> None:
         (["--compare", "one", "two", "--endpoint", "three"], SettingError),
         (["--width", ".02", "--pilot", folder, "--price_in", "1"], SettingError),
     ):
-        with refused(code):
+        with refused(error):
             main(words)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from heedful.assembly.names import load_model
 from heedful.lightning_modules.function import TOGETHER, Answered, Function, FunctionProcessor, quoted
-from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, SettingError, Table, Task
+from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, ModelError, SettingError, Table, Task
 
 from commands import job_of
 from refusals import refused
