@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -28,7 +29,7 @@ init_args:
 """
 
 
-Refusal = tuple[str, ...]  # a code, and facts of the message
+Expected = tuple[Any, ...]  # the class of an error, and facts of its message
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def parse_file(parse: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_
     ],
 )
 def test_a_mistake_in_a_file_of_data_has_its_line(
-    parse_file: Callable[..., None], text: str, expected: Refusal
+    parse_file: Callable[..., None], text: str, expected: Expected
 ) -> None:
     with refused(*expected):
         parse_file("--data", text)
@@ -119,7 +120,7 @@ def test_a_mistake_in_a_file_of_data_has_its_line(
     ],
 )
 def test_a_mistake_in_a_configuration_has_its_line(
-    parse_file: Callable[..., None], text: str, expected: Refusal
+    parse_file: Callable[..., None], text: str, expected: Expected
 ) -> None:
     with refused(*expected):
         parse_file("--config", text)
@@ -168,7 +169,7 @@ STOPPING = ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor
     ],
 )
 def test_a_setting_is_named_with_what_was_given_and_what_it_takes(
-    parse: Callable[..., None], argv: list[str], expected: Refusal
+    parse: Callable[..., None], argv: list[str], expected: Expected
 ) -> None:
     with refused(*expected):
         parse("--data", "mnli", *argv)

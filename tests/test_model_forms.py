@@ -94,14 +94,14 @@ def test_the_backbone_of_a_named_model_brings_its_settings() -> None:
 def test_what_is_no_model_is_called_that(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "x").mkdir(parents=True)
-    for name, code, *facts in (
+    for name, error, *facts in (
         ("./nowhere", DataError),
         ("runs/y", DataError),
         ("a/b/c", DataError),
         ("runs/x", ModelError),
         ("berti", SettingError, "bert?", "OWNER/NAME"),
     ):
-        with refused(code, f"model {name} ", *facts):
+        with refused(error, f"model {name} ", *facts):
             expand(["--model", name])
     (tmp_path / "runs" / "x" / "config.yaml").touch()
     with refused(ModelError, "model runs/x ", "init_from", "checkpoint"):

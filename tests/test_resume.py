@@ -260,14 +260,14 @@ def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, t
 
 def test_mistakes_are_one_sentence(lab, tmp_path):
     whole = lab.whole("plain")
-    for argv, code, *facts in [
+    for argv, error, *facts in [
         (["--resume", str(tmp_path / "no")], DataError, f"resume {tmp_path / 'no'} "),
         (["--resume", str(tmp_path)], RunError, f"resume {tmp_path} ", "config.yaml"),
         (["--resume"], SettingError, "resume"),
         (["--resume", str(whole), "--output", "x"], SettingError, "output"),
         (["--ckpt_path", "last"], SettingError, "ckpt_path last", "output RUN"),
     ]:
-        with refused(code, *facts):
+        with refused(error, *facts):
             continued(argv)
     assert continued(["--ckpt_path=last", "--output", str(tmp_path), "--a"]) == ["--a", "--output", str(tmp_path)]
     assert continued(["--ckpt_path", "x.ckpt"]) == ["--ckpt_path", "x.ckpt"]

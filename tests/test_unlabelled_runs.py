@@ -263,10 +263,10 @@ def test_training_needs_gold(tiny_bert: Path, labelled: list[dict[str, str]], tm
         (DataError, {"label": None}, bare),
         (DataError, {"label": None}, labelled),
     ]
-    for code, settings, rows in cases:
+    for error, settings, rows in cases:
         splits = {"train": rows[:30], "validation": rows[30:]}
         for more in ({}, {"augment": "counterfactual"}):
-            with refused(code):
+            with refused(error):
                 model = heedful.load_model(tiny_bert, max_length=64)
                 data = heedful.load_data(splits, **OWN, **IDS, **settings, **more)
                 heedful.train(model, data, trainer=QUIET, output=tmp_path / "out")

@@ -313,8 +313,8 @@ def test_a_folder_is_loaded_as_what_it_is(run: Run, two: tuple[Results, Results]
     assert type(heedful.load(str(two[0].folder))) is Results
     saved = run.save(tmp_path / "saved")
     assert isinstance(saved, Run)
-    for folder, code in ((tmp_path, RunError), (tmp_path / "missing", DataError)):
-        with refused(code, folder):
+    for folder, error in ((tmp_path, RunError), (tmp_path / "missing", DataError)):
+        with refused(error, folder):
             heedful.load(folder)
 
 

@@ -157,13 +157,13 @@ CHANGED: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_run_does_not_go_on_otherwise(
     what: str, fallen: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changed, code = CHANGED[what]
+    changed, error = CHANGED[what]
     monkeypatch.chdir(tmp_path)
     before = times(fallen)
     given = {"trainer": {"callbacks": [Fall()]}} | changed
     given |= {"model": small(tiny_bert, **changed["model"])} if "model" in changed else {}
     given |= {"data": pairs(**changed["data"])} if "data" in changed else {}
-    with refused(code):
+    with refused(error):
         heedful.train(resume=fallen, **given)
     assert times(fallen) == before
     assert not [*tmp_path.iterdir()]

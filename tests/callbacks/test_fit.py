@@ -15,7 +15,7 @@ from heedful.callbacks.checkpoints.files import best_of
 from heedful.callbacks.outputs.run_folder import new_version
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
-from heedful.records import DataError, HeedfulError, RunError, SettingError
+from heedful.records import HeedfulError, RunError, SettingError
 from heedful.records.stopping import Stopped
 
 from refusals import refused
@@ -160,14 +160,14 @@ def test_settings_of_checkpoints_that_make_no_sense(setting, error: type[Heedful
 def test_the_best_checkpoint_of_a_run_or_what_to_do_without(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     best, last, other = (tmp_path / "checkpoints" / name for name in ("best.ckpt", "last.ckpt", "best-2.ckpt"))
-    with refused(DataError, "checkpoint x", best, "no other", f"resume {tmp_path}"):
+    with refused(RunError, "checkpoint x", best, "no other", f"resume {tmp_path}"):
         best_of(tmp_path, "--checkpoint x", finished=False)
-    with refused(DataError, "checkpoint x", best, "no other"):
+    with refused(RunError, "checkpoint x", best, "no other"):
         best_of(tmp_path, "--checkpoint x", finished=True)
     other.touch()
-    with refused(DataError, "checkpoint x", best, f"one of {other}, or ", f"resume {tmp_path}"):
+    with refused(RunError, "checkpoint x", best, f"one of {other}, or ", f"resume {tmp_path}"):
         best_of(tmp_path, "--checkpoint x", finished=False)
-    with refused(DataError, "checkpoint x", best, f"one of {other}."):
+    with refused(RunError, "checkpoint x", best, f"one of {other}."):
         best_of(tmp_path, "--checkpoint x", finished=True)
     last.touch()
     assert best_of(tmp_path, "--checkpoint x", finished=True) == last

@@ -171,13 +171,13 @@ def test_distractors_may_be_all_that_is_swapped(folder):
 
 
 def test_settings_that_make_no_sense_are_refused(folder, tiny_bert):
-    for settings, code, facts in (
+    for settings, error, facts in (
         ({"distractors": ["passage"]}, SettingError, ["distractors passage", "rag", "distractor."]),
         ({"swap": ["passage", "distractor"]}, SettingError, ["swap distractor", "distractors"]),
         ({"swap": ["passage+distractor"]}, SettingError, ["swap distractor", "distractors"]),
         ({"partial": "question"}, DataError, ["partial question", "rag", "passage, question, distractor"]),
     ):
-        with refused(code, *facts):
+        with refused(error, *facts):
             rag(folder, **settings)
     with refused(ModelError, "distractor"):
         Reader(str(tiny_bert), max_length=64, overlap=32).prepare(rag(folder).task)

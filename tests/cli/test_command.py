@@ -154,8 +154,8 @@ MIXED = ["--mean --agreed", "--all", "--require accuracy>0 --format csv", "--ino
 
 @pytest.mark.parametrize("words", MIXED)
 def test_views_do_not_mix(words: str, two: list[str]) -> None:
-    code = SettingError if "--all" in words or "--format" in words else SettingError
-    with refused(code):
+    error = SettingError if "--all" in words or "--format" in words else SettingError
+    with refused(error):
         compare.main([*two, *words.split()])
 
 

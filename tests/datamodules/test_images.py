@@ -180,7 +180,7 @@ def test_labels_may_stand_in_a_file(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
-    for settings, code, facts in [
+    for settings, error, facts in [
         ({"pictures": ["photo"]}, SettingError, ["pictures photo", "squares", "image, question"]),
         ({"pictures": []}, SettingError, ["pictures", "squares"]),
         ({"labels": None}, SettingError, ["squares", "labels", "answers"]),
@@ -191,7 +191,7 @@ def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
             ["pictures/*-{file}", "uid"],
         ),
     ]:
-        with refused(code, *facts):
+        with refused(error, *facts):
             module(squares, **settings)
 
 

@@ -202,7 +202,7 @@ BROKEN: dict[str, tuple[Callable[[dict], object], str, str]] = {
 def test_a_checkpoint_of_something_else_is_one_sentence(
     run: Path, tiny_bert: Path, tmp_path: Path, fault: str, how: str
 ) -> None:
-    change, code, fact = BROKEN[fault]
+    change, error, fact = BROKEN[fault]
     content, path = torch.load(run / "best.ckpt", weights_only=True), tmp_path / "best.ckpt"
     change(content)
     torch.save(content, path)
@@ -211,7 +211,7 @@ def test_a_checkpoint_of_something_else_is_one_sentence(
         "fit": lambda: fit(encoder(tiny_bert), pairs(), ckpt_path=str(path)),
         "load_from_checkpoint": lambda: Encoder.load_from_checkpoint(path, weights_only=True),
     }
-    with refused(code, fact):
+    with refused(error, fact):
         load[how]()
 
 

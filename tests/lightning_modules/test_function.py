@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from heedful.assembly.config import load_model
 from heedful.lightning_modules.function import TOGETHER, Answered, Function, FunctionProcessor, quoted
-from heedful.records import CLASSIFICATION, EMPTIED, Composed, DataError, Example, Examples, SettingError, Table, Task
+from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, ModelError, SettingError, Table, Task
 
 from commands import job_of
 from refusals import refused
@@ -153,7 +153,7 @@ def test_a_function_cannot_change_what_a_message_quotes() -> None:
             row.clear()
         return ["maybe"] * len(rows)
 
-    with refused(DataError, "{'left': 'l 0', 'right': 'r 0'}", "spoils"):
+    with refused(ModelError, "{'left': 'l 0', 'right': 'r 0'}", "spoils"):
         asked(spoils)
 
 

@@ -281,13 +281,13 @@ def test_shards_and_bin_files_are_looked_over_alike(tiny_bert: Path, tmp_path: P
     old = tmp_path / "bin"
     shutil.copytree(tiny_bert, old)
     (old / "model.safetensors").unlink()
-    for content, code, fact in (
+    for content, error, fact in (
         ({n: v for n, v in whole.items() if "query" not in n}, ModelError, "4 weights ("),
         ({"state_dict": whole}, ModelError, "37 weights ("),
         ([whole], ModelError, old),
     ):
         torch.save(content, old / "pytorch_model.bin")
-        with refused(code, fact):
+        with refused(error, fact):
             built(Encoder(str(old), max_length=64), PAIRS)
 
 

@@ -161,8 +161,8 @@ def test_what_each_report_does_with_runs_that_do_not_belong_together(tmp_path, c
         save(tmp_path / "b", **CASES[case])
     expected = OTHERWISE.get((report, case), SAID.get(case))
     is_refused = (report, case) not in NOTED | OTHERWISE.keys() or expected in REFUSED
-    code = RunError if case == "other examples" else RunError
-    with refused(code, "/b") if is_refused else nullcontext() as error:
+    kind = RunError if case == "other examples" else RunError
+    with refused(kind, "/b") if is_refused else nullcontext() as error:
         REPORTS[report]([first, str(tmp_path / "b")], tmp_path)
     told = str(error.value) if error else ""
     told = f"{told}{''.join(capsys.readouterr())}".replace(str(tmp_path), "")

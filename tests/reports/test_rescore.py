@@ -230,9 +230,9 @@ def test_rows_alone_give_marked_results(runs, capsys):
 def test_results_that_say_no_hashes_stay_unless_rows_are_accepted(runs, capsys):
     path = runs / "one" / "results.json"
     contents = {"{": DataError, "[]": RunError, '{"schema": 7}': RunError}
-    for content, code in {**contents, '{"schema": 7, "rows": []}': RunError}.items():
+    for content, error in {**contents, '{"schema": 7, "rows": []}': RunError}.items():
         path.write_text(content)
-        with refused(code, path, "accept_rows"):
+        with refused(error, path, "accept_rows"):
             command.main(["rescore", str(runs / "one")])
         assert path.read_text() == content
         command.main(["rescore", str(runs / "one"), "--accept_rows"])

@@ -281,7 +281,7 @@ def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
             raise
 
     def refuse(*_):
-        raise RunError("The disk is full. Make room, or name another folder.")
+        raise RunError("The disk is full.")
 
     data = Planted(n_validation=8)
     data.setup("validate")  # examples are spooled, too

@@ -15,7 +15,7 @@ from PIL import Image
 from transformers import AutoTokenizer
 
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised
-from heedful.records import CLASSIFICATION, Example, Examples, ModelError, Picture, Task
+from heedful.records import CLASSIFICATION, DataError, Example, Examples, Picture, Task
 
 from refusals import refused
 
@@ -67,7 +67,7 @@ def test_each_content_is_decoded_once_while_there_is_room(pictures: list[Picture
 
 
 def test_a_damaged_picture_is_named_with_its_row(pictures: list[Picture]) -> None:
-    with refused(ModelError, "rows, row 5", "5.png"):
+    with refused(DataError, "rows, row 5", "5.png"):
         PictureStore(small, (4, 6), 1.0).numbers(pictures)
 
 

@@ -385,8 +385,8 @@ def test_what_cannot_be_read_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
             ("span",),
         ),
     ]
-    for make, code, facts in cases:
-        with refused(code, *facts):
+    for make, error, facts in cases:
+        with refused(error, *facts):
             make()
 
 

@@ -275,6 +275,6 @@ def test_what_cannot_be_done_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
         (lambda: model_of(tiny_blip, task_of(("red " * 200, "no"))), ModelError, (tiny_blip, "201 tokens")),
         (lambda: BlipAnswers(str(tiny_blip), rank=0), SettingError, ("rank 0",)),
     ]
-    for make, code, facts in cases:
-        with refused(code, *facts):
+    for make, error, facts in cases:
+        with refused(error, *facts):
             make()

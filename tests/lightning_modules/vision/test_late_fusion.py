@@ -17,7 +17,7 @@ from heedful.datamodules import PairedImages
 from heedful.lightning_modules import LateFusion
 from heedful.lightning_modules.pretrained import packaged_vision
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from heedful.records import CLASSIFICATION, HeedfulError, ModelError, RunError, SettingError, Task
+from heedful.records import CLASSIFICATION, DataError, HeedfulError, ModelError, RunError, SettingError, Task
 from heedful.records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
@@ -187,9 +187,9 @@ def test_packaged_weights_that_are_not_those_are_refused(tmp_path: Path, monkeyp
         packaged_weights("effnet-lite0", torch.nn.Linear(1, 1))
     (tmp_path / packaged.file).parent.mkdir()
     (tmp_path / packaged.file).write_bytes(b"x")
-    for folder, code in ((tmp_path, ModelError), (None, RunError)):
+    for folder, error in ((tmp_path, ModelError), (None, RunError)):
         monkeypatch.setattr(packaged_vision, "package_folder", lambda _, folder=folder: folder)
-        with refused(code, package):
+        with refused(error, package):
             packaged_weights("effnet-lite0", torch.nn.Linear(1, 1))
 
 
@@ -279,7 +279,7 @@ def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: 
     ("content", "error"),
     [
         *((content, ModelError) for content in ("[]", "3", "null", '"x"')),
-        *((content, ModelError) for content in ("{", "", "\x00")),
+        *((content, DataError) for content in ("{", "", "\x00")),
     ],
 )
 def test_settings_that_are_none_are_damage(

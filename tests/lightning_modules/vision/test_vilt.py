@@ -267,8 +267,8 @@ def test_other_labels_get_a_new_head(released: Callable[..., str], tiny_vilt: Pa
     assert not torch.equal(state["classifier.0.weight"], kept["classifier.0.weight"])
     assert state["classifier.3.weight"].shape[0] == 2
     assert all(torch.equal(state[name], value) for name, value in kept.items() if name.startswith("vilt."))
-    for untrained, code in ((folder, ModelError), (str(tiny_vilt), ModelError)):
-        with refused(code, untrained):
+    for untrained, error in ((folder, ModelError), (str(tiny_vilt), ModelError)):
+        with refused(error, untrained):
             model(untrained).require_head()
 
 

@@ -67,13 +67,13 @@ def test_the_time_that_the_server_names_is_waited(monkeypatch):
     [
         (Fault(401, '{"error": {"message": "bad key"}}'), ModelError, ["OPENAI_API_KEY", "HTTP 401 (bad key)."]),
         (Fault(403, "{}"), ModelError, ["OPENAI_API_KEY", "HTTP 403"]),
-        (Fault(404, '{"detail": "no m"}'), ModelError, ["model m,", "HTTP 404 (no m).", "See name"]),
+        (Fault(404, '{"detail": "no m"}'), ModelError, ["model m,", "HTTP 404 (no m).", "See model.name"]),
         (Fault(429, '{"error": "busy"}'), ModelError, ["9 times (busy).", "concurrency"]),
         (Fault(500, "oops\n\x1b[31m"), ModelError, ["9 times", r"HTTP 500 (oops \x1b[31m)."]),
         (Fault(500, "no", headers={"x-should-retry": "false"}), ModelError, ["failed: HTTP 500 (no)."]),
         (Fault(429, "", headers={"Retry-After": "300"}), ModelError, ["wait 300 s", "concurrency"]),
         (Fault(418, '{"error": {"message": "tea"}}'), ModelError, ["HTTP 418 (tea)."]),
-        (Fault(seconds=0.5), ModelError, ["9 times (0.1 s).", "Raise timeout"]),
+        (Fault(seconds=0.5), ModelError, ["9 times (0.1 s).", "Raise model.timeout"]),
         (Fault(closes=True), ModelError, ["(Server disconnected", "OPENAI_BASE_URL"]),
     ],
 )
