@@ -27,6 +27,7 @@ from heedful.rooms import folder
 
 from commands import job_of
 from refusals import refused, refused_output
+from tiers import first_tier
 
 
 def tails(argv):
@@ -209,7 +210,7 @@ def test_a_short_form_needs_a_name():
 NAMES = {"hans-three": "hans", "paws-as-qqp": "paws", "msgs": "msgs-main_verb_lexical_content_the"}  # of the data
 
 
-@pytest.mark.parametrize("name", names("data"))
+@pytest.mark.parametrize("name", first_tier(6, names("data")))
 def test_every_data_config_is_instantiated(monkeypatch, tmp_path, name):
     (tmp_path / "answers.txt").write_text("yes\nno\n")
     made = job_of(monkeypatch, ["--data", name, *(["--data.path", str(tmp_path)] if name == "easy_vqa" else [])])
@@ -222,7 +223,7 @@ def test_every_data_config_is_instantiated(monkeypatch, tmp_path, name):
     assert data.swap == ([] if name == "msgs" else swapped)
 
 
-@pytest.mark.parametrize("name", names("model"))
+@pytest.mark.parametrize("name", first_tier(6, names("model")))
 def test_every_model_config_is_instantiated(monkeypatch, name):
     made = job_of(monkeypatch, ["--model", name])
     assert isinstance(made.model, Classifier)
@@ -341,8 +342,14 @@ def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
 
 @pytest.mark.parametrize(
     "strategy",
-    ["ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_spawn_find_unused_parameters_true"]
-    + [json.dumps({"class_path": "DDPStrategy", "init_args": {"start_method": start}}) for start in ("spawn", "fork")],
+    first_tier(
+        2,
+        ["ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_spawn_find_unused_parameters_true"]
+        + [
+            json.dumps({"class_path": "DDPStrategy", "init_args": {"start_method": start}})
+            for start in ("spawn", "fork")
+        ],
+    ),
 )
 def test_copies_of_a_process_are_refused_before_anything_is_read(monkeypatch, strategy):
     made = job_of(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])

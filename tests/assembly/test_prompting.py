@@ -17,6 +17,7 @@ from heedful.records.prompts.prompt import Prompt
 from commands import job_of
 from oracles import Oracle
 from refusals import refused
+from tiers import first_tier
 
 RIGHT = "{p: {question: '{premise} {hypothesis}:'}}"
 
@@ -207,16 +208,19 @@ def test_a_mistake_is_a_sentence_that_names_the_flag(
 
 @pytest.mark.parametrize(
     ("words", "facts"),
-    [
-        ("{p: {question: '{premise}:'}}", ("--data.prompts p", "{hypothesis}")),
-        ("{p: {question: '{premise} {text}:'}}", ("--data.prompts p", "premise, hypothesis")),
-        (
-            "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}",
-            ("--data.prompts p", "'maybe'", "entailment, neutral, contradiction"),
-        ),
-        (RIGHT.replace("p:", "a/b:", 1), ("--data.prompts", "'a/b'")),
-        (RIGHT.replace("p:", "1:", 1), ("--data.prompts", "1")),
-    ],
+    first_tier(
+        1,
+        [
+            ("{p: {question: '{premise}:'}}", ("--data.prompts p", "{hypothesis}")),
+            ("{p: {question: '{premise} {text}:'}}", ("--data.prompts p", "premise, hypothesis")),
+            (
+                "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}",
+                ("--data.prompts p", "'maybe'", "entailment, neutral, contradiction"),
+            ),
+            (RIGHT.replace("p:", "a/b:", 1), ("--data.prompts", "'a/b'")),
+            (RIGHT.replace("p:", "1:", 1), ("--data.prompts", "1")),
+        ],
+    ),
 )
 def test_words_that_cannot_be_asked_are_refused(
     command: Callable[..., list[Prompt]], words: str, facts: tuple[str, ...]

@@ -19,6 +19,8 @@ from heedful.records import RunError, SettingError
 
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole trainings, on two processes too
+
 PARTS, NAMES = ["premise", "hypothesis"], ["entailment", "neutral", "contradiction"]
 Row = dict[str, Any]
 
