@@ -10,8 +10,8 @@ import pytest
 
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
-from heedful.cli.messages import guarded
-from heedful.cli.short_forms import expand, of_endpoint
+from heedful.cli.guard import guarded
+from heedful.cli.words import divide
 from heedful.datamodules import Planted
 from heedful.lightning_modules.prompted.requests import server
 from heedful.records import DataError, HeedfulError, ModelError, SettingError
@@ -46,13 +46,11 @@ def ask(monkeypatch, fake, *argv):
     run(evaluate.main, *SMALL, *argv)
 
 
-def test_short_forms():
-    args = ["--endpoint", "m", "--endpoint.read=systemone", "--endpoint.prices", "[1, 2]", "--endpoints", "x"]
-    assert of_endpoint(args) == [
-        *("--model", "endpoint", "--model.name", "m", "--model.read=systemone", "--model.prices", "[1, 2]"),
-        *("--endpoints", "x"),
-    ]
-    assert expand(["--endpoint=m"])[2:] == ["--model", str(ROOT / "configs/model/endpoint.yaml"), "--model.name", "m"]
+def test_an_endpoint_is_a_model_by_its_name():
+    words = ["--endpoint", "m", "--endpoint.read=systemone", "--endpoint.prices", "[1, 2]"]
+    _, call = divide(True, words)
+    assert call.model == "endpoint"
+    assert call.words == ["--model.read=systemone", "--model.prices", "[1, 2]", "--model.name", "m"]
 
 
 def but_for_the_cache(folder):

@@ -12,7 +12,7 @@ import torch
 from heedful.assembly.folders import is_free
 from heedful.assembly.job import Job
 from heedful.assembly.named_folder import claim_named
-from heedful.assembly.names import model_folder
+from heedful.assembly.short_names import model_folder
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.datamodules import Planted

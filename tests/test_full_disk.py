@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from heedful.assembly.library_errors import refusal_behind
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export
+from heedful.cli.guard import explanation
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.records import RunError, atomic_path, write_json, writing
@@ -36,7 +36,7 @@ def limited(act, limit=LIMIT) -> str:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             act()
         except Exception as error:
-            mistake = refusal_behind(error)
+            mistake = explanation(error)
             said = f"train.py: {mistake}" if mistake else f"{type(error).__name__}: {error}"
         finally:
             os.write(write_end, said.encode())

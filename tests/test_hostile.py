@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.assembly.making import KINDS
+from heedful.assembly.parser import TRAINER_KINDS
 from heedful.assembly.trainers import fitted, measured
-from heedful.cli import messages as mistakes
-from heedful.cli.runs import with_packages
+from heedful.cli import guard as mistakes
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
+from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, ModelError, SettingError
 
 from commands import job_of
@@ -318,7 +318,7 @@ def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.M
 def test_lightnings_own_may_be_named(monkeypatch: pytest.MonkeyPatch, flag: str, value: str) -> None:
     """With their defaults, some of which are functions."""
     made = job_of(monkeypatch, [f"--trainer.{flag}", value]).trainer[flag]
-    assert isinstance(made[0] if isinstance(made, list) else made, KINDS)
+    assert isinstance(made[0] if isinstance(made, list) else made, TRAINER_KINDS)
 
 
 # packages
@@ -328,21 +328,12 @@ def test_a_configuration_cannot_allow_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Only the command line can, and then as often as it likes."""
-    allowed: set[str] = set()
-    monkeypatch.setattr("heedful.cli.runs.allowed_packages", allowed)
-    argv = ["--allow_package", "one", "--data.n_train", "9", "--allow_package=two"]
-    assert with_packages(argv) == ["--data.n_train", "9"]
-    assert allowed == {"one", "two"}
-    with refused(SettingError, "allow_package"):
-        with_packages(["--allow_package"])
-    allowed.clear()
     model = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "package:hostile.sub/x"}}
     for error, fact, settings in (
-        (SettingError, "allow_package NAME", {"allow_package": "hostile", "model": model}),
+        (SettingError, "allow_package", {"allow_package": "hostile", "model": model}),
         (ModelError, "allow_package hostile", {"model": model}),
     ):
         (tmp_path / "settings.yaml").write_text(json.dumps(settings))
-        argv = with_packages(["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"])
         with refused(error, fact):
-            job_of(monkeypatch, argv).prepare()
-    assert not allowed
+            job_of(monkeypatch, ["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"]).prepare()
+    assert "hostile" not in allowed_packages

@@ -86,7 +86,7 @@ def test_a_name_that_is_not_there_is_named():
         ("from heedful.interventions import Swap", "heedful/interventions/swap.py"),
         ("from heedful.metrics.attentiveness import METRIC", "heedful/metrics/attentiveness.py"),
         ("from heedful.reports.compare import averaged", "heedful/reports/compare.py"),
-        ("from heedful.cli.short_forms import expand", "heedful/cli/short_forms.py"),
+        ("from heedful.cli.words import divide", "heedful/cli/words.py"),
         ("from heedful.datamodules import PairedText", "datamodules/text.py"),
         ("from heedful.lightning_modules import Encoder", "lightning_modules/text/encoder.py"),
         ("from heedful.callbacks import Engine", "callbacks/engine/engine.py"),

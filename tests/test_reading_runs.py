@@ -11,7 +11,7 @@ import pytest
 from heedful.assembly.job import Job
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
-from heedful.cli.messages import guarded
+from heedful.cli.guard import guarded
 from heedful.records.answers import exact_match, normalised
 from heedful.records.rows import read_rows, select
 from heedful.reports.rescore import rescored

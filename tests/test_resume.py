@@ -16,9 +16,9 @@ import torch
 
 from heedful.assembly.saved_runs import tidy
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
-from heedful.cli.runs import continued
 from heedful.records import DataError, ModelError, RunError, SettingError, atomic_path
 
+from commands import config_of
 from refusals import refused, refused_output
 from run_lab import BATCH, KINDS, assert_same, curves
 
@@ -261,7 +261,7 @@ def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, t
     script.write_text(
         f"import os, sys\nsys.path.insert(0, {str(ROOT / 'tests' / 'helpers')!r})\nimport fork_runs\n"
         f"if os.environ.get('LOCAL_RANK') == '1':\n    fork_runs.watch(*{where!r})\n"
-        "fork_runs.mistakes.guarded(fork_runs.train.main)\n"
+        "fork_runs.guarded(lambda: fork_runs.train.main(sys.argv[1:]))\n"
     )
     argv = [sys.executable, script, *lab.argv, *flags, "--output", str(tmp_path / "run")]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"})
@@ -280,23 +280,18 @@ def test_mistakes_are_one_sentence(lab, tmp_path):
         (["--ckpt_path", "last"], SettingError, "ckpt_path last", "output RUN"),
     ]:
         with refused(error, *facts):
-            continued(argv)
-    assert continued(["--ckpt_path=last", "--output", str(tmp_path), "--a"]) == ["--a", "--output", str(tmp_path)]
-    assert continued(["--ckpt_path", "x.ckpt"]) == ["--ckpt_path", "x.ckpt"]
+            config_of(argv)
+    assert config_of(["--ckpt_path=last", "--output", str(tmp_path)]).values.output == str(tmp_path)
+    assert config_of(["--ckpt_path", "x.ckpt"]).values.ckpt_path == "x.ckpt"
     best = whole / "checkpoints" / "best.ckpt"
     with refused(RunError, best, f"resume {whole}", "init_from"):
-        continued([f"--resume={best}", "--a=1"])
+        config_of([f"--resume={best}"])
     last = tmp_path / "checkpoints" / "last.ckpt"
     last.parent.mkdir()
     shutil.copy(whole / "last.ckpt", last)
     shutil.copy(whole / "config.yaml", tmp_path)
-    assert continued([f"--resume={last}", "--a=1"])[2:] == [
-        "--a=1",
-        "--resume",
-        str(tmp_path),
-        "--ckpt_path",
-        str(last),
-    ]
+    config = config_of([f"--resume={last}"])
+    assert (config.resume, config.values.ckpt_path) == (str(tmp_path), str(last))
 
 
 def test_the_newest_whole_checkpoint(tmp_path):

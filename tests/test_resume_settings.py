@@ -11,7 +11,7 @@ import yaml
 
 from heedful.assembly.starts import settled_seed
 from heedful.cli import training as train
-from heedful.cli.messages import guarded
+from heedful.cli.guard import guarded
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.records import DataError, SettingError

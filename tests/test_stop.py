@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pytorch_lightning.utilities import rank_zero_only
 
-from heedful.cli import messages as mistakes
+from heedful.cli import guard as mistakes
 from heedful.records import stopping
 
 from run_lab import BATCH, EVALUATING, KINDS, assert_same, curves

@@ -11,7 +11,7 @@ from PIL import Image
 
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
-from heedful.cli.messages import guarded
+from heedful.cli.guard import guarded
 from heedful.records.rows import read_rows, select
 
 from commands import results_of

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 from jsonargparse import Namespace
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from heedful.assembly.parser import SEED, build_parser, shown_evaluations
+from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser, shown_evaluations
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, section_of, stand_in
 from heedful.assembly.starts import settled_seed
@@ -20,7 +20,7 @@ from heedful.lightning_modules import Classifier
 from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
 from heedful.records.numbers.metric_name import direction_of
-from heedful.records.parser import InMemory, Parser, construct, parsed, require_no_function, unwrapped
+from heedful.records.parser import InMemory, Parser, construct, parsed, require_kinds, unwrapped
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import parse_yaml, read_text
@@ -167,7 +167,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     if call.words:
         words, nested = _divided(call.words, parser)
         values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
-    require_no_function(values.get("trainer"), "trainer")
+    require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
     values = parsed(parser, _without_classes(own), values, "")
     _settle_seed(values, parser)
     _settle_modes(values)

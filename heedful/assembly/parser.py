@@ -6,13 +6,20 @@ of the model are known before the parser is built, so that their settings are ar
 
 from functools import cache
 
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback, Trainer
+from pytorch_lightning.accelerators import Accelerator
+from pytorch_lightning.loggers import Logger
+from pytorch_lightning.plugins import CheckpointIO, ClusterEnvironment, LayerSync, Precision
+from pytorch_lightning.profilers import Profiler
+from pytorch_lightning.strategies import Strategy
 
 from heedful.assembly.settings import EvaluationSettings, TrainerDefaults, TrainingSettings
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules.prompting import Prompting
 from heedful.records.parser import Parser, with_integers_first
 
+PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
+TRAINER_KINDS = (Callback, Logger, Profiler, Strategy, Accelerator, *PLUGINS)  # classes that settings may name
 SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI has it
 
 

@@ -27,7 +27,7 @@ def guarded(main: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         end("stopped by Ctrl-C.", 128 + signal.SIGINT)
     except Exception as error:
-        message = _explanation(error)
+        message = explanation(error)
         if message is None:
             raise
         print(f"{called()}: {message}", file=sys.stderr, flush=True)
@@ -36,7 +36,7 @@ def guarded(main: Callable[[], None]) -> None:
         release()
 
 
-def _explanation(error: BaseException | None) -> str | None:
+def explanation(error: BaseException | None) -> str | None:
     """The message for the user of an exception, or of one that led to it; None for a fault of the program."""
     while error is not None:
         if isinstance(error, HeedfulError):

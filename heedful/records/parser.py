@@ -141,18 +141,29 @@ def _unknown(name: str, parser: Parser) -> str:
     return f"{subject} (did you mean {near}?)." if near else f"{subject}. See --help all, or docs/settings.md."
 
 
-def require_no_function(values: Any, name: str = "") -> None:
-    """Refuse settings that name a function by its import path: nothing is called because a configuration names it.
+def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
+    """Refuse settings that name a function or a foreign class: nothing is called because a configuration names it.
+
+    Args:
+        values: Parsed settings, without defaults: some defaults of Lightning are functions.
+        kinds: The classes that may be named, and whose subclasses may be.
+        name: The dotted name of the settings.
 
     Raises:
         SettingError: There is one.
     """
     if isinstance(values, Namespace | Mapping):
-        for key, inner in vars(values).items() if isinstance(values, Namespace) else values.items():
-            require_no_function(inner, name if key == "init_args" else f"{name}.{key}".lstrip("."))
+        items = vars(values) if isinstance(values, Namespace) else values
+        if isinstance(path := items.get("class_path"), str):
+            module, _, class_name = path.rpartition(".")
+            owner = getattr(sys.modules.get(module), class_name, None)  # imported by the parser
+            if not (isinstance(owner, type) and issubclass(owner, kinds)):
+                raise SettingError(f"{name}: {path} is not a class that a setting may name.")
+        for key, inner in items.items():
+            require_kinds(inner, kinds, name if key == "init_args" else f"{name}.{key}".lstrip("."))
     elif isinstance(values, list | tuple):
         for inner in values:
-            require_no_function(inner, name)
+            require_kinds(inner, kinds, name)
     elif isinstance(values, FunctionType | BuiltinFunctionType):
         raise SettingError(f"{name}: {values.__module__}.{values.__qualname__} is a function. Name a class.")
 

@@ -211,7 +211,7 @@ def test_two_servers_share_nothing() -> None:
         assert len(one.requests) > 24
         sent = len(two.requests)
         assert sent > 24
-        again = measured(second.with_settings(concurrency=2))  # the same once more has the same server
+        again = measured(second.with_arguments(concurrency=2))  # the same once more has the same server
         assert len(two.requests) > sent
     rows = [[row["y"] for row in one.rows_of("accuracy").to_pylist()] for one in (*results, again)]
     assert set(rows[1]) == {"contradiction"}
@@ -241,7 +241,7 @@ def test_secrets_reach_no_file(
         endpoint = heedful.Endpoint(url, "m", PROMPT, KEY)
         results = measured(endpoint)
     assert json.loads((results.folder / "run.json").read_text())["command"][1] == "--key=***"
-    shown = f"{endpoint!r} {vars(endpoint)} {endpoint.made_of} {capsys.readouterr()} {caplog.text}"
+    shown = f"{endpoint!r} {vars(endpoint)} {endpoint.arguments} {capsys.readouterr()} {caplog.text}"
     files = [path for path in here.rglob("*") if path.is_file()]
     assert len(files) > 5
     for secret in (KEY, OTHER):

@@ -191,7 +191,7 @@ def test_a_model_from_a_finished_run(whole: Run, tiny_bert: Path, tmp_path: Path
 
 def test_data_may_be_given_again(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
     data = pairs()
-    made_of = dict(data.made_of)
+    made_of = dict(data.arguments)
 
     def train(name: str, data: Any, **more: Any) -> dict[str, bytes]:
         given = {"evaluations": ["accuracy"], "trainer": ONCE, "seed": 3, "output": tmp_path / name} | more
@@ -200,7 +200,7 @@ def test_data_may_be_given_again(whole: Run, tiny_bert: Path, tmp_path: Path) ->
     changes: dict[str, dict[str, Any]] = {"seed": {"seed": 4}, "part": {"partial": "hypothesis"}}
     for name, more in changes.items():
         assert train(f"{name}-again", data, **more) == train(name, pairs(), **more)
-        assert (data.made_of, data.seed, data.partial, data.augment) == (made_of, 0, None, None)
+        assert (data.arguments, data.seed, data.partial, data.augment) == (made_of, 0, None, None)
     train("evaluated", data, trainer=QUIET, evaluations=MEASURED)
     assert written(tmp_path / "evaluated") == written(whole.folder)
     heedful.evaluate(

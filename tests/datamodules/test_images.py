@@ -197,13 +197,7 @@ def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
 
 @pytest.mark.slow
 def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> None:
-    from heedful.cli.messages import Parser
-    from heedful.datamodules import PairedData
-
-    parser = Parser()
-    parser.add_subclass_arguments(PairedData, "data", required=True)
-    config = parser.parse_args(["--data", "configs/data/nlvr.yaml", f"--data.path={shared_data / 'nlvr'}"])
-    data = parser.instantiate_classes(config).data
+    data = load_data("nlvr", path=shared_data / "nlvr")
     data.setup("validate")
     pool = data.pool
     assert len(pool) == 6 * 989

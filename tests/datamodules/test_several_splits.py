@@ -213,13 +213,13 @@ def test_the_command_line_takes_a_list_and_the_folder_names_all(
     ]
     argv = [*data, *model, *quiet, "--trainer.log_every_n_steps", "1"]
     monkeypatch.setattr(sys, "argv", ["train.py", *argv, "--data.splits", "{validation: [one, two]}"])
-    train.main()
+    train.main(sys.argv[1:])
     (run,) = (folder / "runs" / "snli").glob("*/plain/version_0")
     checkpoint = ["--checkpoint", str(run / "checkpoints" / "best.ckpt"), *quiet]
     others = [*data, "--data.splits.validation", "[one, two, three]"]
     for settings, expected in (([], {"one": 6, "two": 6}), (others, {"one": 6, "two": 6, "three": 3})):
         monkeypatch.setattr(sys, "argv", ["evaluate.py", *checkpoint, *settings])
-        evaluate.main()
+        evaluate.main(sys.argv[1:])
         name = "+".join(expected)
         (made,) = (run / "evaluations").glob(f"snli-{name}-????????" if settings else f"snli-{name}")
         results = results_of(made)

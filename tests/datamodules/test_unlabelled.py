@@ -103,27 +103,14 @@ def test_a_label_that_is_called_none_is_another_content() -> None:
     assert labelled.uid(0) != bare.uid(0)
 
 
-def test_who_names_the_label_decides() -> None:
+def test_only_a_column_of_the_default_name_may_be_missing() -> None:
     assert evaluated(ROWS).pool.is_unlabelled
     assert evaluated([{**row, "label": "yes"} for row in ROWS], label=None).pool.is_unlabelled
-    with refused(DataError, "'label'"):
-        evaluated(ROWS, label="label")
     with refused(DataError, "'gold'"):
         PairedText(**OWN, path=ROWS, label="gold").setup("validate")
-    again = load_data(ROWS, **OWN).with_settings(label="gold")  # chosen in Python as well
+    again = load_data(ROWS, **OWN).with_arguments(label="gold")
     with refused(DataError, "'gold'"):
         again.setup("validate")
-
-
-def test_a_file_of_settings_does_not_type_the_label(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(
-        "class_path: PairedText\ninit_args:\n  name: own\n  label: gold\n  parts: {premise: p, hypothesis: h}\n"
-        "  labels: {'yes': [1], 'no': [0]}\n"
-    )
-    data = load_data(str(file), path=ROWS)
-    data.setup("validate")
-    assert data.pool.is_unlabelled
 
 
 def test_one_sentence_says_so(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from heedful.assembly import evaluation, training
+from heedful.assembly.config import Config
 from heedful.assembly.job import Job
 from heedful.callbacks.outputs import board
 from heedful.cli.words import divide
@@ -26,13 +27,19 @@ def run(main: Callable[[Sequence[str]], None], *argv: Any) -> None:
         main(words)
 
 
+def config_of(argv: Sequence[str], evaluating: bool = False) -> Config:
+    """The settings that a command line names; nothing is made of them yet."""
+    options, call = divide(evaluating, argv)
+    if evaluating:
+        return evaluation.configured(call, options.config, options.checkpoint)
+    start = options.output, options.init_from, options.resume, options.ckpt_path
+    return training.configured(call, options.config, *start)
+
+
 def job_of(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Job:
     """The run that a command line names: its parts are made, and nothing is read yet."""
     monkeypatch.setattr(sys, "argv", ["evaluate.py" if evaluating else "train.py", *argv])
-    options, call = divide(evaluating, argv)
-    if evaluating:
-        return Job(evaluation.configured(call, options.config, options.checkpoint))
-    return Job(training.configured(call, options.config, options.output, options.init_from, options.resume))
+    return Job(config_of(argv, evaluating))
 
 
 def results_of(folder: Path) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from heedful.assembly.short_names import section_of, stand_in
 from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
-from heedful.cli.short_forms import expand
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.families import families, family_of, import_path, stand_ins
 from heedful.records.task import Span
@@ -29,14 +29,13 @@ class OwlOfTheNorth(Owl):
 @pytest.mark.parametrize("config", [{"model_type": "owl"}, {"model_type": "t5", "architectures": ["OwlForNights"]}])
 def test_the_command_line_takes_a_new_family_for_the_models_that_it_declares(tmp_path, config):
     (tmp_path / "config.json").write_text(json.dumps(config))
-    args = expand(["--data", "planted", "--model", str(tmp_path)])
-    assert args[-4:] == ["--model", f"{__name__}.Owl", "--model.backbone", str(tmp_path)]
+    assert section_of("model", tmp_path) == {"class_path": f"{__name__}.Owl", "init_args": {"backbone": str(tmp_path)}}
 
 
-def test_a_new_family_stands_in_on_the_data_that_it_declares(tmp_path):
-    (tmp_path / "nights.yaml").write_text("class_path: barn.Nights\ninit_args: {}\n")
-    args = expand(["--data", str(tmp_path / "nights.yaml"), "--model", "minilm"])
-    assert args[-2:] == ["--model", f"{__name__}.Owl"]
+def test_a_new_family_stands_in_on_the_data_that_it_declares():
+    nights = type("Nights", (), {"__module__": "barn"})
+    assert stand_in(nights, "heedful.lightning_modules.Encoder") == f"{__name__}.Owl"
+    assert stand_in(nights, "heedful.lightning_modules.Seq2Seq") == "heedful.lightning_modules.Seq2Seq"
 
 
 def test_a_family_does_not_inherit_what_another_one_is_for():

@@ -16,7 +16,6 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import heedful
 from heedful.assembly import trainers
-from heedful.cli.short_forms import expand
 from heedful.cli.training import main
 
 from commands import results_of, run
@@ -165,22 +164,6 @@ def test_wandb_has_each_curve_with_its_interval_and_the_figures(
     texts = [example.parts["premise"] for example in pairs(n_train=64, n_validation=24).load("validation")]
     assert any(text in (folder / "figures/unchanged-premise.md").read_text() for text in texts)
     assert not [text for text in texts if text.encode() in sent], "no example leaves the machine"
-
-
-@pytest.mark.parametrize(
-    ("words", "added"),
-    [
-        (["--trainer.logger", "CSVLogger"], True),
-        (["--trainer.logger=pytorch_lightning.loggers.TensorBoardLogger"], True),
-        (["--trainer.logger", "CSVLogger", "--trainer.logger.save_dir", "x"], False),
-        (["--trainer.logger", "CSVLogger", "--trainer.logger.init_args.save_dir=x"], False),
-        (["--trainer.logger", "WandbLogger"], False),
-        (["--trainer.logger", "false"], False),
-        ([], False),
-    ],
-)
-def test_loggers_that_want_a_folder_get_that_of_the_run(words: list[str], added: bool):
-    assert ("--trainer.logger.save_dir=" in expand(words)) == added
 
 
 def test_a_logger_of_somebody_else_stays_what_it_is(tmp_path: Path):

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from jsonargparse import get_loader
 
-from heedful.cli import messages as mistakes
+from heedful.cli import guard as mistakes
 from heedful.records import DataError, SettingError
 from heedful.records.storage.yaml_files import LARGEST, SettingsLoader, composed, found_at, parse_yaml, read_yaml
 
