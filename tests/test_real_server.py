@@ -30,7 +30,8 @@ for package in ("openai", "fastapi", "uvicorn"):
 pytestmark = pytest.mark.slow  # the server imports transformers, and so does each process that is killed
 ROOT = Path(__file__).parents[1]
 SERVE = "import sys, heedful; from transformers.cli.transformers import main; sys.argv[0] = 'serve'; main()"
-EVALUATE = "from heedful.cli.evaluation import main; from heedful.cli.guard import guarded; import sys; guarded(lambda: main(sys.argv[1:]))"
+EVALUATE = "from heedful.cli.evaluation import main; from heedful.cli.guard import guarded; "
+EVALUATE += "import sys; guarded(lambda: main(sys.argv[1:]))"
 SMALL = ["--data", "planted", "--data.n_validation", "12", "--attentiveness.draws", "2"]
 ENV = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 

@@ -4,8 +4,9 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import cache
+from os import PathLike
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 
 import yaml
@@ -164,8 +165,9 @@ def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
     elif isinstance(values, list | tuple):
         for inner in values:
             require_kinds(inner, kinds, name)
-    elif isinstance(values, FunctionType | BuiltinFunctionType):
-        raise SettingError(f"{name}: {values.__module__}.{values.__qualname__} is a function. Name a class.")
+    elif callable(values) and not isinstance(values, (*kinds, PathLike)):
+        path = f"{values.__module__}.{getattr(values, '__qualname__', type(values).__qualname__)}"
+        raise SettingError(f"{name}: {path} is a function. Name a class.")
 
 
 def _readable(message: str, parser: Parser) -> str:

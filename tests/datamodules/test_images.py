@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from heedful.assembly.config import load_data
 from heedful.datamodules import PairedImages
 from heedful.datamodules.images import listed
 from heedful.interventions import KeepPart, Swap
