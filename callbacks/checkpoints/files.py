@@ -126,7 +126,7 @@ def require_whole(path: Path, display_name: str) -> None:
 
     Args:
         path: The file.
-        display_name: What the user wrote, such as "--checkpoint x/best.ckpt"; the message begins with it.
+        display_name: What the user wrote, such as "checkpoint x/best.ckpt"; the message begins with it.
 
     Raises:
         HeedfulError: There is no such file, it cannot be read, it holds what is not loaded, or it is damaged; then the

@@ -39,7 +39,7 @@ def of(kind: type, name: str, **settings: Any) -> Callable[[], Any]:
 
 MNLI = ["--data", "mnli"]
 CALLBACK = "--trainer.callbacks"
-MISTAKES = {  # what: the words of a command, the same in Python, and the code
+MISTAKES = {  # what: the words of a command, the same in Python, and the class of the error
     "no number": ([*MNLI, "--data.max_train", "many"], data(max_train="many"), SettingError),
     "a part of one": ([*MNLI, "--data.max_train", "1.5"], data(max_train=1.5), SettingError),
     "yes where a number is wanted": ([*MNLI, "--data.batch_size", "true"], data(batch_size=True), SettingError),
@@ -143,7 +143,7 @@ def test_a_setting_in_python_is_called_what_it_is_there() -> None:
 
 
 EPOCH = {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1}
-RUNS = {  # what: the words of train.py, the same in Python, and the code
+RUNS = {  # what: the words of train.py, the same in Python, and the class of the error
     "no evaluation": (["--evaluations", "accurcy"], {"evaluations": ["accurcy"]}, SettingError),
     "evaluates nothing": (["--evaluations", "[]"], {"evaluations": []}, SettingError),
     "not in training": (["--evaluations", "attributions"], {"evaluations": ["attributions"]}, SettingError),
@@ -255,7 +255,7 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     "what",
     [what if what in AT_ONCE else pytest.param(what, marks=pytest.mark.slow) for what in (*RUNS, *EVALUATIONS_ALONE)],
 )
-def test_a_mistake_in_a_run_has_one_code_and_leaves_nothing(
+def test_a_mistake_in_a_run_is_one_error_and_leaves_nothing(
     what: str, tiny_bert: Path, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     words, arguments, error = (RUNS | EVALUATIONS_ALONE)[what]

@@ -26,7 +26,7 @@ def require_file(path: str | Path, display_name: str | None = None) -> Path:
 
     Args:
         path: The path.
-        display_name: What the message calls it, such as "--config x.yaml"; the path itself if not given.
+        display_name: What the message calls it, such as "config x.yaml"; the path itself if not given.
 
     Raises:
         HeedfulError: Nothing is there, or a folder.
