@@ -126,7 +126,7 @@ def require_whole(path: Path, display_name: str) -> None:
 
     Args:
         path: The file.
-        display_name: What the user wrote, such as "--checkpoint x/best.ckpt"; the message begins with it.
+        display_name: What the user wrote, such as "checkpoint x/best.ckpt"; the message begins with it.
 
     Raises:
         HeedfulError: There is no such file, it cannot be read, it holds what is not loaded, or it is damaged; then the
@@ -134,14 +134,14 @@ def require_whole(path: Path, display_name: str) -> None:
     """
     if not path.is_file():
         raise RunError(f"{display_name} does not exist.")
-    refusal = fault(path)
-    if refusal is None:
+    error = fault(path)
+    if error is None:
         return
-    if refusal is DAMAGED:
+    if error is DAMAGED:
         others = [str(other) for other in sorted(path.parent.glob("*.ckpt")) if other != path and is_whole(other)]
         whole = f"Whole are {', '.join(others)}." if others else "No other in its folder is whole: copy it again."
-        refusal = RunError(f"{DAMAGED} {whole}")
-    raise refusal.at(display_name)
+        error = RunError(f"{DAMAGED} {whole}")
+    raise error.at(display_name)
 
 
 def require_of_run(content: Any, display_name: str) -> None:

@@ -357,7 +357,7 @@ class Engine(Runner):
 
 
 def _changed(so: str) -> HeedfulError:
-    """The refusal of numbers about other weights than those of the model."""
+    """The error of numbers about other weights than those of the model."""
     return RunError(f"A callback changed the weights: {so}. Leave it out of trainer.callbacks.")
 
 

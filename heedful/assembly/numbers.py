@@ -57,8 +57,8 @@ class Number:
         return cls(m["value"], low, high, m["n"], m["std"], m["draws"], tuple(m["flags"]), m.get("reason"))
 
 
-class NoSuchNumber(HeedfulError, KeyError):
-    """A refusal that is a KeyError as well, so that ``in`` and other protocols of Python understand it."""
+class NoSuchNumber(RunError, KeyError):
+    """No number has this name, or several have it: a KeyError as well, as ``in`` expects."""
 
 
 class Numbers:

@@ -39,7 +39,7 @@ def claim(folder: Path, display_name: str, made: Sequence[Path] = (), shared_by:
 
     Args:
         folder: The folder.
-        display_name: What the user wrote, such as "--output x"; the message begins with it.
+        display_name: What the user wrote, such as "output x"; the message begins with it.
         made: Folders that were made for it, to be removed by :func:`release` if they are still empty.
         shared_by: Such as "a shard", where processes share the folder that all claim it so, and only those that want
             it alone are kept out.

@@ -26,7 +26,7 @@ def require_file(path: str | Path, display_name: str | None = None) -> Path:
 
     Args:
         path: The path.
-        display_name: What the message calls it, such as "--config x.yaml"; the path itself if not given.
+        display_name: What the message calls it, such as "config x.yaml"; the path itself if not given.
 
     Raises:
         HeedfulError: Nothing is there, or a folder.
@@ -44,7 +44,7 @@ def require_file(path: str | Path, display_name: str | None = None) -> Path:
 
 
 def unreadable(display_name: str, error: Exception) -> HeedfulError:
-    """The refusal of a file that the system does not let us read."""
+    """The error of a file that the system does not let us read."""
     return DataError(
         f"{display_name} cannot be read: {getattr(error, 'strerror', None) or error}. Check its permissions and its "
         "disk."

@@ -55,8 +55,8 @@ def compared(runs: Sequence[Run]) -> Comparison:
     for other in others:
         try:
             found = _differences(first, other)
-        except HeedfulError as refusal:
-            notes.append(f"{other.name} and {first.name} are not paired: {refusal}")
+        except HeedfulError as error:
+            notes.append(f"{other.name} and {first.name} are not paired: {error}")
             continue
         if found.rows:
             differences.append(found)

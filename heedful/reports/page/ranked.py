@@ -51,8 +51,8 @@ def ranked_runs(runs: Sequence[Run], told: Callable[[str], str]) -> Ranking | No
     for name, of in sets.items():
         try:
             suites.append(_suite(name, of))
-        except HeedfulError as refusal:
-            refused.append(told(f"The runs on {name} are not ranked: {refusal}"))
+        except HeedfulError as error:
+            refused.append(told(f"The runs on {name} are not ranked: {error}"))
     results = computed(suites, [USUAL], SAMPLES, seed=0)
     found: list[Cells] = []
     figures: list[Drawn] = []
