@@ -33,7 +33,7 @@ class Layer(NamedTuple):
 
     Attributes:
         values: Nested settings, as config.yaml has them.
-        where: The file, as messages begin with it; "" for the call itself.
+        where: The file, with which messages begin; "" for the call itself.
         is_trusted: Whether the call names the source, so that classes in it may be imported from any module.
     """
 
@@ -272,7 +272,7 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
             live[one.name] = one
 
 
-def _arguments_of(made: Any) -> Mapping[str, Any]:
+def _arguments_of(made: Any) -> Any:
     """The arguments that an object was made of: of a data class, its fields."""
     return made.arguments if isinstance(made, RecordsArguments) else plain(made)
 
@@ -302,7 +302,7 @@ def _experiment(name: str) -> Layer:
     values = parse_yaml(text, f"augment {name}")
     if not isinstance(values, Mapping) or values.keys() != {"data"}:
         raise SettingError(f"augment {name} has more than settings of the data. Keep data: {{init_args: ...}} in it.")
-    return Layer(values, f"augment {name}: ")
+    return Layer(values, f"augment {name}")
 
 
 def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
@@ -313,10 +313,11 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
     if kind == "data" and source is not None and not isinstance(source, str | PathLike) and not _is_section(source):
         source = {"class_path": "PairedText", "init_args": {"path": InMemory(source)}}
     if source is not None:
-        return section_of(kind, source), "", True
+        where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
+        return section_of(kind, source), where, True
     for layer in reversed(layers):
         if isinstance(values := layer.values.get(kind), str) or _is_section(values):
-            return as_section(kind, values, f"{layer.where}{kind}"), layer.where, layer.is_trusted
+            return as_section(kind, values, f"{layer.where}, {kind}"), layer.where, layer.is_trusted
     return section_of(kind, DEFAULTS[kind]), "", True
 
 
@@ -428,7 +429,7 @@ def _settle_modes(values: Namespace) -> None:
         return
     values["trainer.callbacks"] = listed = given if isinstance(given, list) else [given]
     for callback in listed:
-        settings = callback.get("init_args") if isinstance(callback, Namespace) else None
+        settings: Any = callback.get("init_args") if isinstance(callback, Namespace) else None
         direction = direction_of(str(settings.get("monitor"))) if settings else None
         if direction is not None and callback.class_path.endswith(("EarlyStopping", "ModelCheckpoint")):
             settings["mode"] = settings.get("mode", direction)

@@ -69,10 +69,10 @@ def evaluate(
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    settings |= {"trainer": trainer, "prompt": prompt, SEED: seed, "evaluations": evaluations, "output": output}
-    settings |= {"dry_run": dry_run or None}
+    own: dict[str, Any] = {**settings, "trainer": trainer, "prompt": prompt, SEED: seed, "evaluations": evaluations}
+    own |= {"output": output, "dry_run": dry_run or None}
     with allowing(allow_package):
-        call = Call(model, data, partial=partial, slices=slices, settings=settings)
+        call = Call(model, data, partial=partial, slices=slices, settings=own)
         return evaluated(configured(call, [] if config is None else [config], checkpoint))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from heedful.assembly.config import load_data
 from heedful.datamodules import PairedData, PairedText
@@ -161,7 +161,9 @@ def _changed(data: PairedData, said: RowSettings, is_function: bool) -> PairedDa
     elif said.keeps:
         changed["swap"] = [part for part in data.swap if part not in said.keeps]
     changed |= {name: value for name in ("default_label", "cluster") if (value := getattr(said, name)) is not None}
-    if unknown := sorted(name for name in changed if f"data.{name}" not in class_parser(type(data), "data").names):
+    if unknown := sorted(
+        name for name in changed if f"data.{name}" not in class_parser(cast(Any, type(data)), "data").names
+    ):
         raise DataError(
             f"{'keeps' if unknown[0] == 'distractors' else unknown[0]} is not for {data.name}. Leave it out."
         )

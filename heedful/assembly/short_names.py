@@ -98,7 +98,8 @@ def class_of(kind: str, path: str) -> type:
 
 
 def _subclasses(kind: type) -> list[type]:
-    return [one for direct in kind.__subclasses__() for one in (direct, *_subclasses(direct))]
+    direct: list[type] = kind.__subclasses__()
+    return direct + [inner for one in direct for inner in _subclasses(one)]
 
 
 def stand_in(data: type, model: str) -> str:

@@ -92,10 +92,10 @@ def train(
         >>> run.numbers[heedful.MetricName("accuracy", "planted")]["n"]
         16
     """
-    settings |= {"trainer": trainer, "checkpoint": checkpoint, SEED: seed, "evaluations": evaluations}
-    settings |= {"allow_changed_data": allow_changed_data or None}
+    own: dict[str, Any] = {**settings, "trainer": trainer, "checkpoint": checkpoint, SEED: seed}
+    own |= {"evaluations": evaluations, "allow_changed_data": allow_changed_data or None}
     with allowing(allow_package):
-        call = Call(model, data, augment, partial, slices, settings=settings)
+        call = Call(model, data, augment, partial, slices, settings=own)
         files = [] if config is None else [config]
         return trained(configured(call, files, output, init_from, resume, ckpt_path))
 

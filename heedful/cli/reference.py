@@ -1,13 +1,25 @@
-"""All settings of a command as the parser prints them, and docs/settings.md, which is written with the site."""
+"""All settings of a command as the parser prints them, and the page of settings, which is written with the site."""
 
 from collections.abc import Iterator, Sequence
 
+import heedful.datamodules
+import heedful.lightning_modules
 from heedful.assembly.config import resolve
-from heedful.callbacks import EVALUATIONS
+from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser
+from heedful.callbacks import EVALUATIONS, BestCheckpoint
 from heedful.cli.words import divide
-from heedful.datamodules import PairedText
-from heedful.lightning_modules import Encoder
+from heedful.datamodules import PairedData, PairedText
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import Classifier, Encoder
 from heedful.records.parser import Parser, class_parser
+
+PREFACE = """\
+# Settings
+
+Every setting with its default, by class. On a command line a setting is written `--data.hold_out 3`, in Python
+`data={"hold_out": 3}`, and in YAML under `data: {init_args: ...}`. `python train.py --data NAME --model NAME --help all`
+prints the settings of one data set, one model and Lightning's Trainer; `--print_config` shows values.
+"""
 
 
 def print_help(command: str, words: Sequence[str]) -> None:
@@ -17,18 +29,36 @@ def print_help(command: str, words: Sequence[str]) -> None:
     resolve(command == "evaluate", call).parser.print_help()
 
 
+def parsers() -> Iterator[tuple[str, Parser]]:
+    """The title and the parser of each section of the page."""
+    for title, evaluating in (("Training", False), ("Evaluation", True)):
+        yield title, build_parser(evaluating, PairedText, Encoder)
+    for module, name, base in (
+        (heedful.datamodules, "data", PairedData),
+        (heedful.lightning_modules, "model", Classifier),
+    ):
+        kinds = [getattr(module, kind) for kind in module.__all__]
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, base) and not issubclass(kind, TRAINER_KINDS):
+                yield kind.__name__, class_parser(kind, name)
+    for name, kind in {**EVALUATIONS, "checkpoint": BestCheckpoint, "prompt": Prompting}.items():
+        yield name, class_parser(kind, name)
+
+
 def page() -> str:
-    """docs/settings.md: the settings of texts, of an encoder and of each evaluation, from their docstrings."""
-    lines = ["# Settings", "", "`python train.py --data NAME --model NAME --help all` prints those of other classes."]
-    parsers = {"data": class_parser(PairedText, "data"), "model": class_parser(Encoder, "model")}
-    parsers |= {name: class_parser(kind, name) for name, kind in EVALUATIONS.items() if kind.has_settings}
-    for name, parser in parsers.items():
-        lines += ["", f"## {name}", "", "| setting | default | meaning |", "|---|---|---|", *_rows(parser)]
+    """The page of settings, in Markdown."""
+    lines = [PREFACE]
+    for title, parser in parsers():
+        is_run = title in ("Training", "Evaluation")
+        if rows := list(_rows(parser, is_run)):
+            lines += ["", f"## {title}", "", "| setting | default | meaning |", "|---|---|---|", *rows]
     return "\n".join([*lines, ""])
 
 
-def _rows(parser: Parser) -> Iterator[str]:
+def _rows(parser: Parser, only_of_run: bool) -> Iterator[str]:
+    names = {name for name in parser.names if not only_of_run or "." not in name}
     for action in parser._actions:
-        if action.dest in parser.names:
+        if action.dest in names:
+            name = "seed" if action.dest == SEED else action.dest
             meaning = " ".join((action.help or "").replace("%", "").split()).replace("|", "\\|")
-            yield f"| `{action.dest}` | `{action.default}` | {meaning} |"
+            yield f"| `{name}` | `{action.default}` | {meaning} |"

@@ -75,7 +75,7 @@ def with_integers_first(parser: Parser) -> Parser:
     """The parser, whose unions try int before float and str, and which takes hidden objects for rows."""
     for action in parser._actions:
         if (hint := getattr(action, "_typehint", None)) is not None:
-            action._typehint = _integers_first(hint, takes_objects=action.dest in ("data.path", "data.same"))
+            action._typehint = _integers_first(hint, takes_objects=action.dest in ("data.path", "data.same"))  # type: ignore[attr-defined]
     return parser
 
 
@@ -105,13 +105,12 @@ def texts(value: Any) -> Any:
     return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") and not value.shape else value
 
 
-def require_known(parser: Parser, values: Mapping[str, Any], where: str = "") -> None:
+def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
     """Refuse settings that do not exist.
 
     Args:
         parser: The parser.
         values: Nested settings.
-        where: The file that they come from, with a colon and a blank.
 
     Raises:
         SettingError: There is one; the message has the nearest that exists.
@@ -120,13 +119,13 @@ def require_known(parser: Parser, values: Mapping[str, Any], where: str = "") ->
         if name in parser.names:
             continue
         if not parser.has_group(name):
-            raise SettingError(f"{where}{_unknown(name, parser)}")
+            raise SettingError(_unknown(name, parser))
         if not isinstance(inner, Mapping):
-            raise SettingError(f"{where}{name}: {inner!r} is not a mapping of settings.")
+            raise SettingError(f"{name}: {inner!r} is not a mapping of settings.")
         for inner_name in inner:
             whole = f"{name}.{inner_name}"
             if whole not in parser.names and not parser.has_group(whole):
-                raise SettingError(f"{where}{_unknown(whole, parser)}")
+                raise SettingError(_unknown(whole, parser))
 
 
 def _unknown(name: str, parser: Parser) -> str:
@@ -235,9 +234,9 @@ def described(hint: Any) -> str:
 
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
     """A namespace with the settings of a layer on top."""
-    require_known(parser, values, where)
     parser.given = values
     try:
+        require_known(parser, values)
         return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_required=True)
     except SettingError as error:
         raise error.at(where) if where else error from None
