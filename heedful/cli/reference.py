@@ -17,7 +17,7 @@ PREFACE = """\
 # Settings
 
 Every setting with its default, by class. On a command line a setting is written `--data.hold_out 3`, in Python
-`data={"hold_out": 3}`, and in YAML under `data: {init_args: ...}`. `python train.py --data NAME --model NAME --help all`
+`data={"hold_out": 3}`, in YAML under `data: {init_args: ...}`. `python train.py --data NAME --model NAME --help all`
 prints the settings of one data set, one model and Lightning's Trainer; `--print_config` shows values.
 """
 
