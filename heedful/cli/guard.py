@@ -1,6 +1,5 @@
 """What ends a command that runs a model: a mistake in one sentence with status 2, a signal with 128 + its number."""
 
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -18,7 +17,6 @@ from heedful.records.storage.claim import release
 def guarded(main: Callable[[], None]) -> None:
     """Run a command; something that the user can fix becomes one sentence and exit status 2, without a traceback."""
     stopping.listen()
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     try:
         with exit_on_broken_pipe():
             main()
