@@ -15,7 +15,7 @@ from heedful.assembly.names import augmented, load_data, load_model
 from heedful.callbacks import Attentiveness, BestCheckpoint
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
-from heedful.records import DataError, HeedfulError, ModelError, RunError, SettingError
+from heedful.records import DataError, ModelError, RunError, SettingError
 
 from commands import job_of, run
 from refusals import refused
@@ -59,7 +59,7 @@ MISTAKES = {  # what: the words of a command, the same in Python, and the class 
     "no model": (["--model", "minilmm"], model("minilmm"), SettingError),
     "no experiment": (["--augment", "x"], lambda: augmented(load_data(), "x"), SettingError),
     "no file of settings": (["--data", "nowhere.yaml"], data("nowhere.yaml"), DataError),
-    "no folder": (["--model", "./nowhere"], model("./nowhere"), DataError),
+    "no folder": (["--model", "./nowhere"], model("./nowhere"), ModelError),
     "rows in a file": (["--data", "x.csv"], data("x.csv"), SettingError),
     "a run": (["--data", "runs/x"], data("runs/x"), SettingError),
     "another kind": (["--data", "os.system"], data("os.system"), SettingError),
@@ -161,7 +161,7 @@ RUNS = {  # what: the words of train.py, the same in Python, and the class of th
     ),
     "a folder that is taken": (["--output", "taken"], {"output": "taken"}, RunError),
     "a file for a folder": (["--output", "file"], {"output": "file"}, RunError),
-    "no run": (["--resume", "nowhere"], {"resume": "nowhere"}, DataError),
+    "no run": (["--resume", "nowhere"], {"resume": "nowhere"}, RunError),
     "not a run": (["--resume", "taken"], {"resume": "taken"}, RunError),
     "two folders": (["--resume", "x", "--output", "y"], {"resume": "x", "output": "y"}, SettingError),
     "last of nothing": (["--ckpt_path", "last"], {"ckpt_path": "last"}, SettingError),
@@ -226,7 +226,7 @@ AT_ONCE = {  # the others are slow
     "no training",
 }
 EVALUATIONS_ALONE = {  # the same of evaluate.py
-    "no run to evaluate": (["--checkpoint", "nowhere"], {"checkpoint": "nowhere"}, DataError),
+    "no run to evaluate": (["--checkpoint", "nowhere"], {"checkpoint": "nowhere"}, RunError),
     "not a run to evaluate": (["--checkpoint", "taken"], {"checkpoint": "taken"}, RunError),
     "never trained": (["--model", "minilm"], {"model": "minilm", "checkpoint": None}, ModelError),
     "no requests": (["--dry_run"], {"dry_run": True}, SettingError),
