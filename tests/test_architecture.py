@@ -170,7 +170,10 @@ def private_parts(path: Path) -> Iterator[str]:
 def test_the_private_parts_of_libraries_are_in_one_file():
     entries = [ROOT / "train.py", ROOT / "evaluate.py"]
     taken = {
-        line for path in (*FILES, *entries) if path.name != "lightning_internals.py" for line in private_parts(path)
+        line
+        for path in (*FILES, *entries)
+        if path.name not in ("lightning_internals.py", "parser.py")  # parser.py has those of jsonargparse
+        for line in private_parts(path)
     }
     assert not {line for line in taken if "torch.ops.mkldnn._linear_pointwise" not in line}  # linear.py tests it itself
 
@@ -181,16 +184,15 @@ def test_the_ground_floors_know_no_lightning_and_no_torch(name):
     assert not used & {"pytorch_lightning", "lightning", "torch", "transformers"}
 
 
-def test_the_parser_of_the_command_line_is_in_its_room_alone():
-    """So that Python needs none: what stands below makes a run of arguments."""
-    parsers = ("jsonargparse", "pytorch_lightning.cli")
-    above = {path for path in FILES if any(found.module.startswith(parsers) for found in imports(path))}
-    assert {package(module_of(path)) for path in above} == {"cli"}
+def test_one_parser_reads_all_settings():
+    using = {
+        path.relative_to(ROOT).as_posix() for path in FILES if any(f.module == "jsonargparse" for f in imports(path))
+    }
+    assert using == {"heedful/records/parser.py", "heedful/assembly/config.py"}
 
 
 BY_HAND = {  # file that makes a Trainer, an Engine or a RunFolder itself, and why
     "callbacks/checkpoints/best_and_last.py": "an engine that measures nothing stands for a Trainer without one",
-    "tests/test_cli.py": "what Lightning says where a Trainer is made",
     "tests/assembly/test_watch.py": "the Trainer of somebody else",
     "tests/callbacks/test_progress.py": "the bar of a Trainer that runs nothing",
     "tests/callbacks/engine/test_evaluation.py": "a Trainer without an engine, or without data of ours, is refused",

@@ -392,8 +392,6 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
     given = list(words)
     while given:
         name, equals, value = given.pop(0).partition("=")
-        name = re.sub(r"(?<=[.])init_args[.]", "", name) if name.startswith("--") else name
-        name = f"--{SEED}" if name == "--seed" else name
         if name.startswith("--") and not equals and given and not given[0].startswith("--"):
             equals, value = "=", given.pop(0)
         setting = name.removeprefix("--")

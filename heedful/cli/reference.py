@@ -56,9 +56,8 @@ def page() -> str:
 
 
 def _rows(parser: Parser, only_of_run: bool) -> Iterator[str]:
-    names = {name for name in parser.names if not only_of_run or "." not in name}
-    for action in parser._actions:
-        if action.dest in names:
-            name = "seed" if action.dest == SEED else action.dest
+    for dest, action in parser.actions.items():
+        if not only_of_run or "." not in dest:
+            name = "seed" if dest == SEED else dest
             meaning = " ".join((action.help or "").replace("%", "").split()).replace("|", "\\|")
             yield f"| `{name}` | `{action.default}` | {meaning} |"

@@ -1,9 +1,11 @@
 """The words of train.py and evaluate.py: short forms become a call, all others are for the parser of settings."""
 
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 
 from heedful.assembly.config import Call
+from heedful.assembly.parser import SEED
 from heedful.records.command_lines import CommandParser
 
 
@@ -34,7 +36,10 @@ def divide(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
         parser.add_argument(f"--{name}")
     parser.add_argument("--print_config", action="store_true")
     options, rest = parser.parse_known_args(list(words))
-    rest = [f"--model.{word.removeprefix('--endpoint.')}" if word.startswith("--endpoint.") else word for word in rest]
+    rest = [re.sub(r"^--endpoint[.]", "--model.", word) for word in rest]
+    rest = [
+        re.sub(r"^--seed(?=$|=)", f"--{SEED}", re.sub(r"^(--[\w.]+?)[.]init_args(?=[.])", r"\1", word)) for word in rest
+    ]
     if options.endpoint is not None:
         options.model = "endpoint"
         rest += ["--model.name", options.endpoint]

@@ -52,6 +52,11 @@ class Parser(ArgumentParser):
         raise SettingError(_readable(message, self)) from None
 
     @property
+    def actions(self) -> dict[str, Any]:
+        """The action of each setting by its dotted name."""
+        return {action.dest: action for action in self._actions if action.dest in self.names}
+
+    @property
     def names(self) -> list[str]:
         """The dotted names of all settings."""
         every = [action.dest for action in self._actions]
@@ -138,7 +143,7 @@ def _unknown(name: str, parser: Parser) -> str:
         known += sorted({other.partition(".")[0] for other in parser.names if "." in other})
     near = nearest(last, [other.removeprefix(f"{group}.") for other in known])
     subject = f"{group} has no setting {last}" if group else f"There is no setting {name}"
-    return f"{subject} (did you mean {near}?)." if near else f"{subject}. See --help all, or docs/settings.md."
+    return f"{subject} (did you mean {near}?)." if near else f"{subject}. The page Settings of the docs lists all."
 
 
 def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:

@@ -312,7 +312,7 @@ def test_files_are_compared_with_what_was_written(answered: list[Line]) -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "facts"),
     [
-        ({"answer": "maybe"}, DataError, ["changed.jsonl", "'maybe'", "'row': 1"]),
+        ({"answer": "maybe"}, ModelError, ["changed.jsonl", "'maybe'", "'row': 1"]),
         ({"answer": ["neutral"]}, DataError, ["changed.jsonl, row 1"]),
         ({"probs": 0.5}, DataError, ["changed.jsonl, row 1"]),
         ({"answer": "neutral", "probs": {"neutral": 1}}, DataError, ["both"]),

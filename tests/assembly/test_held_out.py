@@ -117,7 +117,7 @@ def test_a_split_that_was_trained_on_is_measured_and_said(own: Path, capsys: pyt
 
 
 def test_another_fold_is_refused_by_name(fold: Path, tmp_path: Path) -> None:
-    with refused(DataError, "data.folds 4 --data.fold 1", "20 of these 20", "data.fold was 0"):
+    with refused(DataError, "data.folds 4 data.fold 1", "20 of these 20", "data.fold was 0"):
         run(evaluate.main, "--checkpoint", fold, "--data.fold", 1)
     exported = ["--model", fold / "checkpoints" / "backbone", "--model.max_length", 64]
     with refused(DataError, "data.fold 1", "model ", "20 of these 20"):
