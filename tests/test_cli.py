@@ -64,6 +64,7 @@ def test_a_config_brings_its_own_data_and_model_and_short_forms_win(tmp_path):
             expand([flag, "no.yaml"])
 
 
+@pytest.mark.slow
 def test_a_saved_config_with_short_forms_on_top(monkeypatch, tmp_path):
     made = job_of(monkeypatch, ["--data.n_train", "7"])
     write_record(made.repeated, tmp_path / "config.yaml")
@@ -145,6 +146,7 @@ def test_a_run_goes_on_as_it_began_and_not_at_all_when_it_is_finished(monkeypatc
         trained(job_of(monkeypatch, ["--resume", str(tmp_path), "--data.batch_size", "8"]))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path):
     checkpoints = tmp_path / "run" / "checkpoints"
     checkpoints.mkdir(parents=True)
@@ -164,6 +166,7 @@ def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path)
         assert output_folder(made) == tmp_path / "run" / "evaluations" / tail
 
 
+@pytest.mark.slow
 def test_a_file_wins_over_what_was_measured_in_training_and_a_flag_over_both(monkeypatch, tmp_path):
     made = job_of(monkeypatch, ["--natural_logic.seeds", "7", "--natural_logic.split", "dev"])
     (tmp_path / "checkpoints").mkdir()

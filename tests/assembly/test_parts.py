@@ -80,6 +80,7 @@ def test_packages_are_allowed_for_one_call() -> None:
     assert allowed_packages == before
 
 
+@pytest.mark.slow
 def test_numbers_and_paths_of_other_kinds(tiny_bert: Path, tmp_path: Path) -> None:
     model = small(tiny_bert, learning_rate=np.float64(1e-4))
     data = pairs(n_train=np.int64(32))
@@ -89,6 +90,7 @@ def test_numbers_and_paths_of_other_kinds(tiny_bert: Path, tmp_path: Path) -> No
     assert config(run.folder)["seed_everything"] == 3
 
 
+@pytest.mark.slow
 def test_a_call_after_a_refusal(tiny_bert: Path, tmp_path: Path) -> None:
     data = pairs()
     with refused("missing-column"):

@@ -45,6 +45,7 @@ def test_the_configuration_of_a_run_makes_it_again_from_python_and_from_the_shel
     assert (tmp_path / "by shell" / "results.json").read_bytes() == files(measured.folder)["results.json"]
 
 
+@pytest.mark.slow
 def test_a_file_of_some_settings_stands_on_what_the_call_names(tiny_bert: Path, tmp_path: Path) -> None:
     file = tmp_path / "some.yaml"
     file.write_text(

@@ -86,6 +86,7 @@ def test_a_page_names_what_was_typed(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert helped(["train"], capsys).startswith("usage: python train.py ")
 
 
+@pytest.mark.slow
 def test_help_and_mistakes_import_no_torch(tmp_path: Path) -> None:
     bad, good = tmp_path / "bad.yaml", tmp_path / "good.yaml"
     bad.write_text("a: [\n")

@@ -20,6 +20,7 @@ from heedful.reports.rescore import rescored
 
 from ranking_suites import save, suite
 from refusals import refused
+from tiers import first_tier
 
 QUALITIES = {"step-5": 0.55, "step-25": 0.6, "step-100": 0.85}
 SIZES = {"examples": 120, "population": 30}
@@ -150,6 +151,7 @@ def test_sets_of_two_models_that_are_named_alike_are_pooled(three, tmp_path, cap
     assert float(found[heading]["index_diff"]["mean"]) == pytest.approx(mean, abs=0.11)
 
 
+@pytest.mark.slow
 def test_sets_can_be_named_and_are_else_those_of_the_data(three, tmp_path, capsys):
     runs = [f"{three}/{name}" for name in QUALITIES]
     found = tables(capsys, *runs, "--method", "lime")
@@ -158,6 +160,7 @@ def test_sets_can_be_named_and_are_else_those_of_the_data(three, tmp_path, capsy
     assert list(found["Sizes (table 9); 500 samples of 10"]) == ["x", "y"]
 
 
+@pytest.mark.slow
 def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, capsys):
     report.main(
         [three, "--figures", str(tmp_path / "figures"), "--n", "5", "--factors", "max_diff,swap_avg,verb,const"]
@@ -186,6 +189,7 @@ def test_near_pairs_are_marked(tmp_path, capsys):
     assert any(name.endswith("*") for name in header)
 
 
+@pytest.mark.slow
 def test_latex_and_markdown_are_tables_alone(three, capsys):
     for form, start in (("latex", "\\begin{tabular}{lrrrrr}"), ("markdown", "| Sizes (table 9); 500 samples of 10 |")):
         report.main([three, "--format", form, "--method", "lime"])
@@ -204,18 +208,21 @@ def test_results_with_attributions_are_made_of_rows_alone(three):
 
 @pytest.mark.parametrize(
     ("settings", "code", "facts"),
-    [
-        ({"content": "x"}, "other-examples", ["/a", "/b", "120 of 120"]),
-        ({"examples": 90}, "other-examples", ["/a", "/b", "30 are in one"]),
-        ({"population": 20}, "other-examples", ["/a", "/b", "10 are in one", "--set"]),
-        ({"first": 5}, "other-examples", ["/a", "/b", "10 are in one"]),
-        ({"group": "g"}, "other-examples", ["/a", "/b", "groups"]),
-        ({"manifest": "n"}, "other-examples", ["/a", "/b", "attributions"]),
-        ({"methods": ("lime",)}, "other-examples", ["/a", "/b", "attributions"]),
-        ({"population": 0}, "damaged-rows", ["/b"]),
-        ({"quality": 0.6}, "nothing-to-show", ["ood"]),
-        ({"data": "other"}, "too-few-runs", ["ood", "/a"]),
-    ],
+    first_tier(
+        3,
+        [
+            ({"content": "x"}, "other-examples", ["/a", "/b", "120 of 120"]),
+            ({"examples": 90}, "other-examples", ["/a", "/b", "30 are in one"]),
+            ({"population": 20}, "other-examples", ["/a", "/b", "10 are in one", "--set"]),
+            ({"first": 5}, "other-examples", ["/a", "/b", "10 are in one"]),
+            ({"group": "g"}, "other-examples", ["/a", "/b", "groups"]),
+            ({"manifest": "n"}, "other-examples", ["/a", "/b", "attributions"]),
+            ({"methods": ("lime",)}, "other-examples", ["/a", "/b", "attributions"]),
+            ({"population": 0}, "damaged-rows", ["/b"]),
+            ({"quality": 0.6}, "nothing-to-show", ["ood"]),
+            ({"data": "other"}, "too-few-runs", ["ood", "/a"]),
+        ],
+    ),
 )
 def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, code, facts):
     save(tmp_path / "a", **{"quality": 0.6, **SIZES})

@@ -21,6 +21,7 @@ from heedful.records import HeedfulError
 
 from fake_server import FakeServer, Fault
 from refusals import refused
+from tiers import first_tier
 
 openai = pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
 import httpx2  # noqa: E402, which comes with openai
@@ -64,18 +65,21 @@ def test_the_time_that_the_server_names_is_waited(monkeypatch):
 
 @pytest.mark.parametrize(
     ("fault", "code", "facts"),
-    [
-        (Fault(401, '{"error": {"message": "bad key"}}'), "bad-key", ["OPENAI_API_KEY", "HTTP 401 (bad key)."]),
-        (Fault(403, "{}"), "bad-key", ["OPENAI_API_KEY", "HTTP 403"]),
-        (Fault(404, '{"detail": "no m"}'), "server-refuses", ["model m,", "HTTP 404 (no m).", "See name"]),
-        (Fault(429, '{"error": "busy"}'), "server-refuses", ["9 times (busy).", "concurrency"]),
-        (Fault(500, "oops\n\x1b[31m"), "no-server", ["9 times", r"HTTP 500 (oops \x1b[31m)."]),
-        (Fault(500, "no", headers={"x-should-retry": "false"}), "no-server", ["failed: HTTP 500 (no)."]),
-        (Fault(429, "", headers={"Retry-After": "300"}), "server-refuses", ["wait 300 s", "concurrency"]),
-        (Fault(418, '{"error": {"message": "tea"}}'), "server-refuses", ["HTTP 418 (tea)."]),
-        (Fault(seconds=0.5), "no-server", ["9 times (0.1 s).", "Raise timeout"]),
-        (Fault(closes=True), "no-server", ["(Server disconnected", "OPENAI_BASE_URL"]),
-    ],
+    first_tier(
+        4,
+        [
+            (Fault(401, '{"error": {"message": "bad key"}}'), "bad-key", ["OPENAI_API_KEY", "HTTP 401 (bad key)."]),
+            (Fault(403, "{}"), "bad-key", ["OPENAI_API_KEY", "HTTP 403"]),
+            (Fault(404, '{"detail": "no m"}'), "server-refuses", ["model m,", "HTTP 404 (no m).", "See name"]),
+            (Fault(429, '{"error": "busy"}'), "server-refuses", ["9 times (busy).", "concurrency"]),
+            (Fault(500, "oops\n\x1b[31m"), "no-server", ["9 times", r"HTTP 500 (oops \x1b[31m)."]),
+            (Fault(500, "no", headers={"x-should-retry": "false"}), "no-server", ["failed: HTTP 500 (no)."]),
+            (Fault(429, "", headers={"Retry-After": "300"}), "server-refuses", ["wait 300 s", "concurrency"]),
+            (Fault(418, '{"error": {"message": "tea"}}'), "server-refuses", ["HTTP 418 (tea)."]),
+            (Fault(seconds=0.5), "no-server", ["9 times (0.1 s).", "Raise timeout"]),
+            (Fault(closes=True), "no-server", ["(Server disconnected", "OPENAI_BASE_URL"]),
+        ],
+    ),
 )
 def test_what_stays_is_one_sentence(waited, fault, code, facts):
     with refused(code, "http://127.0.0.1:", *facts, "answers so far are kept"):
@@ -259,6 +263,7 @@ def test_a_key_that_is_a_common_word_stays_in_answers(key):
         ask(lambda body, n: Fault(400, json.dumps({"error": {"message": f"wrong key {key}"}})), key)
 
 
+@pytest.mark.slow
 def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
     monkeypatch.setattr(bounds, "MOST_BYTES", 2**20)
     large = json.dumps({"x": "y" * 2**20}).encode()
@@ -274,12 +279,14 @@ def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
     assert ask(lambda sent, n: Fault(body=small, headers={"Content-Encoding": "gzip"}))[0] == {"x": "y" * 1000}
 
 
+@pytest.mark.slow
 def test_a_request_takes_no_longer_than_it_may(waited):
     """A byte now and then is not silence."""
     with refused("no-server", "/chat/completions", "more than 1 s", "timeout"):
         ask(lambda body, n: Fault(body="{}" + " " * 60, byte_seconds=0.05), timeout=0.1)
 
 
+@pytest.mark.slow
 def test_headers_that_never_end_take_no_longer(waited):
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
