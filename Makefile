@@ -34,7 +34,7 @@ test: install  ## Run the first tier of tests: minutes
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-all: install  ## Run both tiers: whole runs, kills, several processes, real data; half an hour on two cores
-	$(BIN)/python -m pytest -m '' -n auto --dist worksteal
+	HEEDFUL_EXAMPLES=50 $(BIN)/python -m pytest -m '' -n auto --dist worksteal
 
 types: install  ## Check types
 	$(BIN)/mypy

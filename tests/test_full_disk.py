@@ -21,6 +21,7 @@ from heedful.records.storage.claim import LOCK
 from heedful.reports.figures.files import write
 
 from refusals import refused, refused_output
+from tiers import first_tier
 
 LIMIT = 4096  # bytes that a file may have: a write beyond fails as on a full disk, whoever the user is
 
@@ -72,7 +73,7 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", first_tier(2, WRITERS))
 @pytest.mark.parametrize("there", [True, False])
 def test_a_writer_says_so_and_leaves_what_was_there(tmp_path, name, there):
     path = tmp_path / name

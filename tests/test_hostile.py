@@ -224,10 +224,8 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(
-    "name", [OTHERS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in (OTHERS[1], DENIED[1]))]
-)
+@pytest.mark.parametrize("place", first_tier(5, PLACES))
+@pytest.mark.parametrize("name", first_tier(1, [OTHERS[0], OTHERS[1], DENIED[1]]))
 def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
     place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,7 +236,7 @@ def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
     assert not (module / "made").exists()
 
 
-@pytest.mark.parametrize("place", first_tier(2, [pytest.param("callbacks", marks=pytest.mark.slow), "function", "any"]))
+@pytest.mark.parametrize("place", first_tier(1, ["function", "any", "callbacks"]))
 @pytest.mark.parametrize("name", [*OTHERS[1:], *DENIED])
 def test_other_classes_and_functions_are_refused_as_well(
     place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -249,6 +247,7 @@ def test_other_classes_and_functions_are_refused_as_well(
     assert not (module / "made").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["data", "model"])
 def test_a_short_form_that_names_a_file_is_no_way_around(
     kind: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -132,6 +132,7 @@ def test_answers_of_another_process_give_what_evaluate_gives(classifier: Path, m
     assert known(results_of(scored.folder)) == known(results_of(Path("evaluated")))
 
 
+@pytest.mark.slow
 def test_a_batch_gives_what_the_server_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
     small = ["--data", "planted", "--data.n_validation", "20", "--attentiveness.draws", "2", "--endpoint", "org/tiny"]
@@ -168,6 +169,7 @@ def served(line: Line, fake: FakeServer) -> Line:
     return {"id": "batch_req", "custom_id": line["custom_id"], "response": response, "error": None}
 
 
+@pytest.mark.slow
 def test_a_batch_by_first_tokens_without_failed_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = heedful.Endpoint(model="tiny", read="first_token")
     data = heedful.load_data("planted", n_validation=20)
@@ -325,6 +327,7 @@ def test_what_is_not_an_answer(answered: list[Line], answer: Line, error: type[H
         score("inputs.jsonl", "changed.jsonl", trainer=QUIET)
 
 
+@pytest.mark.slow
 def test_probabilities_in_the_order_of_labels_that_were_named(answered: list[Line]) -> None:
     probs = [{"id": line["id"], "probs": [0.5, 0.25, 0.25]} for line in answered]
     write_lines("probs.jsonl", probs)
@@ -374,6 +377,7 @@ def test_part_of_the_answers(answered: list[Line], caplog: pytest.LogCaptureFixt
         score("inputs.jsonl", "none.jsonl", partial=True, trainer=QUIET)
 
 
+@pytest.mark.slow
 def test_an_evaluation_needs_no_others(classifier: Path) -> None:
     """With any answers, what the engine asks for is among what was written; the same seed gives the same swaps."""
     data = heedful.load_data("planted", n_validation=25)

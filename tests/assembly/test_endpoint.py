@@ -68,6 +68,7 @@ def bytes_of(folder: Path) -> bytes:
 # prompts
 
 
+@pytest.mark.slow
 def test_rows_in_memory_are_asked_about_in_the_words_of_the_user() -> None:
     with FakeServer(answer) as fake:
         results = measured(heedful.Endpoint(fake.url, "qwen", prompt=PROMPT))
@@ -93,6 +94,7 @@ def test_without_a_prompt_the_usual_one_is_taken() -> None:
         assert [asked(one)["wording"] for one in both.each] == ["prompt", "paper"]
 
 
+@pytest.mark.slow
 def test_a_text_that_names_the_labels_is_all_that_is_sent() -> None:
     text = 'Answer as in {{"label": "yes"}}, with entailment, neutral or contradiction. {premise} - {hypothesis}:'
     with FakeServer(answer) as fake:
@@ -100,6 +102,7 @@ def test_a_text_that_names_the_labels_is_all_that_is_sent() -> None:
     assert sent.startswith('Answer as in {"label": "yes"}, with entailment, neutral or contradiction. ')
 
 
+@pytest.mark.slow
 def test_a_wording_says_which_texts_stand_for_the_labels() -> None:
     answers = {"entailment": "yes", "neutral": "maybe", "contradiction": "no"}
     wording = Wording("{premise} {hypothesis}:", "Yes, maybe or no?", answers)
@@ -148,6 +151,7 @@ def test_prompts_of_the_data_that_the_command_names_beside_another_one() -> None
         run(evaluate.main, *words, "--endpoint.prompt", PROMPT, "--dry_run")
 
 
+@pytest.mark.slow
 def test_rows_without_labels_are_measured() -> None:
     rows = [{"premise": f"{n} men walk", "hypothesis": f"{n % 5} people move"} for n in range(12)]
     with FakeServer(answer) as fake:
@@ -220,6 +224,7 @@ def test_two_servers_share_nothing() -> None:
     assert servers[1] == servers[2] != servers[0]
 
 
+@pytest.mark.slow
 def test_the_environment_names_what_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
     with FakeServer(answer) as fake:

@@ -21,6 +21,7 @@ from heedful.datamodules.planted import Planted
 from heedful.records import DataError, MetricName, ModelError, RunError, SettingError
 
 from refusals import refused
+from tiers import first_tier
 
 PARTS = ["premise", "hypothesis"]
 NAMES = ["entailment", "neutral", "contradiction"]
@@ -198,6 +199,7 @@ def test_when_texts_are_the_same() -> None:
     assert set(of(same=lambda text: "").values()) == {0.0}
 
 
+@pytest.mark.slow
 def test_gold_answers_in_words_and_slices_and_clusters() -> None:
     rows = [row | {"label": f"  The {code(row, 'question')}! "} for row in segments(100)]
 
@@ -283,6 +285,7 @@ def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.Ca
     assert measuring.Kept.answered is None
 
 
+@pytest.mark.slow
 def test_answers_are_not_kept_for_other_meanings(pairs: list[Row]) -> None:
     """Numbers that mean other labels now are asked for anew."""
     spelled = {name: [i] for i, name in enumerate(NAMES)}
@@ -302,6 +305,7 @@ def test_answers_are_not_kept_for_other_meanings(pairs: list[Row]) -> None:
     assert values(other) == values(heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, **how))
 
 
+@pytest.mark.slow
 def test_a_failure_and_a_default_that_never_is_cost_no_answers(tmp_path: Path) -> None:
     rows = segments(40)
     asked: list[int] = []
@@ -342,6 +346,7 @@ def test_the_order_of_rows_decides_nothing() -> None:
     assert written(heedful.measure(said, rows, **how)) == written(heedful.measure(said, rows[::-1], **how))
 
 
+@pytest.mark.slow
 def test_two_functions_are_two_models(pairs: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
     first = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET)
     second = heedful.measure(lambda inputs: ["entailment"] * len(inputs), pairs, PARTS, "neutral", trainer=QUIET)
@@ -356,6 +361,7 @@ def test_two_functions_are_two_models(pairs: list[Row], capsys: pytest.CaptureFi
         (first - again)["attentiveness", "premise"]
 
 
+@pytest.mark.slow
 def test_free_texts_go_on_as_they_began() -> None:
     """What stands for several texts stays what it is."""
     rows = segments(60)
@@ -523,7 +529,7 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("case", MISTAKES)
+@pytest.mark.parametrize("case", first_tier(24, MISTAKES))
 def test_mistakes_are_told(case: str, pairs: list[Row]) -> None:
     predict, changed, known, facts = MISTAKES[case]
     settings = {"rows": pairs, "parts": PARTS, "default_label": "neutral", "trainer": QUIET} | changed
@@ -602,6 +608,7 @@ def test_named_data_and_a_model_of_heedful(tiny_bert: Path, classifier: Path, tm
     assert number(of_run, "accuracy", data="planted")["n"] == 40
 
 
+@pytest.mark.slow
 def test_without_gold_labels(pairs: list[Row]) -> None:
     bare = [{part: row[part] for part in PARTS} for row in pairs]
     how = {"default_label": "neutral", "labels": NAMES, "trainer": QUIET}
@@ -614,6 +621,7 @@ def test_without_gold_labels(pairs: list[Row]) -> None:
         assert number(in_words, "attentiveness", part)["value"] == number(unlabelled, "attentiveness", part)["value"]
 
 
+@pytest.mark.slow
 def test_the_results_stay_as_long_as_they_are_held(pairs: list[Row]) -> None:
     result = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET)
     folder = result.folder
@@ -628,6 +636,7 @@ def test_a_part_alone_is_told(pairs: list[Row]) -> None:
     assert "attentiveness needs two" in result.content["note"]
 
 
+@pytest.mark.slow
 def test_a_fixed_instruction_keeps_no_partner_away() -> None:
     """Values by hand: the answer is the code of the document, and each document of another code changes it."""
     rows = [row | {"instruction": "Answer."} for row in segments(60)]

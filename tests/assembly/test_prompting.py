@@ -154,6 +154,7 @@ def wordings(prompts: list[Prompt]) -> list[str]:
     return [prompt.name for prompt in prompts]
 
 
+@pytest.mark.slow
 def test_words_of_data_are_taken_by_name(command: Callable[..., list[Prompt]]) -> None:
     assert wordings(command("--data", "mnli")) == ["paper"]
     assert wordings(command("--data", "mnli", "--prompt.wordings", "[short, paper]")) == ["short", "paper"]
@@ -162,6 +163,7 @@ def test_words_of_data_are_taken_by_name(command: Callable[..., list[Prompt]]) -
     assert wordings(command("--data", "mnli", "--data.prompts", "null")) == ["plain"]
 
 
+@pytest.mark.slow
 def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[..., list[Prompt]], tmp_path: Path) -> None:
     (given,) = command("--data", "mnli", "--data.prompts", RIGHT)
     assert (given.name, given.text(given.question(["A", "B"]))) == ("p", "A B:")
@@ -186,6 +188,7 @@ def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[...,
     assert mine.answers == ("yes", "no")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [

@@ -76,6 +76,7 @@ def test_rows_that_were_changed_are_refused(run: Run, tmp_path: Path) -> None:
         Results(tmp_path, run.content).rows_of("accuracy")
 
 
+@pytest.mark.slow
 def test_a_trial_of_a_few_batches_measures_nothing(tiny_bert: Path, tmp_path: Path) -> None:
     run = heedful.train(
         small(tiny_bert),

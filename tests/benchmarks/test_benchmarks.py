@@ -121,6 +121,7 @@ def test_padding_makes_no_other_inputs() -> None:
     assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 0]]
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_where_none_is_named(common: list[str]) -> None:
     pytest.importorskip("accelerate")
     from benchmarks import attentiveness
@@ -144,6 +145,7 @@ def test_training_sees_every_example_once_in_every_variant(common: list[str]) ->
     assert found["accuracy"]["random"]["differences"] == [0, 0]
 
 
+@pytest.mark.slow
 def test_monitoring_adds_k_draws_for_the_eligible(common: list[str]) -> None:
     sizes = ["--examples", "32", "--validation-examples", "30", "--repeats", "1", "--draws", "3"]
     found = monitoring.main([*common, *sizes, "--max-examples", "7"])
@@ -173,6 +175,7 @@ def test_a_shared_beginning_changes_no_score(folder: Path, tmp_path: Path) -> No
     assert max(found["apart"].values()) < 1e-4
 
 
+@pytest.mark.slow
 def test_memory_looks_at_both_sizes(common: list[str]) -> None:
     found = memory.main([*common, "--sizes", "30", "60", "--draws", "2"], launch=memory.here)
     assert [one["pairs"] for one in found["sizes"]] == [30, 60]
@@ -187,6 +190,7 @@ def test_the_pairs_of_the_memory_benchmark_are_unique() -> None:
     assert len({row["premise"] for row in made}) == 10
 
 
+@pytest.mark.slow
 def test_the_engine_is_measured_by_stage(common: list[str]) -> None:
     found = engine.main([*common, "--sizes", "40", "--processes", "1", "--repeats", "2"], engine.here)
     (case,) = found["cases"]

@@ -19,6 +19,7 @@ from heedful.records.rows import BASE, select
 from letters import LABELS, METHODS, Letters, by_example, random, reader, rows_of
 from oracles import measure
 from refusals import refused
+from tiers import first_tier
 
 
 def words_of(rows, part):
@@ -80,7 +81,7 @@ def test_what_it_never_reads_has_no_phi(tiny_bert):
     assert max(abs(row["phi"]) for row in rows) < 1e-6
 
 
-@pytest.mark.parametrize("scale", ["probability", "logit"])
+@pytest.mark.parametrize("scale", first_tier(1, ["probability", "logit"]))
 def test_phi_sum_to_what_the_words_add(tiny_bert, scale):
     data = Letters()
     engine = explain(random(Encoder, tiny_bert, data), data, scale=scale, steps=64)
@@ -193,7 +194,7 @@ def test_a_model_of_one_part_is_explained_by_its_words(tiny_bert, partial):
         assert {row["part"] for row in rows} == {partial, ""}
 
 
-@pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
+@pytest.mark.parametrize("decoding", first_tier(1, ["likelihood", "greedy"]))
 def test_a_model_that_scores_labels(tiny_t5, decoding):
     data = Letters()
     engine = explain(random(Seq2Seq, tiny_t5, data, 1.0, decoding=decoding), data, steps=48)
@@ -211,6 +212,7 @@ def test_a_model_that_scores_labels(tiny_t5, decoding):
             assert abs(rows[0]["delta"]) < (0.1 if method == "gradients" else 1e-9)
 
 
+@pytest.mark.slow
 def test_a_model_that_writes_is_asked_for_probabilities_alone(tiny_t5, monkeypatch):
     data, written, generated = Letters(), [], Seq2Seq._generated
 

@@ -59,6 +59,7 @@ def test_examples_that_are_cut_off_are_counted(tiny_bert):
     assert engine.results["counts"][COUNTS + "truncated"] == len(cut)  # swapped ones do not count
 
 
+@pytest.mark.slow
 def test_examples_with_fewer_masks_than_shap_needs_are_counted(tiny_bert):
     data = Letters(swap=["premise"])
     counted = {}

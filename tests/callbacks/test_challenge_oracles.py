@@ -20,6 +20,7 @@ from heedful.records import Example, Examples, RunError, SettingError, Table
 from oracles import measure as measured
 from oracles import sure_of
 from refusals import refused
+from tiers import first_tier
 
 E, N, C = LABELS
 EDIT = re.compile(r"""(\w+) (\d+):(\d+) ('[^']*'|"[^"]*") -> ('[^']*'|"[^"]*")""")
@@ -178,6 +179,7 @@ def test_a_constant_answer_is_right_where_all_flips_end_in_it_and_a_flag_says_so
     assert [counts[f"flipped_from_{label}"] for label in (E, C)] == [m.n for m in ways]
 
 
+@pytest.mark.slow
 def test_half_or_double_is_of_numbers_alone_and_needs_them():
     plain, halved = measure(), measure(half_or_double=True)
     texts = [
@@ -224,6 +226,7 @@ def test_what_got_no_title_is_counted_by_its_reason():
     assert not any("titles/flipped" in name for name in measure().measurements)
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hypothesis_alone_meets_the_same_changed_hypotheses():
     full, alone = measure(), measure(data=Claims(partial="hypothesis"))
     keys = [("uid", "intervention", "variant", "draw", "gold", "y2", "clusters", "partner")] * 2
@@ -250,6 +253,7 @@ def test_the_data_keep_what_is_evaluated_with_all_of_its_parts():
     assert data.whole is data.pool
 
 
+@pytest.mark.slow
 def test_the_numbers_of_each_split_where_there_are_several():
     def right_on_a(example):
         return GOLD[example.uid] if "/a/" in example.uid else N
@@ -264,7 +268,7 @@ def test_the_numbers_of_each_split_where_there_are_several():
     assert not any("split=" in name for name in measure().measurements)
 
 
-@pytest.mark.parametrize("partial", [None, "hypothesis"])
+@pytest.mark.parametrize("partial", first_tier(1, [None, "hypothesis"]))
 def test_each_of_several_splits_is_changed_as_if_it_were_alone(partial):
     together, metrics, rows = measure(data=Claims(splits="ab", partial=partial)), {}, []
     for half in "ab":

@@ -19,6 +19,7 @@ from heedful.records import HeedfulError, RunError, SettingError
 from heedful.records.stopping import Stopped
 
 from refusals import refused
+from tiers import first_tier
 
 
 def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, precision=None, **data):
@@ -108,6 +109,7 @@ def test_what_was_learned_is_kept_where_the_monitor_was_not_measured(tiny_bert, 
     assert torch.load(tmp_path / "last.ckpt", weights_only=True)["global_step"] == 4
 
 
+@pytest.mark.slow
 def test_early_stopping_waits_while_attentiveness_is_undefined(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "Encoder", AlwaysDefault)
     stop = EarlyStopping("attentiveness/planted/premise", mode="max", patience=1)
@@ -249,12 +251,15 @@ def test_a_best_checkpoint_of_other_weights_than_were_measured_is_not_written(ti
 
 @pytest.mark.parametrize(
     ("hooks", "what"),
-    [
-        (EPOCH, "what best.ckpt holds (1 of its weights differ, such as network.classifier.bias)"),
-        (("on_validation_start", "on_validation_end"), "what best.ckpt holds"),
-        (("on_validation_batch_start", "on_validation_batch_end"), "one and the same model"),
-        (("on_validation_batch_end", "on_validation_end"), "one and the same model"),
-    ],
+    first_tier(
+        1,
+        [
+            (EPOCH, "what best.ckpt holds (1 of its weights differ, such as network.classifier.bias)"),
+            (("on_validation_start", "on_validation_end"), "what best.ckpt holds"),
+            (("on_validation_batch_start", "on_validation_batch_end"), "one and the same model"),
+            (("on_validation_batch_end", "on_validation_end"), "one and the same model"),
+        ],
+    ),
 )
 def test_other_weights_than_those_of_the_checkpoint_make_no_results(tiny_bert, tmp_path, hooks, what):
     trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1, stop_after=[Exchange(*hooks, "validate")])
@@ -262,6 +267,7 @@ def test_other_weights_than_those_of_the_checkpoint_make_no_results(tiny_bert, t
         trainer.validate(module, trainer.datamodule, ckpt_path=checkpoint.best_model_path, verbose=False)
 
 
+@pytest.mark.slow
 def test_other_weights_than_were_measured_are_not_exported(tiny_bert, tmp_path):
     trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1)
     trainer.validate(module, trainer.datamodule, ckpt_path=checkpoint.best_model_path, verbose=False)

@@ -16,6 +16,7 @@ from heedful.records import Example, Examples, SettingError, Table
 
 import oracles
 from refusals import refused
+from tiers import first_tier
 
 E, N, C = LABELS
 TABLES = {
@@ -233,7 +234,7 @@ class OfSplits(Claims):
 
 
 @pytest.mark.parametrize("rule", [reads_the_row, reads_the_order])
-@pytest.mark.parametrize("settings", [{}, {"max_examples": 7, "rows_per_table": 1}])
+@pytest.mark.parametrize("settings", first_tier(1, [{}, {"max_examples": 7, "rows_per_table": 1}]))
 def test_of_several_splits_each_has_the_rows_and_the_numbers_that_it_has_alone(rule, settings):
     both = measure(rule, data=OfSplits("left", "right"), operations=ALL, **settings)
     alone = {split: measure(rule, data=OfSplits(split), operations=ALL, **settings) for split in ("left", "right")}

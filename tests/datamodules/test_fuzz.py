@@ -83,6 +83,7 @@ def run(numbers: range, folder: Path) -> dict[str, Counter]:
     return counts
 
 
+@pytest.mark.slow
 def test_a_damaged_file_loads_completely_or_is_refused_by_name(tmp_path: Path) -> None:
     counts = run(range(300), tmp_path)
     assert all(counts.values())

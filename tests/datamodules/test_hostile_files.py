@@ -44,6 +44,7 @@ def lists(text: str, times: int) -> pa.Array:
     return pa.ListArray.from_arrays([0, times], repeated(text, times))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("stored", [True, False])
 def test_one_long_text_for_many_rows_is_not_written_out(tmp_path: Path, stored: bool) -> None:
@@ -117,6 +118,7 @@ def test_sound_files_of_any_kind_are_read_as_arrow_reads_them(tmp_path: Path, na
     assert row == len(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz"])
 def test_rows_without_end_in_a_small_file_are_refused(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -139,6 +141,7 @@ def test_a_json_list_is_bounded_by_what_it_unpacks_to(tmp_path: Path) -> None:
     refuses(tmp_path / "a.json.gz", DataError, "16 MiB")
 
 
+@pytest.mark.slow
 def test_text_that_compresses_well_is_read(tmp_path: Path) -> None:
     rows = [{"a": f"the same text again {i}"} for i in range(30_000)]
     for name, text in (("a.json.gz", json.dumps(rows)), ("a.jsonl.gz", "\n".join(map(json.dumps, rows)))):

@@ -112,6 +112,7 @@ def test_two_names_of_one_file_share_no_row_either(folder: Path) -> None:
     assert data.counts.mixed["turned with turned"] == (50, 50)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(1, 100), st.integers(1, 100), st.integers(0, 5))
 def test_a_smaller_share_is_among_a_larger_one(folder: Path, small: int, large: int, seed: int) -> None:
@@ -200,6 +201,7 @@ def test_paws_among_qqp(shared_data: Path) -> None:
     assert data.counts.mixed == {"paws": (200, 2000)}
 
 
+@pytest.mark.slow
 def test_hans_by_heuristic(shared_data: Path) -> None:
     settings = yaml.safe_load((ROOT / "configs" / "data" / "hans.yaml").read_text())["init_args"]
     data = PairedText(**settings, path=str(shared_data / "hans"), where={"heuristic": "constituent"})

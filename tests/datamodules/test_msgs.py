@@ -179,11 +179,13 @@ def test_single_sentences_are_trained_on_without_attentiveness(trained):
     assert all(any(text.startswith("target=") for text in texts) for texts in rows_of["slices"].to_pylist())
 
 
+@pytest.mark.slow
 def test_a_run_of_so_many_steps_is_validated_at_the_last(trained):
     best = torch.load(trained / "checkpoints" / "best.ckpt", weights_only=True)
     assert (best["global_step"], best["epoch"]) == (5, 0)
 
 
+@pytest.mark.slow
 def test_single_sentences_are_evaluated_without_attentiveness(trained, capsys):
     run(evaluate.main, "--checkpoint", trained)
     assert "attentiveness" not in capsys.readouterr().out

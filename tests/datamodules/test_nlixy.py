@@ -16,6 +16,7 @@ from heedful.records import DataError, Examples, SettingError
 from changed_examples import sharing
 from content_uids import context_id
 from refusals import refused
+from tiers import first_tier
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "nlixy.yaml").read_text())["init_args"]
@@ -58,12 +59,15 @@ def count(examples: Examples) -> tuple[int, ...]:
 
 @pytest.mark.parametrize(
     ("split", "expected"),
-    [
-        ("all", (29_298, 11_981, 29_164, 11_920, 138)),
-        ("train", (2_894, 1_214, 2_812, 1_214, 0)),  # 82 of the texts stand there with either label
-        ("dev", (2_436, 987, 2_436, 987, 0)),
-        ("test", (5_226, 2_110, 5_226, 2_110, 0)),
-    ],
+    first_tier(
+        1,
+        [
+            ("all", (29_298, 11_981, 29_164, 11_920, 138)),
+            ("train", (2_894, 1_214, 2_812, 1_214, 0)),  # 82 of the texts stand there with either label
+            ("dev", (2_436, 987, 2_436, 987, 0)),
+            ("test", (5_226, 2_110, 5_226, 2_110, 0)),
+        ],
+    ),
 )
 def test_the_real_files_make_so_many_examples(shared_data: Path, split: str, expected: tuple[int, ...]) -> None:
     examples = load_natural_logic(shared_data / "nlixy", split)
@@ -78,6 +82,7 @@ def test_the_real_files_make_so_many_examples(shared_data: Path, split: str, exp
     }
 
 
+@pytest.mark.slow
 def test_the_real_contexts_that_are_repeated_are_one(shared_data: Path) -> None:
     examples = load_natural_logic(shared_data / "nlixy" / "all", "all")  # the folder of one split will do
     context = context_id("I bought a x.")
@@ -98,6 +103,7 @@ def shuffled(folder: Path, of: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_files_whose_rows_are_shuffled_and_a_folder_of_another_name_change_nothing(
     shared_data: Path, tmp_path: Path
 ) -> None:
@@ -108,6 +114,7 @@ def test_files_whose_rows_are_shuffled_and_a_folder_of_another_name_change_nothi
     assert seeds[0] == seeds[1]
 
 
+@pytest.mark.slow
 def test_what_is_held_out_and_drawn_does_not_depend_on_the_order_of_rows(shared_data: Path, tmp_path: Path) -> None:
     folders = [shared_data / "nlixy" / "dev", shuffled(tmp_path / "dev", shared_data / "nlixy" / "dev")]
     one, other = (module(folder, hold_out=500, max_train=300) for folder in folders)
@@ -120,6 +127,7 @@ def test_what_is_held_out_and_drawn_does_not_depend_on_the_order_of_rows(shared_
     assert partners[0] == partners[1]
 
 
+@pytest.mark.slow
 def test_the_data_module_reads_the_same_examples(shared_data: Path) -> None:
     data = module(shared_data / "nlixy")
     data.setup("fit")

@@ -40,6 +40,7 @@ def texts(examples: Examples) -> set[str]:
     return set(examples.column("groups.title"))
 
 
+@pytest.mark.slow
 def test_every_question_of_the_real_file(shared_data: Path) -> None:
     """SQuAD's own validation file, half of it: all questions, with the answers at their offsets."""
     file = shared_data / "squad2" / "dev-v2.0_half.json"

@@ -183,6 +183,7 @@ def test_data_of_several_files_are_not_read_from_memory(kind: str, name: str) ->
         set_up(configured(kind, pd.DataFrame(rows(3))), "validate")
 
 
+@pytest.mark.slow
 def test_msgs(shared_data: Path, tmp_path: Path) -> None:
     task = "main_verb_lexical_content_the"
     (tmp_path / task).mkdir()
@@ -270,6 +271,7 @@ def test_pictures_that_rows_name_lie_in_the_folder_of_pictures(
 # real data
 
 
+@pytest.mark.slow
 def test_mnli(shared_data: Path, tmp_path: Path) -> None:
     frames = {}
     for name in ("train", "validation_matched"):

@@ -56,6 +56,7 @@ def own(folder: Path, validation: str | list[str], **others: Any) -> PairedText:
     return PairedText(**NLI, path=str(folder), splits={"validation": validation}, **others)
 
 
+@pytest.mark.slow
 def test_the_real_splits_are_read_together_as_alone(shared_data: Path) -> None:
     names = ["alpha1", "alpha2", "alpha3"]
     data = infotabs(shared_data / "infotabs", names)

@@ -73,6 +73,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["rte", "paws", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mnli", "qqp"))]
 )
@@ -90,6 +91,7 @@ def test_each_config_reads_the_real_files(name: str, shared_data: Path) -> None:
     assert len(data.load("train")) == n_train
 
 
+@pytest.mark.slow
 def test_rows_of_the_real_files_are_taken_over_to_the_letter(shared_data: Path) -> None:
     path = shared_data / "snli" / "validation.jsonl"
     data = from_config("snli", shared_data / "snli")

@@ -1,9 +1,13 @@
 """The two tiers of tests: `make test` runs the first, `make test-all` both; the mark `slow` is the second."""
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+costly = settings(max_examples=int(os.environ.get("HEEDFUL_EXAMPLES", 20)))  # of a tenth of a second each
 
 
 def first_tier(number: int, cases: Iterable[Any]) -> list[Any]:

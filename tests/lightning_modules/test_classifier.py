@@ -15,6 +15,7 @@ from heedful.records import Examples, ModelError, RunError, SettingError
 from tests.datamodules.test_images import SQUARES
 
 from refusals import refused
+from tiers import first_tier
 
 
 def pairs(**settings: Any) -> Planted:
@@ -116,6 +117,7 @@ class OtherPairs(Planted):
         return super().load(split).rename_parts(self._parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "t5"])
 def test_a_model_of_one_part_is_not_measured_on_another(of_hypotheses: Path, tiny_bert: Path, name: str) -> None:
     make = encoder if name == "bert" else lambda folder: Seq2Seq(str(folder), max_length=64)
@@ -146,7 +148,7 @@ class Turned(Planted):
         return super().load(split).rename_parts(self._parts[::-1])
 
 
-@pytest.mark.parametrize("source", ["exported", "checkpoint", "config"])
+@pytest.mark.parametrize("source", first_tier(1, ["exported", "checkpoint", "config"]))
 def test_parts_are_read_in_the_order_that_was_trained(run: Path, tiny_bert: Path, source: str) -> None:
     settings = {} if source == "exported" else {"ckpt_path": str(run / "best.ckpt")}
     folder = {"exported": run / "backbone", "checkpoint": tiny_bert, "config": run / "bare"}[source]

@@ -104,6 +104,7 @@ def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Pat
     torch.testing.assert_close(loss, -probs[torch.arange(3), gold].log().mean())
 
 
+@pytest.mark.slow
 def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder]) -> None:
     two = measured()
     saved: dict[str, object] = {"state_dict": two.state_dict()}
@@ -114,6 +115,7 @@ def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder
         two.on_load_checkpoint(saved | {"outputs": list(HEAD)[::-1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
 def test_a_model_that_writes_three_texts_answers_in_two(tiny_t5: Path, tmp_path: Path, decoding: str) -> None:
     trained = Seq2Seq(str(tiny_t5), max_length=32)

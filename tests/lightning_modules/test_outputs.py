@@ -76,6 +76,7 @@ def test_probabilities_of_texts(tiny_bert: Path, tiny_t5: Path, monkeypatch: pyt
         assert (probs.shape, probs.dtype, answers) == ((2, 3), torch.float32, None)
 
 
+@pytest.mark.slow
 def test_a_head_whose_outputs_come_in_another_order(tiny_bert: Path, tmp_path: Path, monkeypatch) -> None:
     model = ready(Encoder(str(tiny_bert), max_length=32), TURNED)
     model.export(str(tmp_path), weights=True)
@@ -90,6 +91,7 @@ def test_numbers_of_soft_labels(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
     assert (probs, answers.shape, answers.dtype) == (None, (2,), torch.int64)
 
 
+@pytest.mark.slow
 def test_probabilities_with_pictures_that_are_encoded(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ready(LateFusion(str(tiny_bert), image_size=[32, 32], hidden=32), QUESTIONS)
     assert predicted(model, monkeypatch).probs.shape == (2, 3)

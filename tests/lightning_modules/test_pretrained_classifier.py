@@ -16,6 +16,7 @@ from heedful.records import ModelError
 from tests.lightning_modules.test_weights import FAMILIES, built
 
 from refusals import refused
+from tiers import first_tier
 
 ALL = {"sha256": None, "compiled": False, "warmup": 0.1, "max_unknown": 0.2}
 COMMON = ALL | {"max_length": 256, "learning_rate": 5e-5, "weight_decay": 0.01}
@@ -113,7 +114,7 @@ def test_a_setting_that_a_family_fixes_is_not_taken(family: str, name: str) -> N
         parser().parse_object({"model": given})
 
 
-@pytest.mark.parametrize("family", ["encoder", "reader", "writer", "blip", "blip answers"])
+@pytest.mark.parametrize("family", first_tier(2, ["encoder", "reader", "writer", "blip", "blip answers"]))
 def test_checkpoints_that_name_settings_of_base_classes_are_loaded(
     request: pytest.FixtureRequest, tmp_path: Path, family: str
 ) -> None:

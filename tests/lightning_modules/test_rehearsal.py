@@ -139,7 +139,7 @@ def is_alike(outputs: Outputs, expected: Outputs, tolerance: float) -> bool:
 @pytest.mark.parametrize(
     ("device", "precision"), first_tier(1, [("cuda:0", "32-true"), ("cuda:0", "bf16-mixed"), ("mps:0", "32-true")])
 )
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", first_tier(3, CASES))
 def test_predictions(
     name: str, device: str, precision: str, request: pytest.FixtureRequest, pictures: list[Picture]
 ) -> None:

@@ -91,6 +91,7 @@ def test_models_for_other_kinds_refuse_them(tiny_bert: Path, tiny_t5: Path) -> N
         Seq2Seq(str(tiny_t5)).prepare(TASK)
 
 
+@pytest.mark.slow
 def test_thousands_of_labels_make_short_messages(tiny_bert: Path, tmp_path: Path) -> None:
     many = tuple(f"answer {i}" for i in range(3129))
     encoder(tiny_bert, Task(SOFT, ("question",), many)).export(str(tmp_path / "m"), weights=False)

@@ -16,6 +16,7 @@ from heedful.metrics.attentiveness import METRIC, attentiveness
 from heedful.records import NO_LABEL, SPAN, Context, Example, Examples, Measurement
 
 from made_rows import by_text
+from tiers import costly
 
 attentiveness, score = by_text(attentiveness), by_text(METRIC.score)
 
@@ -223,6 +224,7 @@ def test_the_score_of_a_model_no_better_than_the_majority_is_flagged(rows_of, ri
         assert ("not_above_majority" in found["attentiveness/d/premise" + suffix].flags) == (right == 50)
 
 
+@costly
 @given(experiments())
 def test_the_score_of_the_evaluation_is_that_of_each_part(rows_of, experiment):
     base, swapped, default = experiment

@@ -9,11 +9,13 @@ from heedful.metrics.naive_partial import METRIC, naive_partial
 from heedful.records import SPAN, Context
 
 from made_rows import by_text
+from tiers import costly
 
 naive_partial = by_text(naive_partial)
 labels = st.sampled_from(("yes", "no", "other"))
 
 
+@costly
 @given(st.lists(st.tuples(labels, labels, labels, labels), max_size=8))
 def test_equals_the_reference(rows_of, answers):
     base = {f"u{i}": (gold, y) for i, (gold, y, _, _) in enumerate(answers)}

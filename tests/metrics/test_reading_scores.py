@@ -21,6 +21,7 @@ from heedful.records.answers import exact_match, f1, normalised
 
 from made_rows import by_text
 from python_rows import make_rows, sort_rows
+from tiers import costly
 
 reading_scores, attentiveness = by_text(reading_scores), by_text(attentiveness)
 SWAPPED = Context("d", kind=SPAN, own={"swap": ["context"]})
@@ -99,6 +100,7 @@ def test_definitions_at_their_edges() -> None:
     assert exact_match("ROME", ["Paris", "rome!"]) == 1
 
 
+@costly
 @given(questions=st.lists(QUESTION, min_size=1, max_size=12))
 def test_every_number_follows_from_the_questions(questions: list[tuple[int, list[str], str, list[str]]]) -> None:
     found = reading_scores(rows_of(questions), "d", seed=3)
@@ -142,6 +144,7 @@ def test_nothing_predicted_is_undefined() -> None:
     assert {m.value for m in attentiveness(rows_of([]), "context", SWAPPED).values()} == {None}
 
 
+@costly
 @given(questions=st.lists(QUESTION, min_size=1, max_size=12))
 def test_attentiveness_is_the_share_that_becomes_no_answer(questions: list[Any]) -> None:
     found = attentiveness(rows_of(questions), "context", SWAPPED)

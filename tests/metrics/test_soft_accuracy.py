@@ -20,6 +20,7 @@ from heedful.metrics.statistics.majority import above_zero
 from heedful.records import MANY, SOFT, Context
 
 from made_rows import by_text
+from tiers import costly
 
 attentiveness, naive_partial, noise, score = map(by_text, (attentiveness, naive_partial, noise, METRIC.score))
 NAMES = ("yes", "no", "2")
@@ -51,6 +52,7 @@ def soft_flags(rows, seed=0):
     return majority_flags(rows, SOFT, seed)
 
 
+@costly
 @given(cases)
 def test_equals_the_reference(rows_of, found):
     types = ["yes/no" if set(gold) <= {"yes", "no"} else "number" for gold, _, _ in found]
@@ -71,6 +73,7 @@ def test_equals_the_reference(rows_of, found):
     assert set(m) == expected
 
 
+@costly
 @given(cases)
 def test_hard_gold_is_plain_accuracy(rows_of, found):
     hard = [({max(gold, key=gold.get): 1.0}, y, picture) for gold, y, picture in found]

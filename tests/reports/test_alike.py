@@ -23,6 +23,7 @@ from made_rows import make
 from ranking_suites import LABELS as OF_WORDS
 from ranking_suites import explained
 from refusals import refused
+from tiers import first_tier
 from written_results import configured
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -149,7 +150,7 @@ REFUSED = (DIFFERENT, SAME_PROMPT)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
     "report",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("ranking", "partial_figure"))) for name in REPORTS],
+    first_tier(2, REPORTS),
 )
 def test_what_each_report_does_with_runs_that_do_not_belong_together(tmp_path, capsys, monkeypatch, report, case):
     monkeypatch.setenv("COLUMNS", "240")

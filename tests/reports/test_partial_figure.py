@@ -100,6 +100,7 @@ def runs(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_run_is_matched_with_the_model_of_the_parts_that_stay(runs):
     points, without = report.points_of(measured(runs))
     found = [(p.data, p.model, round(p.gain.value, 9), p.attentiveness.value, p.is_above) for p in points]
@@ -123,6 +124,7 @@ def test_names_of_points_that_are_close_stand_on_both_sides(apart, below):
     assert [text.xyann[1] < 0 for text in axes.texts] == below
 
 
+@pytest.mark.slow
 def test_the_figure_shows_each_point_with_bars_both_ways(runs):
     points, _ = report.points_of(measured(runs))
     (axes,) = figure(points, {"over all": "+0.50 (n=2)", "d: premise": "+1.00"}).axes

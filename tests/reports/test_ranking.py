@@ -151,6 +151,7 @@ def test_sets_of_two_models_that_are_named_alike_are_pooled(three, tmp_path, cap
     assert float(found[heading]["index_diff"]["mean"]) == pytest.approx(mean, abs=0.11)
 
 
+@pytest.mark.slow
 def test_sets_can_be_named_and_are_else_those_of_the_data(three, tmp_path, capsys):
     runs = [f"{three}/{name}" for name in QUALITIES]
     found = tables(capsys, *runs, "--method", "lime")
@@ -159,6 +160,7 @@ def test_sets_can_be_named_and_are_else_those_of_the_data(three, tmp_path, capsy
     assert list(found["Sizes (table 9); 500 samples of 10"]) == ["x", "y"]
 
 
+@pytest.mark.slow
 def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, capsys):
     report.main(
         [three, "--figures", str(tmp_path / "figures"), "--n", "5", "--factors", "max_diff,swap_avg,verb,const"]
@@ -187,6 +189,7 @@ def test_near_pairs_are_marked(tmp_path, capsys):
     assert any(name.endswith("*") for name in header)
 
 
+@pytest.mark.slow
 def test_latex_and_markdown_are_tables_alone(three, capsys):
     for form, start in (("latex", "\\begin{tabular}{lrrrrr}"), ("markdown", "| Sizes (table 9); 500 samples of 10 |")):
         report.main([three, "--format", form, "--method", "lime"])

@@ -52,6 +52,7 @@ def made():
     return entries, MadeAgain(plans, data.seed, data.task.parts)(entries)
 
 
+@pytest.mark.slow
 def test_both_sides_are_what_the_model_has_answered(made):
     entries, contents = made
     seen = set()

@@ -24,6 +24,7 @@ from heedful.records.storage.schema import SCHEMA
 
 import written_results
 from refusals import refused
+from tiers import first_tier
 
 ROOT = Path(__file__).parents[3]
 SUITE = """
@@ -79,6 +80,7 @@ def lab(tmp_path, monkeypatch):
 ALL = ["train base", "evaluate .base", "train more", "evaluate .more", "evaluate .base", "evaluate .more"]
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_not_done_again(lab, tmp_path, capsys):
     assert lab() == ALL
     said = capsys.readouterr().out.splitlines()
@@ -97,6 +99,7 @@ def test_what_is_finished_is_not_done_again(lab, tmp_path, capsys):
     assert "[6/6] evaluate two/more: done before" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_is_not_finished_goes_on(lab, tmp_path):
     lab()
     out = tmp_path / "out"
@@ -108,6 +111,7 @@ def test_what_is_not_finished_goes_on(lab, tmp_path):
     assert lab() == ["train more", "evaluate .more", "evaluate .more"]
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_outlived_its_suite_is_left_alone(lab, tmp_path):
     lab()
     begun = tmp_path / "out" / "one" / ".more"
@@ -122,13 +126,16 @@ def test_an_evaluation_that_outlived_its_suite_is_left_alone(lab, tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new", "facts"),
-    [
-        ("--steps 2", "--steps 3", ("models/more", "--steps 2", "--steps 3")),
-        ("--where x", "--where y", ("two/base", "--where x", "--where y")),
-        ("--lr 1", "", ("models/base", "--lr 1", "--steps 0")),
-        ("--where x", "--where x --more", ("--evaluations accuracy", "--more")),
-        ("{from: base, train: --steps 2}", "--steps 2", ("--init_from", "--lr 1")),
-    ],
+    first_tier(
+        1,
+        [
+            ("--steps 2", "--steps 3", ("models/more", "--steps 2", "--steps 3")),
+            ("--where x", "--where y", ("two/base", "--where x", "--where y")),
+            ("--lr 1", "", ("models/base", "--lr 1", "--steps 0")),
+            ("--where x", "--where x --more", ("--evaluations accuracy", "--more")),
+            ("{from: base, train: --steps 2}", "--steps 2", ("--init_from", "--lr 1")),
+        ],
+    ),
 )
 def test_other_settings_are_refused_before_anything_runs(lab, tmp_path, old, new, facts):
     lab()
@@ -137,6 +144,7 @@ def test_other_settings_are_refused_before_anything_runs(lab, tmp_path, old, new
     assert (tmp_path / "calls").read_text() == ""
 
 
+@pytest.mark.slow
 def test_results_of_another_model_are_refused(lab, tmp_path):
     lab()
     run = tmp_path / "out" / "models" / "base" / "run.json"
@@ -149,7 +157,7 @@ def test_results_of_another_model_are_refused(lab, tmp_path):
         lab()
 
 
-@pytest.mark.parametrize("change", ["file", "file in a folder", "new file", "file is gone"])
+@pytest.mark.parametrize("change", first_tier(1, ["file", "file in a folder", "new file", "file is gone"]))
 def test_results_of_data_that_changed_are_refused(lab, tmp_path, change):
     data = tmp_path / "data" / "dev.tsv"
     data.parent.mkdir()
@@ -172,6 +180,7 @@ def test_results_of_data_that_changed_are_refused(lab, tmp_path, change):
     assert lab(text) == ["evaluate .base", "evaluate .more"] * 2
 
 
+@pytest.mark.slow
 def test_results_of_a_checkpoint_that_changed_are_refused(lab, tmp_path):
     lab()
     checkpoint = tmp_path / "out" / "models" / "more" / "checkpoints" / "best.ckpt"
@@ -185,6 +194,7 @@ def test_results_of_a_checkpoint_that_changed_are_refused(lab, tmp_path):
         lab()
 
 
+@pytest.mark.slow
 def test_results_of_other_weights_than_those_of_the_model_are_refused(lab, tmp_path):
     lab()
     for name, weights in (("models", "x"), ("one", "x"), ("two", "y")):
@@ -232,6 +242,7 @@ def test_a_step_that_fails_ends_the_suite(lab, tmp_path):
     assert (tmp_path / "calls").read_text().splitlines() == ALL[:3]
 
 
+@pytest.mark.slow
 def test_the_accuracy_is_shown(lab, tmp_path, capsys):
     lab()
     measurement = {"value": 0.625}
@@ -243,6 +254,7 @@ def test_the_accuracy_is_shown(lab, tmp_path, capsys):
     assert "one/base: done before, accuracy 62.50 %" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_ranking_reads_all_sets(lab, tmp_path, capfd):
     ranking = tmp_path / "ranking.py"
     ranking.write_text("import sys; print('RANKED', *sys.argv[1:])")
@@ -256,6 +268,7 @@ def test_the_ranking_reads_all_sets(lab, tmp_path, capfd):
     assert (out / "ranking.txt").read_text() == ranked
 
 
+@pytest.mark.slow
 def test_a_suite_may_be_named(lab, tmp_path, monkeypatch):
     lab()
     (tmp_path / "configs" / "suite").mkdir(parents=True)
@@ -276,6 +289,7 @@ def test_help_names_the_command(capsys):
     assert capsys.readouterr().out.startswith("usage: heedful suite ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status", "name"), [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")]
 )

@@ -133,6 +133,7 @@ TYPED_ROW = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(rows=st.lists(TYPED_ROW, min_size=1, max_size=5))
 def test_columns_of_one_type_are_read_as_parquet_is(rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> None:
     expected = outcome(written(tmp_path_factory.getbasetemp(), rows, "parquet"))

@@ -114,6 +114,7 @@ def test_a_table_id_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
             TableFolder(tmp_path / "inner").table(name, "dev.tsv, row 3")
 
 
+@pytest.mark.slow
 def test_every_real_table_is_read(shared_data: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = shared_data / "infotabs" / "tables" / "json"
     tables = TableFolder(folder)

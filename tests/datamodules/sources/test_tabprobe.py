@@ -28,6 +28,7 @@ HEADER = [*HEADER, *(name.replace("original", "modified") for name in HEADER)]
 # counterfactual tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "n", "tables", "entailed"), [("alpha1", 1_127, 200, 576), ("training", 1_108, 171, 567)]
 )
@@ -206,6 +207,7 @@ def annotation(bits: list[str], majority: str, hypothesis: str = "h1", label: st
     return ["T1", hypothesis, label, repr(bits), majority, json.dumps(marks)]
 
 
+@pytest.mark.slow
 def test_the_real_annotations_leave_71_pairs_of_18_tables(shared_data: Path) -> None:
     """140 pairs: 59 are neutral; of the others 4 have no relevant row, and 6 have relevant rows and "none"."""
     path = shared_data / "tabprobe" / "annotation" / "results" / "remaining_annotations.csv"

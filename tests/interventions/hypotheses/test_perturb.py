@@ -27,6 +27,7 @@ from heedful.records import HeedfulError, RunError, Table, generator
 
 from infobox import BREAKFAST, H1, H2, make_pool
 from refusals import refused
+from tiers import costly
 
 seeds = st.integers(0, 2**32)
 TRUTH = {  # of "v years old", say, against the number of the hypothesis
@@ -319,6 +320,7 @@ def all_perturbations(analyser=None) -> list[PerturbHypothesis]:
     return [PerturbHypothesis(kind, direction, source) for kind in KINDS for direction in DIRECTIONS]
 
 
+@costly
 @given(seeds, st.integers(0, 3))
 def test_edits_give_the_new_text_and_labels_follow_the_direction(seed, draw):
     pool = make_pool()

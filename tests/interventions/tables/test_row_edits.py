@@ -13,6 +13,8 @@ from heedful.interventions.tables.operations import same_key, same_value
 from heedful.records import Example, Examples, Table
 from heedful.records.pool.contents import content_id
 
+from tiers import costly
+
 # few keys and values, so that tables have much in common; some say the same
 KEYS = ("Genre", "Genres", "Length", "Label(s)", "Label", "Born", "•")
 VALUES = ("rock", "Rock", "pop", "jazz", "folk", "")
@@ -103,6 +105,7 @@ def test_each_operation_does_what_it_says(pool, name, seed):
             assert (after == before) == (name == "identity")
 
 
+@costly
 @given(pools(), seeds)
 def test_every_row_that_can_be_edited_is(pool, seed):
     """Brute force over the pool: one deletion for each row, one update for each key with several values and a donor."""
@@ -150,6 +153,7 @@ def test_the_identity_is_the_identity(pool, seed):
             assert [c.example for c in found] == [pool[uid]]
 
 
+@costly
 @given(pools(), names, st.integers(1, 3), seeds)
 def test_a_sample_of_rows_is_a_sample(pool, name, n, seed):
     every, some = (apply_all(edits(name, pool, rows_per_table=k), pool, seed) for k in (None, n))
@@ -160,6 +164,7 @@ def test_a_sample_of_rows_is_a_sample(pool, name, n, seed):
             assert [c for c in every[uid] if c in found] == found
 
 
+@costly
 @given(pools(), seeds)
 def test_relevance_says_what_is_allowed_and_nothing_else(pool, seed):
     uid = pool.uid(0)

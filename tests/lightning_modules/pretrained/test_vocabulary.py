@@ -150,6 +150,7 @@ def pairs(folder: Path, share: float) -> PairedText:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [Encoder, Seq2Seq])
 def test_texts_that_a_model_does_not_know_are_refused(
     monkeypatch: pytest.MonkeyPatch, tiny_bert: Path, tiny_t5: Path, tmp_path: Path, family: Callable

@@ -41,6 +41,7 @@ def pictures(tmp_path_factory) -> list[Picture]:
     return [*made, Picture(made[0].key, made[0].path, 0, made[0].size, "rows, row 7")]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([0, 1, 2, 3, 4, 6]), min_size=1, max_size=12), st.sampled_from([0.0, 1e-7, 1.0]))
 def test_pixels_are_those_of_pillow_whatever_is_kept(pictures: list[Picture], asked: list[int], cache: float) -> None:
     store = PictureStore(small, (4, 6), cache)

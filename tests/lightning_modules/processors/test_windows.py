@@ -15,6 +15,7 @@ from heedful.lightning_modules.text.reader import best_spans
 from heedful.records import Example, ModelError, SettingError
 
 from refusals import refused
+from tiers import first_tier
 
 PARTS = ("context", "question")
 KINDS = ("word", "minilm", "roberta", "deberta_v3")
@@ -44,7 +45,7 @@ def example(
 
 
 @settings(max_examples=20)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(1, KINDS))
 @given(texts=st.lists(st.tuples(TEXT, QUESTION), min_size=1, max_size=3), max_length=st.sampled_from([90, 128, 500]))
 def test_windows_are_those_of_the_tokenizer(
     tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, texts: list[tuple[str, str]], max_length: int

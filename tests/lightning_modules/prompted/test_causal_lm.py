@@ -26,6 +26,7 @@ from heedful.records.prompts.wording import Wording
 
 from causal import CONFIGS, EXAMPLES, TASK, prompt, save
 from refusals import refused
+from tiers import first_tier
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def by_hand(module, example):
     return scores
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", first_tier(2, CONFIGS))
 @pytest.mark.parametrize(
     ("demonstrations", "chat"), [pytest.param(0, True, marks=pytest.mark.slow), (2, True), (2, False)]
 )
@@ -89,7 +90,7 @@ def test_scores_are_those_of_whole_texts(folders, kind, demonstrations, chat):
         assert plain.logits(plain.processor(EXAMPLES)).numpy() == pytest.approx(expected, abs=2e-4)
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", first_tier(2, CONFIGS))
 @pytest.mark.parametrize("demonstrations", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstrations, monkeypatch):
     module = model(folders[kind], prompt(demonstrations))
@@ -174,6 +175,7 @@ def test_a_model_without_a_token_that_ends_a_text_writes_to_the_last(folders):
 ANSWERS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), min_size=1, max_size=4, unique_by=tuple)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(ids=ANSWERS, ends=st.lists(st.integers(2, 3), max_size=2, unique=True), seed=st.integers(0, 2**16))
 def test_an_answer_that_the_most_probable_tokens_spell_is_found(ids, ends, seed):
@@ -215,6 +217,7 @@ def taught(module, texts):
     module.network.requires_grad_(False)
 
 
+@pytest.mark.slow
 def test_only_what_is_no_answer_is_written_token_by_token(folders, monkeypatch):
     texts = ["Not entailment", "Maybe", "Neutral", "Neutral, so"]
     module, plain = model(folders["llama"]), model(folders["llama"], share_prefix=False)
@@ -336,7 +339,7 @@ def test_questions_with_texts_as_answers(folders):
     assert all(isinstance(text, str) for text in own.answer(own.processor(examples)).answers)
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", first_tier(2, CONFIGS))
 def test_half_precision(folders, kind):
     """As Lightning runs bf16-true: what is made without a dtype is in half precision, too."""
     module, half = model(folders[kind]), model(folders[kind])

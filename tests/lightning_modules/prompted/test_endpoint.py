@@ -56,6 +56,7 @@ def value(engine, name):
     return engine.results["metrics"][name]["value"]
 
 
+@pytest.mark.slow
 def test_a_model_that_reads_one_part_alone_is_attentive_to_it_alone(at):
     with FakeServer(lambda body, n: "it is" if "it is" in question_of(body) else "entailment.") as fake:
         engine = measured(at(fake), planted(12))
@@ -90,6 +91,7 @@ def parts_of_hypothesis(body):
     return parts_of(question_of(body))["Hypothesis"]
 
 
+@pytest.mark.slow
 def test_a_model_that_always_changes_has_attentiveness_1(at):
     data = planted(12)
     data.setup("validate")
@@ -176,6 +178,7 @@ def test_what_is_not_a_label_is_counted(at):
     assert 0 < module.counts["empty"] < 24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", ["first_token", "systemone", "decisions"])
 def test_probabilities_reach_the_rows(at, read):
     def rule(body, n):
@@ -240,6 +243,7 @@ class Questions(PairedData):
         return Examples.of([Example(f"a/{i}", {"context": c, "question": q}, a) for i, (c, q, a) in enumerate(texts)])
 
 
+@pytest.mark.slow
 def test_questions_are_answered_in_words(at):
     def rule(body, n):
         parts = parts_of(question_of(body))
@@ -266,6 +270,7 @@ def test_other_words_for_no_answer_are_no_answer(at, none):
     assert value(engine, "exact_match/asked") == value(engine, "attentiveness/asked/context") == 1
 
 
+@pytest.mark.slow
 def test_a_refusal_on_foreign_texts_is_no_attentiveness_and_one_text_for_all_is_named(at):
     own = {f"What is {i}?": f"It is {i}." for i in range(25)}
     name = "attentiveness/asked/context"
@@ -288,6 +293,7 @@ def test_a_refusal_on_foreign_texts_is_no_attentiveness_and_one_text_for_all_is_
     assert engine.results["counts"]["attentiveness/one_text"] == {"context": ["error upstream timeout", 25, 25]}
 
 
+@pytest.mark.slow
 def test_empty_texts_are_not_no_answer(at):
     def rule(empty):
         return lambda body, n: "" if any(f"What is {i}?" in question_of(body) for i in range(empty)) else "x"
@@ -307,6 +313,7 @@ def test_what_a_model_thinks_aloud_is_no_answer(at):
         measured(at(fake), Questions(25), Answers())
 
 
+@pytest.mark.slow
 def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
     def rule(n_refused):
         refusal = Fault(400, '{"error": {"message": "content_filter"}}')
@@ -332,6 +339,7 @@ def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
         assert len(fake.requests) == 1
 
 
+@pytest.mark.slow
 def test_deployments_behind_one_address_are_told_apart_without_their_names(at, monkeypatch):
     with FakeServer(lambda body, n: "entailment") as fake:
         for name, sent in (("first-model", 9), ("second-model", 18), ("first-model", 24)):
@@ -359,6 +367,7 @@ def test_most_tokens_of_an_answer_are_those_that_are_sent(settings, most):
     assert module.most_written == most
 
 
+@pytest.mark.slow
 def test_a_server_that_was_mended_is_asked_again(at):
     """What another run heard at its first question does not count."""
     says = [""]
@@ -479,6 +488,7 @@ def test_a_server_of_which_all_first_answers_are_none_is_asked_no_more(at, failu
     assert asked == {(data.pool[i].parts["premise"], data.pool[i].parts["hypothesis"]) for i in drawn}
 
 
+@pytest.mark.slow
 def test_whoever_wants_it_goes_on_with_answers_that_are_none(at):
     data = planted(20)
     data.setup("validate")
@@ -495,6 +505,7 @@ def named(model, text, fingerprint=None):
     return told if fingerprint is None else told | {"system_fingerprint": fingerprint}
 
 
+@pytest.mark.slow
 def test_two_models_behind_one_name_make_no_table(at):
     says = lambda body, n: named("big" if share_of(question_of(body)) < 0.5 else "small", "neutral")  # noqa: E731
     with FakeServer(says) as fake, refused(ModelError, "tiny", "big, small", "answers.sqlite"):

@@ -39,6 +39,7 @@ from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.records import CLASSIFICATION, Example, ModelError, SettingError, TableForm, Task
 
 from refusals import refused
+from tiers import first_tier
 
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
 KINDS = ("bert", "roberta", "deberta", "electra", "bart")
@@ -276,7 +277,7 @@ def classifier_at_the_end(folder: Path, name: str) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("name", list(HEADS_AT_THE_END)[:-1])
+@pytest.mark.parametrize("name", first_tier(2, list(HEADS_AT_THE_END)[:-1]))
 def test_a_head_that_reads_the_end_finds_it_beside_longer_examples(tmp_path: Path, name: str) -> None:
     model = encoder(classifier_at_the_end(tmp_path, name))
     pool = sorted(examples(), key=lambda e: len(e.parts["premise"]))
@@ -314,7 +315,7 @@ def test_configuring_twice_keeps_the_network(save: Saver) -> None:
     assert model.network is network
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(2, KINDS))
 def test_an_export_loads_without_heedful_and_gives_the_same_bits(save: Saver, kind: str, tmp_path: Path) -> None:
     model = encoder(save("m", kind, headless=True))
     found = probabilities(model)

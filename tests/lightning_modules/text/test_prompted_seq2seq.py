@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch.nn import functional as F
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -91,6 +92,7 @@ def test_the_words_of_the_template_may_begin_with_a_part(tiny_t5: Path) -> None:
     assert in_one_text(prompt(n=0)) == ("Say how they relate.", QUESTION.replace("\n", " "))
 
 
+@pytest.mark.slow
 def test_scores_are_of_the_answers_of_the_prompt(tiny_t5: Path) -> None:
     """By the loss of the network itself, one example and one label at a time."""
     model = prepared(tiny_t5)
@@ -110,6 +112,7 @@ def test_scores_are_of_the_answers_of_the_prompt(tiny_t5: Path) -> None:
     assert np.allclose(probs, likelihoods / likelihoods.sum(axis=1, keepdims=True), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_one_prompt_after_the_other_leaves_nothing_behind(tiny_t5: Path) -> None:
     model, fresh = prepared(tiny_t5), prepared(tiny_t5)
     model.prompt_with(prompt(n=3))
@@ -121,6 +124,7 @@ def test_one_prompt_after_the_other_leaves_nothing_behind(tiny_t5: Path) -> None
     assert model.processor.pad_to == fresh.processor.pad_to == 1
 
 
+@pytest.mark.slow
 def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkeypatch) -> None:
     model = prepared(tiny_t5, decoding="greedy")
     assert (model.writes, prepared(tiny_t5).writes) == (True, False)
@@ -142,6 +146,7 @@ def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkey
     assert torch.allclose(outputs.probs.sum(dim=1), torch.ones(len(POOL)))
 
 
+@pytest.mark.slow
 def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny_t5: Path) -> None:
     model = prepared(tiny_t5)
     model.prompt_with(prompt())
@@ -157,6 +162,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny
     assert read_by(tight, POOL[0])[: len(ids)] == ids  # demonstrations are never cut
 
 
+@pytest.mark.slow
 def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(tiny_t5: Path, tmp_path: Path) -> None:
     """A model of three labels that answers data of two has no words of its own for demonstrations."""
     prepared(tiny_t5).export(str(tmp_path), weights=True)

@@ -27,6 +27,7 @@ from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.records import CLASSIFICATION, Example, Examples, ModelError, SettingError, Table, TableForm, Task
 
 from refusals import refused
+from tiers import first_tier
 
 LABELS = ("entailment", "neutral", "contradiction")
 PAIRS = Planted(n_validation=12)
@@ -111,7 +112,7 @@ def naive(backbone: str) -> tuple[np.ndarray, np.ndarray]:
 # scores
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(1, KINDS))
 @pytest.mark.parametrize("score", ["sum", "mean"])
 def test_labels_are_scored_as_one_by_one(backbones: dict[str, str], kind: str, score: str) -> None:
     model = model_of(backbones[kind], score=score)
@@ -371,7 +372,7 @@ def test_a_model_that_was_never_trained_here_needs_no_head(backbones: dict[str, 
 # checkpoints
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
+@pytest.mark.parametrize("kind", first_tier(1, KINDS))
 @pytest.mark.parametrize("weights", [True, False], ids=["a run that is done", "a run that was stopped"])
 def test_a_checkpoint_needs_what_the_run_exported(
     backbones: dict[str, str], kind: str, weights: bool, tmp_path: Path

@@ -78,6 +78,7 @@ def test_a_few_questions_are_learned_and_no_answer_is_one_of_the_answers(learned
     assert learned.predict(batch(learned, [])) is None
 
 
+@pytest.mark.slow
 def test_the_export_knows_what_no_answer_is_called(learned, tmp_path, caplog):
     learned.export(str(tmp_path), weights=True)
     caplog.set_level("INFO")
@@ -88,6 +89,7 @@ def test_the_export_knows_what_no_answer_is_called(learned, tmp_path, caplog):
     assert again.predict(batch(again, QUESTIONS)) == learned.predict(batch(learned, QUESTIONS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["dog  sat", " dog", "dog ∅"])
 def test_a_text_of_no_answer_that_the_tokenizer_changes_is_refused(tiny_t5, text):
     with refused(SettingError, f"no_answer {text!r}", tiny_t5):
@@ -95,11 +97,13 @@ def test_a_text_of_no_answer_that_the_tokenizer_changes_is_refused(tiny_t5, text
     assert ready(tiny_t5, no_answer="dog sat").no_answer == "dog sat"
 
 
+@pytest.mark.slow
 def test_examples_without_a_gold_answer_can_be_predicted(learned):
     changed = [Example(e.uid, e.parts, None, {}) for e in QUESTIONS]
     assert learned.predict(batch(learned, changed)) == learned.predict(batch(learned, QUESTIONS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken_step", [0, 2])
 def test_scores_that_are_not_finite_are_no_answer_at_all(learned, monkeypatch, broken_step: int):
     """Of the first token, as with broken weights, or of a later one; texts beside it are what they were."""

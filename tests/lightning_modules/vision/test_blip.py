@@ -35,6 +35,7 @@ from tests.datamodules.test_images import SQUARES
 
 from commands import results_of, run
 from refusals import refused
+from tiers import first_tier
 
 ONE = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), "no", pictures=("image",))
 TWO = Task(CLASSIFICATION, ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
@@ -257,12 +258,15 @@ def test_both_pictures_count(tiny_blip, pictures) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [
-        (BlipForQuestionAnswering, "text_encoder"),
-        (BlipForImageTextRetrieval, "text_encoder"),
-        (BlipForConditionalGeneration, "text_decoder.bert"),
-        (BlipModel, "text_model"),
-    ],
+    first_tier(
+        2,
+        [
+            (BlipForQuestionAnswering, "text_encoder"),
+            (BlipForImageTextRetrieval, "text_encoder"),
+            (BlipForConditionalGeneration, "text_decoder.bert"),
+            (BlipModel, "text_model"),
+        ],
+    ),
 )
 @pytest.mark.parametrize("task", [ONE, TWO])
 def test_any_released_kind_lends_its_weights(tiny_blip, tmp_path, kind, text, task) -> None:
@@ -323,6 +327,7 @@ def test_dropout_and_the_head_begin_as_they_should(tiny_blip, pictures) -> None:
 # what is saved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [ONE, TWO])
 def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, pictures, task) -> None:
     model = model_of(tiny_blip, task)
@@ -450,7 +455,7 @@ def test_it_learns_what_takes_both_parts_and_is_measured_by_the_commands(squares
     assert results_of(tmp_path / "more")["metrics"]["accuracy/squares"]["value"] > 0.9
 
 
-@pytest.mark.parametrize("partial", [None, "left+right", "sentence"])
+@pytest.mark.parametrize("partial", first_tier(1, [None, "left+right", "sentence"]))
 def test_two_pictures_and_a_sentence_are_trained_and_measured(tiny_blip, nlvr2, partial) -> None:
     data = PairedImages(
         "nlvr2",

@@ -96,6 +96,7 @@ def softmax(values: np.ndarray) -> np.ndarray:
 # scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequences", [7, 256])
 def test_labels_are_scored_as_one_by_one(monkeypatch, tiny_blip, examples, expected, sequences: int) -> None:
     """In a batch with longer questions and longer answers, whatever is decoded together."""
@@ -209,6 +210,7 @@ def test_soft_labels_that_are_not_ranked_are_no_sign_of_a_broken_model(tiny_blip
         assert set(model.predict(batch_of(model, pool)).answers.tolist()) == {NOT_FINITE}
 
 
+@pytest.mark.slow
 def test_it_learns_and_is_measured(write_squares, tiny_blip, tmp_path) -> None:
     folder = write_squares(tmp_path / "squares", 64, 24)
     data = PairedImages(**SQUARES, path=str(folder), batch_size=8, eval_batch_size=7)
@@ -230,6 +232,7 @@ def test_it_learns_and_is_measured(write_squares, tiny_blip, tmp_path) -> None:
 # what is saved
 
 
+@pytest.mark.slow
 def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, examples) -> None:
     task = task_of(("no", "yes"), verbalisers={"yes": "it is red"})
     model = model_of(tiny_blip, task)

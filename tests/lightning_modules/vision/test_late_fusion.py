@@ -22,6 +22,7 @@ from heedful.records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
 from refusals import refused
+from tiers import first_tier
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def prepared(model: LateFusion, data: PairedImages, stage: str = "validate") -> 
     return model
 
 
-@pytest.mark.parametrize("freeze", [True, False])
+@pytest.mark.parametrize("freeze", first_tier(1, [True, False]))
 def test_each_picture_is_decoded_and_encoded_once_in_an_evaluation(squares, tiny_bert, freeze: bool) -> None:
     data, model = data_of(squares), model_of(tiny_bert, freeze_vision=freeze)
     calls: list[int] = []
@@ -63,6 +64,7 @@ def test_each_picture_is_decoded_and_encoded_once_in_an_evaluation(squares, tiny
     assert model.processor.store.decoded == len(set(data.pool.column("groups.image")))
 
 
+@pytest.mark.slow
 def test_a_frozen_backbone_is_run_once_in_a_training(squares, tiny_bert) -> None:
     data, model = data_of(squares), model_of(tiny_bert)
     calls: list[int] = []
@@ -91,6 +93,7 @@ def test_one_part_alone_cannot_learn_it(squares, tiny_bert, partial: str) -> Non
     assert engine.measurements["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # the majority
 
 
+@pytest.mark.slow
 def test_a_backbone_that_is_not_frozen_learns_and_is_encoded_anew(squares, tiny_bert) -> None:
     data, model = data_of(squares, batch_size=16), model_of(tiny_bert, freeze_vision=False)
     before = prepared(model, data, "fit").network.vision.conv_stem.weight.clone()
@@ -108,6 +111,7 @@ def test_a_backbone_that_is_not_frozen_learns_and_is_encoded_anew(squares, tiny_
     np.testing.assert_allclose([found[e.uid] for e in pool], probs, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) -> None:
     """Where training pictures were encoded as well, those that are evaluated were in the same batches."""
     data, other = data_of(squares), data_of(squares)
@@ -123,6 +127,7 @@ def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) ->
     assert training.rows["accuracy"][0].equals(alone.rows["accuracy"][0])
 
 
+@pytest.mark.slow
 def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: Path) -> None:
     data, model = data_of(squares), model_of(tiny_bert)
     fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=1)

@@ -15,6 +15,7 @@ from heedful.records import Context, Section
 from heedful.records import rows as r
 
 from natural_logic_rows import KINDS, THREE, base_row, effects, pair_row, table
+from tiers import costly
 
 PALETTES = {
     3: [(4, 2, 2), (2, 4, 2), (3, 2, 3), (2, 3, 3), (3, 3, 2), (1, 6, 1), (0, 1, 7), (1, 5, 2), (8, 0, 0)],  # eighths
@@ -111,6 +112,7 @@ def experiments(draw):
     return entries, labels
 
 
+@costly
 @given(experiments())
 def test_every_number_equals_the_reference(experiment):
     entries, labels = experiment

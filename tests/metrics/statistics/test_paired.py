@@ -14,6 +14,7 @@ from heedful.records import Context, MetricName
 import clustered_shares
 from clustered_shares import Entry, change_interval, less_interval
 from made_rows import make
+from tiers import costly
 
 LABELS = ("yes", "no", "none")
 NAME = MetricName("attentiveness", "d", "premise")
@@ -32,6 +33,7 @@ def rows_of_run(examples, run, grouped):
     return rows.set_column(rows.column_names.index("group"), "group", pa.array(groups, pa.string()))
 
 
+@costly
 @given(runs, st.booleans())
 def test_a_difference_of_attentiveness_is_that_of_loops(examples, grouped):
     """Examples that only one of the runs predicts as another label than the default one count in that alone."""

@@ -15,6 +15,7 @@ from heedful.records import Context, MetricName, RunError
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from
 from clustered_shares import Entry, share_interval
 from refusals import refused
+from tiers import costly
 
 KINDS = ("preserved", "flipped")
 OF = MetricName("challenge", "d")
@@ -26,6 +27,7 @@ def cells(rows_of, full: dict[str, Case], partial: dict[str, Case], kind: str = 
     return {name.statistic.removeprefix(f"{kind}/cells/"): m for name, m in found.items()}
 
 
+@costly
 @given(cases(), st.data())
 def test_the_cells_equal_the_reference_and_add_up(rows_of, of_uid, data):
     kind = data.draw(st.sampled_from(KINDS))

@@ -14,6 +14,7 @@ from heedful.records import Context, DataError, Line, Measurement, RunError
 from clustered_shares import Entry, share_interval
 from python_rows import sort_rows
 from refusals import refused
+from tiers import costly
 
 # written down once more: what must not happen, by the first letters of before and after
 FORBIDDEN = {
@@ -91,6 +92,7 @@ def check(found: dict[str, Measurement], name: str, expected: dict) -> None:
             assert m.ci95 == pytest.approx(share_interval(pair[1]), abs=1e-9)
 
 
+@costly
 @given(experiments())
 def test_equals_the_reference(rows_of, experiment):
     operation, rows = experiment
@@ -108,6 +110,7 @@ def test_equals_the_reference(rows_of, experiment):
     assert not found
 
 
+@costly
 @given(experiments())
 def test_other_interventions_do_not_count_and_shares_from_a_label_add_up(rows_of, experiment):
     operation, rows = experiment
@@ -150,6 +153,7 @@ def of_splits(draw):
     return operation, splits, [(f"{of[uid]}.{uid}", *others) for uid, *others in rows]
 
 
+@costly
 @given(of_splits())
 def test_over_several_splits_each_number_is_the_mean_of_what_it_is_in_each(rows_of, experiment):
     operation, splits, rows = experiment

@@ -237,6 +237,7 @@ def test_a_base_model_is_named_only_where_it_is_known_to_be_on_the_hub(run: Path
     assert base("models/mine") is None, "a folder or an id: nobody knows"
 
 
+@pytest.mark.slow
 def test_a_push_is_private_and_has_every_file(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with fake_hub(monkeypatch) as hub:
         main([str(run), "--push", "someone/attentive", "-o", str(tmp_path / "card")])

@@ -11,6 +11,7 @@ from heedful.reports.runs import short_names
 
 import written_results
 from refusals import refused
+from tiers import first_tier
 
 
 def save(
@@ -88,7 +89,8 @@ def test_names_are_never_empty_and_never_the_same(folders):
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("f.svg", b"<?xml"), ("new/f.PNG", b"\x89PNG")]
+    ("name", "start"),
+    first_tier(1, [("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("f.svg", b"<?xml"), ("new/f.PNG", b"\x89PNG")]),
 )
 def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys):
     output = tmp_path / name
@@ -97,6 +99,7 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
     assert output.read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, capsys):
     for name in "ab":
         folder = save(tmp_path / name, shown=Shown(sections={"natural logic": Section(examples=name)}))

@@ -12,6 +12,7 @@ from heedful.reports.figures.transitions import collect, figure, style
 
 import written_results
 from refusals import refused
+from tiers import first_tier
 
 
 def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
@@ -105,7 +106,9 @@ def test_several_data_sets_of_a_run_are_told_apart(tmp_path):
     assert list(collect([save(tmp_path / "a", data=("x", "y"))], "delete")) == ["a (x)", "a (y)"]
 
 
-@pytest.mark.parametrize(("name", "start"), [("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("new/f.SVG", b"<?xml")])
+@pytest.mark.parametrize(
+    ("name", "start"), first_tier(1, [("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("new/f.SVG", b"<?xml")])
+)
 def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys):
     output = tmp_path / name
     run = save(tmp_path / "a", operations=("delete", "insert"))

@@ -26,6 +26,7 @@ import written_results
 from made_rows import make
 from prompted_runs import CONTEXT, LABELS, rows_of, save
 from refusals import refused
+from tiers import first_tier
 
 SOFT_ROWS = make({"u00": ('{"entailment": 1.0}', "entailment")}, labels=1)
 KINDS = ("plain", "counterfactual", "extra_tuple", "matched_labels")
@@ -194,7 +195,7 @@ def test_augmentation_is_compared_with_plain_demonstrations_and_both_controls(ru
 
 
 @pytest.mark.parametrize(
-    ("kind", "version"), [("plain", 0), ("counterfactual", 0), ("extra_tuple", 1), ("matched_labels", 3)]
+    ("kind", "version"), first_tier(1, [("plain", 0), ("counterfactual", 0), ("extra_tuple", 1), ("matched_labels", 3)])
 )
 def test_demonstrations_of_another_version_stand_apart(tmp_path, capsys, kind, version):
     """A folder that says no version is of the first; plain demonstrations are drawn as they were then."""
@@ -220,6 +221,7 @@ def test_wordings_have_a_spread(runs, capsys):
     assert [rows[0]["wordings"], rows[0]["accuracy"]] == ["2", f"{min(values):.1f} to {max(values):.1f}"]
 
 
+@pytest.mark.slow
 def test_all_shows_attentiveness_at_chance_with_a_mark(runs, capsys):
     hidden, shown = (tables(capsys, f"{runs}/hard", *more) for more in ((), ("--all",)))
     for found, is_shown in ((hidden, False), (shown, True)):
@@ -230,6 +232,7 @@ def test_all_shows_attentiveness_at_chance_with_a_mark(runs, capsys):
     assert " (a) " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_terminal_has_80_columns(runs, capsys):
     command.main(["matrix", "--prompts", runs])
     text = capsys.readouterr().out
@@ -243,6 +246,7 @@ def test_the_terminal_has_80_columns(runs, capsys):
     assert short.count("examples, %") == 2
 
 
+@pytest.mark.slow
 def test_latex_and_markdown_are_tables_alone(runs, capsys):
     for form, start in (
         ("latex", "\\begin{tabular}{l"),
@@ -359,6 +363,7 @@ def test_a_model_that_writes_nothing_has_no_written_answers(tmp_path, capsys, se
     assert "written: the label" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [9, 10])
 def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, few):
     """So many examples of 60 are predicted as another label than the default one; all are swapped twice."""

@@ -40,6 +40,7 @@ def whole(content):
     return content if isinstance(content, str) else "".join(text for text, _ in content)
 
 
+@pytest.mark.slow
 def test_texts_come_from_the_data(folder, tmp_path):
     data = Planted(**SETTINGS)
     data.setup("validate")
@@ -59,6 +60,7 @@ def test_texts_come_from_the_data(folder, tmp_path):
     assert not any(example["missing"] for example in examples)
 
 
+@pytest.mark.slow
 def test_other_data_are_not_taken_for_those_of_the_run(folder, tmp_path):
     path = folder / "config.yaml"
     path.write_text(path.read_text().replace("n_validation: 30", "n_validation: 29"))

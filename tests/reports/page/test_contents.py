@@ -53,6 +53,7 @@ def test_moved_rows_are_marked():
         assert {key for key, _, mark in side["rows"] if mark == "moved"} == {first[0], second[0]}
 
 
+@pytest.mark.slow
 def test_a_picture_becomes_small(tmp_path):
     import hashlib
 

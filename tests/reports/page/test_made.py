@@ -9,6 +9,7 @@ from heedful.reports.page.writing import write_page
 
 import paged_runs
 from paged_runs import Page
+from tiers import first_tier
 
 
 @pytest.mark.parametrize(
@@ -37,13 +38,16 @@ def test_paths_in_the_working_folder_are_relative(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "again"),
-    [
-        (["train.py", "--output", "a"], "python train.py --config config.yaml"),
-        (["evaluate.py"], "python evaluate.py --config config.yaml"),
-        (["heedful", "evaluate", "--model", "x"], "heedful evaluate --config config.yaml"),
-        (["mine.py"], ""),
-        ([], ""),
-    ],
+    first_tier(
+        1,
+        [
+            (["train.py", "--output", "a"], "python train.py --config config.yaml"),
+            (["evaluate.py"], "python evaluate.py --config config.yaml"),
+            (["heedful", "evaluate", "--model", "x"], "heedful evaluate --config config.yaml"),
+            (["mine.py"], ""),
+            ([], ""),
+        ],
+    ),
 )
 def test_a_command_that_repeats_it_is_named_where_one_is_known(tmp_path, command, again):
     model = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "bert"}}

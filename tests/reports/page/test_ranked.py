@@ -32,6 +32,7 @@ def page_of(folders, to):
     return Page(write_page(folders, to).read_text())
 
 
+@pytest.mark.slow
 def test_a_page_has_the_numbers_of_rank(folders, tmp_path, capsys):
     text = page_of(folders, tmp_path / "a.html").text
     report.main([*folders, "--format", "csv"])
@@ -55,6 +56,7 @@ def test_pages_of_one_model_and_of_none_with_attributions_have_no_ranking(folder
     assert "Ranked by attributions" not in page_of(others, tmp_path / "apart.html").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "why"),
     [({"manifest": "otherwise"}, "were not made alike"), ({"methods": ("lime",)}, "were not made alike")],

@@ -178,6 +178,7 @@ def test_headings_are_in_order(folder, text, tmp_path):
         assert all(after <= before + 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
 
 
+@pytest.mark.slow
 def test_it_stays_small_and_says_how_much_is_shown(tmp_path):
     folder = paged_runs.saved(tmp_path / "run", paged_runs.rows(2000), accuracy=False)
     texts = paged_runs.provider(text="word # " * 400)

@@ -259,6 +259,7 @@ def test_a_key_that_is_a_common_word_stays_in_answers(key):
         ask(lambda body, n: Fault(400, json.dumps({"error": {"message": f"wrong key {key}"}})), key)
 
 
+@pytest.mark.slow
 def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
     monkeypatch.setattr(bounds, "MOST_BYTES", 2**20)
     large = json.dumps({"x": "y" * 2**20}).encode()
@@ -274,12 +275,14 @@ def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
     assert ask(lambda sent, n: Fault(body=small, headers={"Content-Encoding": "gzip"}))[0] == {"x": "y" * 1000}
 
 
+@pytest.mark.slow
 def test_a_request_takes_no_longer_than_it_may(waited):
     """A byte now and then is not silence."""
     with refused(ModelError, "/chat/completions", "more than 1 s", "timeout"):
         ask(lambda body, n: Fault(body="{}" + " " * 60, byte_seconds=0.05), timeout=0.1)
 
 
+@pytest.mark.slow
 def test_headers_that_never_end_take_no_longer(waited):
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
