@@ -1,4 +1,4 @@
-"""All settings of a run: layers of files, names and arguments, parsed once, and the objects that are made of them."""
+"""All settings of a run: layers of files, names and arguments, parsed once, and the objects built from them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,16 +44,16 @@ class Layer(NamedTuple):
 
 @dataclass
 class Call:
-    """What a call of ``train`` or ``evaluate`` names, from Python or from the command line.
+    """The arguments of ``train`` or ``evaluate``, from Python or from the command line.
 
     Attributes:
-        model: A name, a path, a hub id, a section, or a model; None for that of a layer, or the default.
+        model: A name, a path, a hub id, a section, or a model; None for the model of a layer, or the default.
         data: A name, a path, a section, rows, or a data module; None as for the model.
         augment: A name in configs/experiment.
         partial: The part that the model is given alone.
         slices: Columns by which results are broken down.
         layers: Saved runs and files of settings, the first ones first.
-        settings: All other settings of the call, nested; objects may stand in place of mappings.
+        settings: All other settings of the call, nested; objects may replace mappings.
         words: Settings on a command line, as ``["--data.hold_out", "3"]``.
         resume: Folder of the run that is resumed.
     """
@@ -77,15 +77,15 @@ class Config:
         evaluating: Whether nothing is trained.
         classes: The class of the data and of the model, by "data" and "model".
         values: The settings, complete and of the right types.
-        named: Dotted names of the settings that this call names.
-        live: Objects that stand in place of settings: a data module, a model, evaluations and the like, by section.
+        explicit: Dotted names of the settings that this call names.
+        live: Objects that replace settings: a data module, a model, evaluations and the like, by section.
         resume: Folder of the run that is resumed.
     """
 
     evaluating: bool
     classes: Mapping[str, type]
     values: Namespace
-    named: frozenset[str]
+    explicit: frozenset[str]
     live: Mapping[str, Any]
     resume: str | None = None
 
@@ -109,10 +109,10 @@ class Config:
         return kind(seed=self.values[SEED], **unwrapped(own))
 
     def objects(self) -> "Objects":
-        """The objects of a run: those that were given, and the others made of their settings.
+        """The objects of a run: the objects of the call, and others built from their settings.
 
         Raises:
-            HeedfulError: One cannot be made of these settings.
+            HeedfulError: An object cannot be built from its settings.
         """
         try:
             made = self.parser.instantiate(self.values)
@@ -136,7 +136,7 @@ class Config:
 
 
 class Objects(NamedTuple):
-    """What a run is made of."""
+    """The objects that a run uses."""
 
     model: Classifier
     data: PairedData
@@ -149,7 +149,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     """Parse all settings of a call.
 
     Raises:
-        SettingError: A setting is unknown, missing or of another type, or a name stands for nothing.
+        SettingError: A setting is unknown, missing or of another type, or a name is unknown.
     """
     live, own = _live(evaluating, call)
     layers = [_readable(layer) for layer in call.layers]
@@ -175,10 +175,10 @@ def resolve(evaluating: bool, call: Call) -> Config:
         values["evaluations"] = [name for name in re.split(r"[\s,]+", only) if name]
     for kind in CLASSES:
         if kind in live and not _is_unchanged(live[kind], values[kind], sections[kind][0]["init_args"]):
-            live.pop(kind)  # and it is made anew
-    named = {"data", "model", "augment"} & {name for name, value in vars(call).items() if value is not None}
-    named |= {*_names(own), *(word.partition("=")[0].removeprefix("--") for word in call.words if word[:2] == "--")}
-    return Config(evaluating, classes, parser.parse_object(values), frozenset(named), live, call.resume)
+            live.pop(kind)  # it is built again from the changed settings
+    explicit = {"data", "model", "augment"} & {name for name, value in vars(call).items() if value is not None}
+    explicit |= {*_names(own), *(word.partition("=")[0].removeprefix("--") for word in call.words if word[:2] == "--")}
+    return Config(evaluating, classes, parser.parse_object(values), frozenset(explicit), live, call.resume)
 
 
 def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
@@ -188,14 +188,14 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
         source: A short name such as "mnli"; a YAML file; the name or the import path of a data module; or the rows
             themselves, as ``path`` of ``PairedText`` takes them: a frame of pandas or polars, a table of Arrow, a
             data set of Hugging Face, a list of dictionaries, or a mapping of splits to these.
-        **settings: Settings of the data module, which win over those of the file. Where a setting has settings of its
-            own, as ``hub`` has, it may be a mapping of them.
+        **settings: Settings of the data module, which override the file. A setting that is a data class, such as
+            ``hub``, may be a mapping.
 
     Returns:
         The data module, which has read nothing yet.
 
     Raises:
-        SettingError: The name stands for nothing, or a setting is unknown, missing or of another type.
+        SettingError: The name is unknown, or a setting is unknown, missing or of another type.
 
     Examples:
         >>> data = load_data("planted", n_train=30, n_validation=10)
@@ -212,13 +212,13 @@ def load_model(source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model
     Args:
         source: A short name such as "minilm"; an id of the hub, or the folder of a model, whose config.json says which
             family opens it; a YAML file; or the name or the import path of a classifier.
-        **settings: Settings of the classifier, which win over those of the file.
+        **settings: Settings of the classifier, which override the file.
 
     Returns:
         The classifier, which has loaded no weights yet.
 
     Raises:
-        SettingError: The name stands for nothing, or a setting is unknown, missing or of another type.
+        SettingError: The name is unknown, or a setting is unknown, missing or of another type.
         ModelError: The folder is not the folder of a model.
 
     Examples:
@@ -263,7 +263,7 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
     """Add the evaluations among some objects to those that are live.
 
     Raises:
-        SettingError: Another one has the same name.
+        SettingError: Two evaluations have the same name.
     """
     for one in listed:
         if isinstance(one, Evaluation):
@@ -273,12 +273,12 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
 
 
 def _arguments_of(made: Any) -> Any:
-    """The arguments that an object was made of: of a data class, its fields."""
+    """The constructor arguments of an object, or the fields of a data class."""
     return made.arguments if isinstance(made, RecordsArguments) else plain(made)
 
 
 def _readable(layer: Layer) -> Layer:
-    """A layer without what stands for live objects, or for settings of one command alone."""
+    """A layer without placeholders of live objects and without settings of one command."""
     values = with_present_classes(dict(layer.values))
     if layer.where and layer.is_trusted and (typed := [name for name in COMMAND_ONLY if values.get(name)]):
         raise SettingError(f"{layer.where}: {typed[0]} may not stand in a file of settings. Give it in the call.")
@@ -296,7 +296,7 @@ def _without_objects(values: Any) -> Any:
 
 
 def _experiment(name: str) -> Layer:
-    """The settings of the data that an experiment such as "counterfactual" stands for."""
+    """The settings of the data in configs/experiment, by the name of the experiment."""
     path = config_path("augment", name)
     text = path if path.startswith("{") else read_text(path, f"augment {name}")
     values = parse_yaml(text, f"augment {name}")
@@ -306,7 +306,7 @@ def _experiment(name: str) -> Layer:
 
 
 def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
-    """The class and the settings of the data or of the model, where they come from, and whether that is trusted."""
+    """The class and the settings of the data or of the model, their source, and whether the source is trusted."""
     if isinstance(source, CLASSES[kind]):
         arguments = _hidden(source.arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
@@ -322,7 +322,7 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
 
 
 def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings in Python as the parser takes them: rows and other objects that no YAML holds are hidden from it."""
+    """Python settings for the parser: rows and other objects that YAML cannot hold are hidden."""
     hidden: dict[str, Any] = {}
     for name, value in settings.items():
         is_rows = name == "path" and not isinstance(value, str | PathLike | None)
@@ -336,7 +336,7 @@ def _is_section(value: Any) -> bool:
 
 
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
-    """The classes of the data and of the model; a family may stand in for the named one on such data."""
+    """The classes of the data and of the model; on such data another family may replace the named one."""
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
     named = sections["model"][0]["class_path"]
     if "model" in live and (live["model"].task is not None or stand_in(data, named) == named):
@@ -346,7 +346,7 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a layer; what it says of data or a model that it names by class is read apart."""
+    """The settings of a layer, without sections that name a class: :func:`_section` reads them."""
     kept = dict(values)
     for kind in CLASSES:
         section = kept.pop(kind, None)
@@ -356,10 +356,10 @@ def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
-    """Refuse to import a class that only the config.yaml of a run names, and that is not one of Heedful or Lightning.
+    """Refuse to import a foreign class that only the config.yaml of a run names.
 
     Raises:
-        SettingError: There is one.
+        SettingError: A class belongs neither to Heedful nor to Lightning, and the call does not name its module.
     """
     trusted = {path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)}
     trusted |= {path.partition(".")[0] for path in _class_paths(call.settings)}
@@ -383,7 +383,7 @@ def _class_paths(values: Any) -> Iterator[str]:
 
 
 def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
-    """Words of a command line that the parser reads, and lists and mappings among them, which are YAML.
+    """Separate words for the parser from lists and mappings, which are YAML.
 
     jsonargparse reads ``[yes]`` as YAML 1.1 does, and falls back on the whole text.
     """
@@ -410,7 +410,7 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
     """Give the data the seed of the run.
 
     Raises:
-        SettingError: They have another one.
+        SettingError: The call gives the data another seed.
     """
     seed = settled_seed(values.get(SEED, RunSettings.seed))
     of_data = values.get("data.seed", seed)
@@ -422,7 +422,7 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
 
 
 def _settle_modes(values: Namespace) -> None:
-    """Have callbacks of Lightning that monitor a metric follow its direction, where the call names no mode."""
+    """Set the mode of callbacks that monitor a metric to its direction, unless the call names a mode."""
     if (given := values.get("trainer.callbacks")) is None:
         return
     values["trainer.callbacks"] = listed = given if isinstance(given, list) else [given]
@@ -434,7 +434,7 @@ def _settle_modes(values: Namespace) -> None:
 
 
 def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
-    """Whether an object that was given has the settings of the run."""
+    """Whether a live object already has the settings of the run."""
     given = {name: value for name, value in vars(values).items() if name != "seed"}
     same = all(name in arguments and _same(value, arguments[name]) for name, value in given.items())
     return same and getattr(live, "seed", None) in (None, values.get("seed"))

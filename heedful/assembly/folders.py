@@ -98,7 +98,7 @@ def special(job: Job) -> dict[str, Any]:
 def _words(settings: Mapping[str, Any], job: Job) -> list[str]:
     """A few of the settings in words for a name: not those that the rest of the name says."""
     said = {"evaluations", *(e.name for e in _evaluations(job) if e.own)}
-    if "data" in job.config.named:
+    if "data" in job.config.explicit:
         said.add("data")  # whose file differs from that of the run in much
     words = []
     for name, value in settings.items():
