@@ -300,7 +300,7 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
     ("argv", "facts"),
     [
         (["--data.nope", "3"], ["data.nope.", "data.note?"]),
-        (["--nope", "3"], ["nope.", "--help"]),
+        (["--nope", "3"], ["nope."]),
         (["--trainer.max_epochs", "x"], ["trainer.max_epochs x"]),
         (["--data.augment", "x"], ["data.augment x", "counterfactual, inoculation"]),
         (["--data.help", "nope"], ["data nope", "mnli"]),

@@ -100,7 +100,7 @@ class Argument:
         *outer, last = flag.removeprefix("--").removesuffix("+").split(".")
         names = [*(name for name in outer if name != "init_args"), last]
         if names[0] in (*ROOMS, "config") and not names[1:] and os.path.isfile(self.text):
-            self.file = f"{flag} {self.text}"
+            self.file = f"{flag.removeprefix('--')} {self.text}"
             self.text = Path(self.text).read_text(encoding="utf-8-sig")
         self.flag = setting_named(tuple(names))
         self.typed: Place = () if names == ["config"] else tuple(names)

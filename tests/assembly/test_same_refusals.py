@@ -137,7 +137,7 @@ def test_the_same_mistake_in_python(what: str, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_setting_in_python_is_called_what_it_is_there() -> None:
-    with pytest.raises(HeedfulError) as caught:
+    with pytest.raises(SettingError) as caught:
         load_data("planted", max_train="many")
     assert str(caught.value).startswith('data.max_train "many" is not a whole number.')
 
