@@ -58,7 +58,7 @@ def test_a_config_brings_its_own_data_and_model_and_short_forms_win(tmp_path):
     with refused(SettingError, "run.yaml"):
         expand(["--config", str(config)])
     for flag in ("--config", "--data", "--model"):
-        with refused(DataError, f"{flag} no.yaml"):
+        with refused(DataError, f"{flag[2:]} no.yaml"):
             expand([flag, "no.yaml"])
 
 
@@ -87,13 +87,13 @@ def test_a_class_is_named_in_short_in_full_or_as_earlier_versions_did(monkeypatc
     ("flag", "name", "near"),
     [
         ("--data", "MNLI", "mnli?"),
-        ("--data", "Encoder", "planted"),
+        ("--data", "Encoder", "Known are"),
         ("--model", "Bert", "bert?"),
         ("--augment", "Planted", "inoculation"),
     ],
 )
 def test_another_name_that_looks_like_a_class_is_unknown(flag, name, near):
-    with refused(SettingError, f"{flag} {name} ", near):
+    with refused(SettingError, f"{flag[2:]} {name} ", near):
         expand([flag, name])
 
 
@@ -303,7 +303,7 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
         (["--nope", "3"], ["nope."]),
         (["--trainer.max_epochs", "x"], ["trainer.max_epochs x"]),
         (["--data.augment", "x"], ["data.augment x", "counterfactual, inoculation"]),
-        (["--data.help", "nope"], ["data nope", "mnli"]),
+        (["--data.help", "nope"], ["data nope", "Known are"]),
         (["--data.inoculation.n", "x"], ["data.inoculation.n x"]),
         (["--trainer.callbacks", "os.system"], ["trainer.callbacks os.system"]),
         (
@@ -437,13 +437,13 @@ def test_a_setting_of_a_callback_that_makes_no_sense(monkeypatch, capsys, argv, 
 
 
 def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
-    with refused(DataError, "checkpoint"):
+    with refused(RunError, "checkpoint"):
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     torch.save({}, tmp_path / "no.ckpt")
     with refused(RunError, "checkpoint", "no.ckpt", "config.yaml"):
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     (tmp_path / "cut.ckpt").touch()
-    with refused(DataError, f"checkpoint {tmp_path / 'cut.ckpt'}", tmp_path / "no.ckpt"):
+    with refused(RunError, f"checkpoint {tmp_path / 'cut.ckpt'}", tmp_path / "no.ckpt"):
         with_run(["--checkpoint", str(tmp_path / "cut.ckpt")])
 
 
