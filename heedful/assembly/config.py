@@ -13,7 +13,7 @@ from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser, shown_eva
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, section_of, stand_in
 from heedful.assembly.starts import settled_seed
-from heedful.callbacks import BestCheckpoint, Evaluation
+from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
@@ -97,6 +97,9 @@ class Config:
     def as_dict(self) -> dict[str, Any]:
         """The settings as config.yaml holds them."""
         record = cast(dict[str, Any], _shown(self.values))
+        known = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
+        foreign = [name for name, kind in known.items() if name in self.live and type(self.live[name]) is not kind]
+        record |= dict.fromkeys(foreign, IN_MEMORY)
         for kind, made in self.classes.items():
             record[kind] = {"class_path": class_path(made), "init_args": record.pop(kind)}
         record["data"]["init_args"].pop("seed", None)  # the seed of the run
@@ -126,9 +129,13 @@ class Config:
         ]
         others = [one for name, one in self.live.items() if isinstance(one, Evaluation) and one not in evaluations]
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
+        data = self.live.get("data") or self.classes["data"](**unwrapped(made["data"]))
+        if data.seed != (seed := self.values[SEED]):
+            wrong = f"data.seed {data.seed} is not the seed of the run, {seed}, and {type(data).__name__} takes none."
+            raise SettingError(f"{wrong} Let its constructor pass a seed on.")
         return Objects(
             self.live.get("model") or self.classes["model"](**unwrapped(made["model"])),
-            self.live.get("data") or self.classes["data"](**unwrapped(made["data"])),
+            data,
             evaluations + others,
             unwrapped(made["trainer"]),
             self.live.get(group) or group_class(**unwrapped(made[group])),
@@ -152,7 +159,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
         SettingError: A setting is unknown, missing or of another type, or a name is unknown.
     """
     live, own = _live(evaluating, call)
-    layers = [_readable(layer) for layer in call.layers]
+    layers = [_readable(layer, own, call.words) for layer in call.layers]
     if call.augment is not None:
         layers.append(_experiment(fspath(call.augment)))
     sections = {kind: _section(kind, getattr(call, kind), [*layers, Layer(own)]) for kind in CLASSES}
@@ -265,11 +272,16 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
     Raises:
         SettingError: Two evaluations have the same name.
     """
-    for one in listed:
-        if isinstance(one, Evaluation):
-            if one.name in live or settings.get(one.name) is not None:
-                raise SettingError(f"There are two evaluations called {one.name} in this call. Leave one of them out.")
+    for one in (one for one in listed if isinstance(one, Evaluation)):
+        if one.name in live or settings.get(one.name) is not None:
+            raise SettingError(f"There are two evaluations called {one.name} in this call. Leave one of them out.")
+        known = EVALUATIONS.get(one.name)
+        if known is None or known.has_settings:
             live[one.name] = one
+        elif type(one) is not known or one.arguments:
+            raise SettingError(
+                f"{one.name} is the same in every run. Give an evaluation of your own a name of its own."
+            )
 
 
 def _arguments_of(made: Any) -> Any:
@@ -277,22 +289,29 @@ def _arguments_of(made: Any) -> Any:
     return made.arguments if isinstance(made, RecordsArguments) else plain(made)
 
 
-def _readable(layer: Layer) -> Layer:
-    """A layer without placeholders of live objects and without settings of one command."""
+def _readable(layer: Layer, own: Mapping[str, Any], words: Sequence[str]) -> Layer:
+    """A layer without placeholders of live objects and without settings of one command.
+
+    Raises:
+        SettingError: A file holds a setting of one command, or a placeholder of an object that the call does not give.
+    """
     values = with_present_classes(dict(layer.values))
     if layer.where and layer.is_trusted and (typed := [name for name in COMMAND_ONLY if values.get(name)]):
         raise SettingError(f"{layer.where}: {typed[0]} may not stand in a file of settings. Give it in the call.")
-    kept = {name: _without_objects(value) for name, value in values.items() if name not in COMMAND_ONLY}
-    return layer._replace(values=kept)
-
-
-def _without_objects(values: Any) -> Any:
-    if not isinstance(values, Mapping):
-        return values
-    kept = {
-        k: inner for k, inner in values.items() if IN_MEMORY not in str(inner) or k in ("data", "init_args", "path")
-    }
-    return {name: _without_objects(value) for name, value in kept.items()}
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in CLASSES or IN_MEMORY not in str(value):
+            kept[name] = value
+        elif isinstance(value, Mapping):
+            kept[name] = {key: inner for key, inner in value.items() if IN_MEMORY not in str(inner)}
+            again = own.get(name) or {}
+            lost = [key for key in value if key not in kept[name] and key not in again]
+            lost = [key for key in lost if not any(word.startswith(f"--{name}.{key}") for word in words)]
+            if lost:
+                raise SettingError(f"{layer.where}: {name}.{lost[0]} was {IN_MEMORY}. Give it again in this call.")
+        elif name not in own:
+            raise SettingError(f"{layer.where}: {name} was {IN_MEMORY}. Give it again in this call.")
+    return layer._replace(values={name: value for name, value in kept.items() if name not in COMMAND_ONLY})
 
 
 def _experiment(name: str) -> Layer:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.assembly.parser import SEED
-from heedful.records import RunError
+from heedful.records import RunError, SettingError
 from heedful.records.parser import dump
 from heedful.records.storage.run_files import CONFIG, require_config
 from heedful.records.storage.yaml_files import parse_yaml, read_text
@@ -97,11 +97,11 @@ def require_same_settings(settings: Settings, run: Path) -> None:
         run: The run that it resumes.
 
     Raises:
-        RunError: A setting is not the one that the run began with; the message names it.
+        SettingError: A setting is not the one that the run began with; the message names it.
     """
     for name, (began, now) in differences(saved_settings(run), settings).items():
         if not FOLLOWED.fullmatch(name):
-            raise RunError(
+            raise SettingError(
                 f"{setting_name(name)} {brief(now)}: {run} began with {brief(began)}, and its checkpoint keeps that."
                 " Leave the setting out, or train a new run."
             )

@@ -31,8 +31,11 @@ class RecordsArguments:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         instance = super().__new__(cls)
-        parameters = list(inspect.signature(cls.__init__).parameters)[1:]
-        instance.__dict__["arguments"] = dict(zip(parameters, args, strict=False)) | kwargs
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        names = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        if len(args) > len(names) and any(one.kind is one.VAR_POSITIONAL for one in parameters):
+            raise TypeError(f"{cls.__name__}: pass all arguments after {', '.join(names) or 'the class'} by name")
+        instance.__dict__["arguments"] = dict(zip(names, args, strict=False)) | kwargs
         return instance
 
     def with_arguments(self, **changed: Any) -> Self:

@@ -12,7 +12,7 @@ from heedful.callbacks import Attentiveness
 from heedful.cli import evaluation as shell
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
-from heedful.records import ModelError
+from heedful.records import ModelError, SettingError
 
 from commands import run as run_command
 from refusals import refused
@@ -44,7 +44,7 @@ def test_a_model_in_memory_is_measured_as_its_run(
     model, data, run = trained
     in_memory = measured(tmp_path / "memory", model, data)
     assert measurements(in_memory.folder) == measurements(run.folder)
-    assert config(in_memory.folder)["model"]["init_args"]["backbone"] == "(made in Python)"
+    assert config(in_memory.folder)["model"]["init_args"]["backbone"] == "(in memory)"
     by_checkpoint = measured(tmp_path / "checkpoint", checkpoint=run.folder)
     assert measurements(by_checkpoint.folder) == measurements(run.folder)
     assert measurements(measured(tmp_path / "file", checkpoint=run.checkpoint).folder) == measurements(run.folder)
@@ -95,20 +95,25 @@ def test_the_folder_of_an_evaluation(trained: tuple[Classifier, Planted, Run]) -
 
 
 class Fixed(Planted):
-    """Data of a user, which take neither a seed nor a number of examples."""
+    """Data of a user, which take a seed and no number of examples."""
 
-    def __init__(self, n: int = 32) -> None:
-        super().__init__(n_train=n, n_validation=12)
-
-
-class Handed(Planted):
-    """Hands all on, with a setting of its own before."""
-
-    def __init__(self, mine: str, *args: float, **more: object) -> None:
-        super().__init__(*args, **more)  # type: ignore[arg-type]
+    def __init__(self, n: int = 32, seed: int = 0) -> None:
+        super().__init__(n_train=n, n_validation=12, seed=seed)
 
 
-@pytest.mark.parametrize("data", [Fixed(), Handed("x", 0.95, n_train=32, n_validation=12)], ids=type)
+class Seedless(Planted):
+    """Data of a user that take no seed."""
+
+    def __init__(self) -> None:
+        super().__init__(n_train=32, n_validation=12)
+
+
+def test_data_without_a_seed_are_refused_in_a_run_with_another_one(tiny_bert: Path, tmp_path: Path) -> None:
+    with refused(SettingError, "data.seed 0", "Seedless"):
+        heedful.train(small(tiny_bert), Seedless(), trainer=ONCE, seed=3, output=tmp_path / "a")
+
+
+@pytest.mark.parametrize("data", [Fixed()], ids=type)
 def test_data_of_a_class_of_ones_own(
     data: Planted, trained: tuple[Classifier, Planted, Run], tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -107,7 +107,7 @@ def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: lis
         measure(classifier, numbered, labels=labels),
     ):
         assert written(same) == written(folder)
-    assert "backbone: (made in Python)" in (measure((model, tokenizer), data).folder / "config.yaml").read_text()
+    assert "backbone: (in memory)" in (measure((model, tokenizer), data).folder / "config.yaml").read_text()
     of_function = measure(ask, data)
     of_pipeline = measure(pipeline("text-classification", model, tokenizer=tokenizer), data)
     rounded = {MetricName("loss", "rows"), MetricName("null", "rows", statistic="max_change")}

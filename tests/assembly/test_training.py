@@ -101,15 +101,15 @@ def test_a_run_folder_makes_the_same_run_on_both_sides(whole: Run, tmp_path: Pat
 
 
 def test_what_was_made_in_python_is_refused_in_the_shell(fallen: Path, tmp_path: Path) -> None:
-    with refused(SettingError, "trainer.callbacks", "made in Python"):
+    with refused(SettingError, "trainer.callbacks", "in memory"):
         run_command(shell.main, "--config", fallen / "config.yaml", "--output", tmp_path / "again")
-    with refused(SettingError, "trainer.callbacks", "made in Python"):
+    with refused(SettingError, "trainer.callbacks", "in memory"):
         run_command(shell.main, "--resume", fallen)
 
 
 def test_a_run_that_fell_goes_on(fallen: Path, whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
     calm = {"callbacks": [Fall()]}
-    assert config(fallen)["trainer"]["callbacks"] == ["(made in Python)"]
+    assert config(fallen)["trainer"]["callbacks"] == ["(in memory)"]
     for name in ("a", "b", "c"):
         shutil.copytree(fallen, tmp_path / name)
     resumed = heedful.train(resume=tmp_path / "a", trainer=calm)
@@ -249,7 +249,7 @@ def test_a_callback_of_lightning_as_it_is(tiny_bert: Path, tmp_path: Path) -> No
     run = heedful.train(
         small(tiny_bert), pairs(), trainer=ONCE | {"callbacks": stop}, evaluations=["accuracy"], output=tmp_path / "a"
     )
-    assert config(run.folder)["trainer"]["callbacks"] == "(made in Python)"
+    assert config(run.folder)["trainer"]["callbacks"] == ["(in memory)"]
     assert stop.best_score == run.numbers[heedful.MetricName("accuracy", "planted")]["value"] or stop.stopped_epoch == 0
 
 
@@ -271,7 +271,7 @@ def test_evaluations_as_objects(tiny_bert: Path, tmp_path: Path) -> None:
     assert (written(live.folder), config(live.folder)) == (written(plain.folder), config(plain.folder))
     mine = train("mine", "accuracy", Mine(draws=2))
     assert written(mine.folder) == written(plain.folder)
-    assert config(mine.folder)["attentiveness"] == "(made in Python)"
+    assert config(mine.folder)["attentiveness"] == "(in memory)"
     with refused(SettingError, "attentiveness"):
         train("twice", Attentiveness(draws=2), attentiveness={"draws": 3})
     with refused(SettingError, "attentiveness"):

@@ -128,7 +128,7 @@ def test_probabilities_in_any_form() -> None:
         assert np.allclose(asked(lambda rows, form=form: form), expected, atol=5e-3)
 
 
-@pytest.mark.parametrize("named", ["os.system", "(made in Python)", 3])
+@pytest.mark.parametrize("named", ["os.system", "(in memory)", 3])
 def test_no_file_names_a_function(named: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither Python nor the command line look a function up by its name."""
     section = {"class_path": "heedful.lightning_modules.function.Function", "init_args": {"predict": named}}
