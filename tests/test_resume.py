@@ -16,7 +16,7 @@ import torch
 
 from heedful.assembly.saved_runs import tidy
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
-from heedful.records import DataError, ModelError, RunError, SettingError, atomic_path
+from heedful.records import DataError, RunError, SettingError, atomic_path
 
 from commands import config_of
 from refusals import refused, refused_output
@@ -305,10 +305,10 @@ def test_the_newest_whole_checkpoint(tmp_path):
     assert newest(tmp_path) == (previous, True)
     shutil.copy(previous, best)
     previous.write_bytes(b"")
-    with refused(DataError, last, f"Whole are {best}."):
+    with refused(RunError, last, f"Whole are {best}."):
         newest(tmp_path)
     best.unlink()
-    with refused(DataError, "checkpoint last.ckpt", "no other in its folder is whole"):
+    with refused(RunError, "checkpoint last.ckpt", "no other in its folder is whole"):
         require_whole(last, "--checkpoint last.ckpt")
 
 
@@ -353,7 +353,7 @@ def test_a_whole_checkpoint_with_other_objects_is_not_called_damaged(tmp_path):
         (str(last), lambda: tidy(tmp_path)),
         (str(last), lambda: AtomicCheckpointIO().load_checkpoint(last)),
     ]:
-        with refused(ModelError, f"{named}: ", "(numpy."):
+        with refused(RunError, f"{named}: ", "(numpy."):
             ask()
     assert not is_whole(last)
     assert last.read_bytes() == content
@@ -365,7 +365,7 @@ def test_a_whole_checkpoint_with_other_objects_is_not_called_damaged(tmp_path):
         flipped[place] ^= 1 << place % 8
         last.write_bytes(flipped)
         os.utime(last, (place, place))
-        with refused(DataError, "checkpoint x: ", f"Whole are {previous}."):
+        with refused(RunError, "checkpoint x: ", f"Whole are {previous}."):
             require_whole(last, "--checkpoint x")
     assert newest(last.parent) == (previous, True)
 
@@ -382,10 +382,10 @@ def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path, monkey
 
     with monkeypatch.context() as patched:
         patched.setattr(zipfile.ZipFile, "testzip", testzip)
-        with refused(DataError, "checkpoint x: ", os.strerror(error)):
+        with refused(RunError, "checkpoint x: ", os.strerror(error)):
             require_whole(last, "--checkpoint x")
         for ask in (lambda: newest(last.parent), lambda: tidy(tmp_path)):
-            with refused(DataError, last, os.strerror(error)):
+            with refused(RunError, last, os.strerror(error)):
                 ask()
         assert is_whole(previous)
         assert not is_whole(last)

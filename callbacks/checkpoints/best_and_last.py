@@ -67,6 +67,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             )
         self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
         self._require_measured(kwargs)
+        if mode not in (None, "max", "min"):
+            raise SettingError(f"checkpoint.mode {mode} should be max or min.")
         direction = direction_of(monitor or ACCURACY)
         if mode is not None and direction not in (None, mode):
             raise SettingError(

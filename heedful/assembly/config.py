@@ -1,6 +1,7 @@
 """All settings of a run: layers of files, names and arguments, parsed once, and the objects built from them."""
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -101,7 +102,7 @@ class Config:
         foreign = [name for name, kind in known.items() if name in self.live and type(self.live[name]) is not kind]
         record |= dict.fromkeys(foreign, IN_MEMORY)
         for kind, made in self.classes.items():
-            record[kind] = {"class_path": class_path(made), "init_args": record.pop(kind)}
+            record[kind] = {"class_path": class_path(made), "init_args": record.pop(kind, {})}
         record["data"]["init_args"].pop("seed", None)  # the seed of the run
         return record | {name: None for name in ("output", "ckpt_path") if name in record}  # of one command alone
 
@@ -129,16 +130,18 @@ class Config:
         ]
         others = [one for name, one in self.live.items() if isinstance(one, Evaluation) and one not in evaluations]
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
-        data = self.live.get("data") or self.classes["data"](**unwrapped(made["data"]))
+        data = self.live.get("data") or self.classes["data"](**unwrapped(made.get("data") or {}))
         if data.seed != (seed := self.values[SEED]):
             wrong = f"data.seed {data.seed} is not the seed of the run, {seed}, and {type(data).__name__} takes none."
             raise SettingError(f"{wrong} Let its constructor pass a seed on.")
         return Objects(
-            self.live.get("model") or self.classes["model"](**unwrapped(made["model"])),
+            self.live.get("model") or self.classes["model"](**unwrapped(made.get("model") or {})),
             data,
             evaluations + others,
             unwrapped(made["trainer"]),
-            self.live.get(group) or group_class(**unwrapped(made[group])),
+            self.live[group].with_arguments()  # Lightning's callback keeps the folder of a run
+            if isinstance(self.live.get(group), BestCheckpoint)
+            else self.live.get(group) or group_class(**unwrapped(made[group])),
         )
 
 
@@ -168,7 +171,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     parser = build_parser(evaluating, classes["data"], classes["model"])
     values = Namespace()
     for kind, (section, where, _) in sections.items():
-        values = parsed(parser, {kind: section["init_args"]}, values, where)
+        values = parsed(parser, {kind: section["init_args"]} if section["init_args"] else {}, values, where)
     for layer in layers:
         values = parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
@@ -181,7 +184,8 @@ def resolve(evaluating: bool, call: Call) -> Config:
     if isinstance(only := values.get("evaluations"), str):
         values["evaluations"] = [name for name in re.split(r"[\s,]+", only) if name]
     for kind in CLASSES:
-        if kind in live and not _is_unchanged(live[kind], values[kind], sections[kind][0]["init_args"]):
+        own_values = values.get(kind) or Namespace()
+        if kind in live and not _is_unchanged(live[kind], own_values, sections[kind][0]["init_args"]):
             live.pop(kind)  # it is built again from the changed settings
     explicit = {"data", "model", "augment"} & {name for name, value in vars(call).items() if value is not None}
     explicit |= {*_names(own), *(word.partition("=")[0].removeprefix("--") for word in call.words if word[:2] == "--")}
@@ -263,7 +267,7 @@ def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]
     groups |= {"prompt": Prompting, "checkpoint": BestCheckpoint}
     live |= {name: settings[name] for name, kind in groups.items() if isinstance(settings.get(name), kind)}
     settings |= {name: _arguments_of(made) for name, made in live.items() if name in groups}
-    return live, {name: value for name, value in settings.items() if value is not None}
+    return live, {name: value for name, value in settings.items() if value is not None and value != {}}
 
 
 def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Mapping[str, Any]) -> None:
@@ -335,7 +339,10 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
         where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
         return section_of(kind, source), where, True
     for layer in reversed(layers):
-        if isinstance(values := layer.values.get(kind), str) or _is_section(values):
+        values = layer.values.get(kind)
+        if isinstance(values, str):
+            return section_of(kind, values), layer.where, layer.is_trusted
+        if _is_section(values):
             return as_section(kind, values, f"{layer.where}, {kind}"), layer.where, layer.is_trusted
     return section_of(kind, DEFAULTS[kind]), "", True
 
@@ -386,7 +393,7 @@ def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
         trusted |= {match[1] for match in re.finditer(r"\b([A-Za-z_]\w*)\.\w+", word.partition("=")[2] or word)}
     for layer in layers:
         for path in () if layer.is_trusted else _class_paths(layer.values):
-            if "." in path and path.partition(".")[0] not in {*OUR_PACKAGES, *trusted}:
+            if "." in path and path.partition(".")[0] not in {*OUR_PACKAGES, *trusted, *sys.modules}:
                 raise SettingError(
                     f"{layer.where}: {path} is not a class of Heedful or Lightning. Name it in the call to allow it."
                 )
@@ -456,7 +463,8 @@ def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) ->
     """Whether a live object already has the settings of the run."""
     given = {name: value for name, value in vars(values).items() if name != "seed"}
     same = all(name in arguments and _same(value, arguments[name]) for name, value in given.items())
-    return same and getattr(live, "seed", None) in (None, values.get("seed"))
+    seed = getattr(live, "seed", None)
+    return same and values.get("seed", seed) == seed
 
 
 def _same(value: Any, argument: Any) -> bool:

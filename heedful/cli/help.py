@@ -56,7 +56,7 @@ Measure a model on all examples and in full precision, with every evaluation.
   --prompt.tuples N          demonstrations in the prompt (0)
   --attributions.methods M   what explains a prediction (shap)
   --natural_logic.path DIR   NLI-XY: causal effects are measured
-  --dry_run true             count requests to a server, and send none
+  --dry_run                  count requests to a server, and send none
 {COMMON}
 examples:
   {{program}} --checkpoint runs/mnli/minilm/plain/version_0

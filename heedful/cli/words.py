@@ -40,6 +40,8 @@ def divide(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
     rest = [
         re.sub(r"^--seed(?=$|=)", f"--{SEED}", re.sub(r"^(--[\w.]+?)[.]init_args(?=[.])", r"\1", word)) for word in rest
     ]
+    if "--dry_run" in rest and "".join(rest[rest.index("--dry_run") + 1 :][:1])[:2] in ("", "--"):
+        rest[rest.index("--dry_run")] = "--dry_run=true"
     if options.endpoint is not None:
         options.model = "endpoint"
         rest += ["--model.name", options.endpoint]

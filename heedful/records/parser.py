@@ -260,9 +260,10 @@ def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = 
         SettingError: A setting is unknown, missing or of another type.
     """
     parser = class_parser(owner, name)
-    values = parsed(parser, {name: settings}, Namespace(), where)
-    made = parser.instantiate(parser.parse_object(values))
-    return owner(**unwrapped(made[name]))
+    values = parsed(parser, {name: settings} if settings else {}, Namespace(), where)
+    parser.parse_object(values)  # nothing is missing
+    made = parser.instantiate(values)
+    return owner(**unwrapped(made.get(name) or {}))
 
 
 def unwrapped(value: Any) -> Any:

@@ -297,7 +297,7 @@ def test_a_key_that_the_server_refuses() -> None:
         ({"model": "m", "name": "n"}, SettingError, ["name", "model"]),
         ({"model": "m", "concurency": 2}, SettingError, ["concurency", "concurrency"]),
         ({"model": "m", "concurrency": "many"}, SettingError, ["concurrency", "many"]),
-        ({"model": "m", "prompt": 5}, SettingError, ["prompt 5"]),
+        ({"model": "m", "prompt": 5}, SettingError, ["model.prompt: 5"]),
         ({"model": "m", "prompt": {"qestion": "x"}}, SettingError, ["qestion"]),
         ({"model": "m", "extra": {"messages": []}}, SettingError, ["messages"]),
     ],

@@ -58,8 +58,9 @@ def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
     engine, data = next(c for c in module.trainer.callbacks if isinstance(c, Engine)), module.trainer.datamodule
     for loss in ("loss/train", "loss/planted"):
         BestCheckpoint(loss, mode="min").require_known(engine, data)
-        with refused(SettingError, f"monitor {loss}", "mode min"):
-            BestCheckpoint(loss).require_known(engine, data)
+        assert BestCheckpoint(loss).mode == "min"
+        with refused(SettingError, "checkpoint.mode max", loss, "minimum"):
+            BestCheckpoint(loss, mode="max")
     measured = engine.measurements["loss/planted"].value
     assert module.trainer.callback_metrics["loss/planted"].item() == pytest.approx(measured, rel=1e-6)
     (chart,) = [chart for chart in engine.charts if chart.title == "loss"]

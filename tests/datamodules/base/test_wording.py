@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from heedful.datamodules import PairedTables, PairedText, Planted
-from heedful.records import HeedfulError, ModelError, SettingError
+from heedful.records import HeedfulError, SettingError
 
 from refusals import refused
 
@@ -63,8 +63,8 @@ def test_labels_may_have_texts_of_their_own() -> None:
         ({"template": "{premise} {premise} {hypothesis}"}, SettingError, ["template", "premise, hypothesis"]),
         ({"template": "{premise} {hypothesis} {title}"}, SettingError, ["template", "{title}", "premise, hypothesis"]),
         ({"verbalisers": {"yes": "y"}}, SettingError, ["verbalisers yes", ", ".join(NLI)]),
-        ({"verbalisers": {"neutral": "entailment "}}, ModelError, ["verbalisers", "neutral", "'entailment'"]),
-        ({"verbalisers": {"neutral": " "}}, ModelError, ["verbalisers", "neutral", "''"]),
+        ({"verbalisers": {"neutral": "entailment "}}, SettingError, ["verbalisers", "neutral", "'entailment'"]),
+        ({"verbalisers": {"neutral": " "}}, SettingError, ["verbalisers", "neutral", "''"]),
     ],
 )
 def test_a_mistake_is_named(settings: dict[str, object], error: type[HeedfulError], facts: list[str]) -> None:

@@ -8,7 +8,7 @@ from jsonargparse import get_loader
 
 from heedful.cli import guard as mistakes
 from heedful.records import DataError, SettingError
-from heedful.records.storage.yaml_files import LARGEST, SettingsLoader, composed, found_at, parse_yaml, read_yaml
+from heedful.records.storage.yaml_files import LARGEST, SettingsLoader, parse_yaml, read_yaml
 
 from commands import job_of
 from refusals import refused
@@ -55,11 +55,10 @@ def test_aliases_and_keys_of_other_places_are_fine() -> None:
     assert parse_yaml("", "a") is None
 
 
-@pytest.mark.parametrize("how", ["--config", "--data", "--model", "--trainer", "--data.hub", "value", "nested"])
+@pytest.mark.parametrize("how", ["--config", "--data", "--model", "value", "nested"])
 def test_wherever_the_command_line_takes_yaml_no_key_stands_twice(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Files that the parser opens by itself included."""
     monkeypatch.chdir(tmp_path)
     Path("bad.yaml").write_text(TWICE)
     argv = [how, "bad.yaml"]
@@ -68,8 +67,6 @@ def test_wherever_the_command_line_takes_yaml_no_key_stands_twice(
     if how == "nested":
         Path("outer.yaml").write_text("data: bad.yaml\n")
         argv = ["--config", "outer.yaml"]
-    if how == "--data.hub":
-        argv = ["--data", "rte", *argv]
     with pytest.raises(SystemExit) as stopped:
         mistakes.guarded(lambda: job_of(monkeypatch, argv))
     assert stopped.value.code == 2
@@ -89,7 +86,6 @@ OTHERS = (
     "0o7",
     "007",
     "2024-01-01",
-    "yes",
     "~",
     "null",
     "1.2.3",
@@ -103,9 +99,8 @@ def test_settings_have_the_numbers_of_the_command_line(text: str) -> None:
     assert repr(found) == repr(get_loader("yaml")(f"[{text}]"))
 
 
-def test_what_stands_at_a_place_has_its_line() -> None:
-    root = composed("a: 1\nb:\n- c\n- d: 4\n  e: 5\n")
-    for names, line, value in ((("a",), 1, "1"), (("b", 0), 3, "c"), (("b", 1, "e"), 5, "5"), (("a", "f", 2), 1, "1")):
-        at, node = found_at(root, names)
-        assert (at, node.value) == (line, value)
-    assert found_at(None, ("a",)) == (1, None)
+def test_yes_and_no_are_labels_and_only_true_and_false_are_booleans() -> None:
+    assert parse_yaml("labels: {yes: [on], no: [off]}\nquoting: false\n", "a") == {
+        "labels": {"yes": ["on"], "no": ["off"]},
+        "quoting": False,
+    }
