@@ -237,7 +237,7 @@ def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
 
 
 @pytest.mark.parametrize("place", first_tier(1, ["function", "any", "callbacks"]))
-@pytest.mark.parametrize("name", [*OTHERS[1:], *DENIED])
+@pytest.mark.parametrize("name", first_tier(3, [*OTHERS[1:], *DENIED]))
 def test_other_classes_and_functions_are_refused_as_well(
     place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

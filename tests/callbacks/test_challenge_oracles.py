@@ -217,6 +217,7 @@ def test_a_model_that_knows_the_titles_by_heart_fails_where_the_table_has_anothe
     assert found(engine, "titles/preserved/drop").value == found(engine, "hypotheses/preserved").value == 1
 
 
+@pytest.mark.slow
 def test_what_got_no_title_is_counted_by_its_reason():
     counts = measure().results["counts"]["challenge/titles"]
     assert counts["without"] == {"neutral": 9, "no_other_table": 7, "no_title_expression": 8}
@@ -330,6 +331,7 @@ class KnowsLondon:
         return Analysis(**plain | {"entities": towns or others})
 
 
+@pytest.mark.slow
 def test_with_a_parser_names_change_as_well_and_the_manifest_says_which_one(monkeypatch):
     plain = measure(kinds=["numbers"])
     monkeypatch.setattr("heedful.callbacks.evaluations.tables.challenge.best_analyser", KnowsLondon)
@@ -341,6 +343,7 @@ def test_with_a_parser_names_change_as_well_and_the_manifest_says_which_one(monk
     assert plain.rows["challenge"][1]["manifest"] != numbers.rows["challenge"][1]["manifest"]
 
 
+@pytest.mark.slow
 def test_only_the_kinds_that_were_asked_for():
     engine = measure(kinds=["title", "numbers", "numbers"])
     made = {row["intervention"] for row in changed(engine)}
@@ -366,6 +369,7 @@ def test_what_has_no_table_or_other_labels_or_no_kinds_is_left_alone():
         assert isinstance(evaluation.plan(Setting(other)), Nothing)
 
 
+@pytest.mark.slow
 def test_the_parts_may_have_other_names():
     assert measure(data=Claims(text="claim")).measurements == measure().measurements
 

@@ -1,5 +1,6 @@
 """Training with the callbacks in place: checkpoints, undefined metrics, resuming, figures, folders."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from types import SimpleNamespace
@@ -178,7 +179,8 @@ def test_the_best_checkpoint_of_a_run_or_what_to_do_without(tmp_path):
     assert best_of(tmp_path, "--checkpoint x", finished=False) == best
 
 
-def test_a_run_that_is_stopped_says_so_beside_a_damaged_checkpoint(tmp_path):
+def test_a_run_that_is_stopped_says_so_beside_a_damaged_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["train.py"])
     checkpoint = BestCheckpoint(dirpath=tmp_path / "checkpoints")
     (tmp_path / "checkpoints").mkdir()
     for content in (b"", b"damaged"):

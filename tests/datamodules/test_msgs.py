@@ -193,6 +193,7 @@ def test_single_sentences_are_evaluated_without_attentiveness(trained, capsys):
     assert results_of(evaluated)["metrics"][f"accuracy/msgs-{VERB}"]["n"] == 40
 
 
+@pytest.mark.slow
 def test_asked_for_attentiveness_it_says_why_there_is_none(trained, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["evaluate.py", "--checkpoint", str(trained), "--evaluations", "attentiveness"])
     with refused(SettingError, "evaluations attentiveness"):

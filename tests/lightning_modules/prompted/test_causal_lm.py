@@ -114,7 +114,7 @@ def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstration
     assert one == other
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", first_tier(2, CONFIGS))
 def test_what_is_written_is_what_generate_writes(folders, kind):
     module = model(folders[kind])
     inputs = module.processor(EXAMPLES)

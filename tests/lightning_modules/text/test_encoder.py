@@ -156,7 +156,7 @@ def probabilities(model: Encoder, pool: list[Example] | None = None) -> np.ndarr
         return model.predict(batch).probs.numpy()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(2, KINDS))
 def test_predictions_are_distributions_over_the_labels_of_the_task(save: Saver, kind: str) -> None:
     model = encoder(save("m", kind))
     pool = examples()
@@ -179,7 +179,7 @@ def test_predictions_are_distributions_over_the_labels_of_the_task(save: Saver, 
     assert batch["labels"].tolist() == [NLI.labels.index(e.label) for e in pool]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(2, KINDS))
 @pytest.mark.parametrize("order", [pytest.param([2, 1, 0], marks=pytest.mark.slow), [1, 2, 0]])
 def test_a_head_with_other_positions_gives_the_same_answers_by_name(save: Saver, kind: str, order: list[int]) -> None:
     """As roberta-large-mnli: CONTRADICTION, NEUTRAL, ENTAILMENT."""
@@ -225,7 +225,7 @@ def test_a_head_of_as_many_other_labels_is_replaced_to_train(save: Saver) -> Non
     assert not torch.equal(encoder(folder).network.classifier.weight.detach(), saved)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(2, KINDS))
 def test_one_part_is_read_alone(save: Saver, kind: str) -> None:
     task = Task(CLASSIFICATION, ("hypothesis",), NLI.labels, "neutral")
     assert probabilities(encoder(save("m", kind), task)).shape == (12, 3)
@@ -293,7 +293,7 @@ def test_a_head_that_looks_for_padding_needs_a_token_for_it(tmp_path: Path) -> N
         encoder(classifier_at_the_end(tmp_path, "gpt2"))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(2, KINDS))
 def test_training_starts_with_dropout_and_in_float32(save: Saver, kind: str) -> None:
     """Also where the weights were published in half precision, and although transformers loads in eval mode."""
     model = encoder(save("m", kind, dtype=torch.bfloat16))

@@ -88,6 +88,7 @@ def test_a_handful_of_questions_is_learned(learned: tuple[Reader, Path], squad: 
     assert {bool(gold) for gold in golds} == {True, False}
 
 
+@pytest.mark.slow
 def test_what_is_saved_answers_as_before(learned: tuple[Reader, Path], squad: Reading) -> None:
     reader, file = learned
     loaded = Reader.load_from_checkpoint(file, backbone=str(file.parent / "backbone"), weights_only=True)
@@ -102,6 +103,7 @@ def test_what_is_saved_answers_as_before(learned: tuple[Reader, Path], squad: Re
     assert (loaded.overlap, loaded.task) == (6, squad.task)
 
 
+@pytest.mark.slow
 def test_the_threshold_says_how_often_nothing_is_answered(learned: tuple[Reader, Path], squad: Reading) -> None:
     reader = learned[0]
     shares = []

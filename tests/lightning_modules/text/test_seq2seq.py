@@ -154,7 +154,7 @@ def test_the_encoder_runs_once_and_the_labels_share_one_pass_of_the_decoder(
     assert (len(calls["decoder"]) == 1) == (decoding == "likelihood")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(1, KINDS))
 def test_padding_and_companions_do_not_change_an_answer(backbones: dict[str, str], kind: str) -> None:
     model = model_of(backbones[kind])
     pool = examples()[:5]
@@ -174,7 +174,7 @@ def test_one_part_three_parts_and_no_example(backbones: dict[str, str]) -> None:
 # training
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(1, KINDS))
 def test_the_loss_is_that_of_the_model_itself(backbones: dict[str, str], kind: str, monkeypatch) -> None:
     model = model_of(backbones[kind])
     model.eval()
@@ -192,7 +192,7 @@ def test_the_loss_is_that_of_the_model_itself(backbones: dict[str, str], kind: s
     assert all(p.grad is not None for p in model.network.get_encoder().parameters())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(1, KINDS))
 def test_training_starts_with_dropout_and_in_float32(backbones: dict[str, str], kind: str, tmp_path: Path) -> None:
     network = AutoModelForSeq2SeqLM.from_pretrained(backbones[kind], dtype=torch.bfloat16)
     network.save_pretrained(tmp_path)
@@ -235,7 +235,7 @@ def test_float16_is_refused_by_any_trainer(backbones: dict[str, str]) -> None:
 # what the model writes
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(1, KINDS))
 def test_greedy_answers_are_what_the_model_writes_token_by_token(backbones: dict[str, str], kind: str) -> None:
     """By a loop over argmaxes; a model with random weights writes no label."""
     model = model_of(backbones[kind], decoding="greedy")
@@ -315,7 +315,7 @@ def test_tables_are_parts_like_others(backbones: dict[str, str], decoding: str) 
     assert ids == model.processor.tokenizer(f"d hypothesis: Genre premise: {premise}")["input_ids"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_tier(1, KINDS))
 def test_an_export_loads_without_heedful_and_gives_the_same_bits(
     backbones: dict[str, str], kind: str, tmp_path: Path
 ) -> None:

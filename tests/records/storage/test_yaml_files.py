@@ -8,7 +8,7 @@ from jsonargparse import get_loader
 
 from heedful.cli import guard as mistakes
 from heedful.records import DataError, SettingError
-from heedful.records.storage.yaml_files import LARGEST, SettingsLoader, parse_yaml, read_yaml
+from heedful.records.storage.yaml_files import LARGEST, parse_yaml, read_yaml
 
 from commands import job_of
 from refusals import refused
@@ -95,7 +95,7 @@ OTHERS = (
 
 @pytest.mark.parametrize("text", [*(sign + number for sign in SIGNS for number in NUMBERS), *OTHERS, "-.inf", "+.INF"])
 def test_settings_have_the_numbers_of_the_command_line(text: str) -> None:
-    found = parse_yaml(f"[{text}]", "x", SettingsLoader)
+    found = parse_yaml(f"[{text}]", "x")
     assert repr(found) == repr(get_loader("yaml")(f"[{text}]"))
 
 
