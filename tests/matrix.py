@@ -22,7 +22,6 @@ import re
 import resource
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -46,23 +45,6 @@ SHARED = Path(os.environ.get("HEEDFUL_DATA", ROOT.parent / "shared" / "data"))
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
 KILLED = {9: -9, 15: 143}  # signal to exit status
 LIMIT = 600  # seconds for a process
-SITE = '''
-"""Sends this process a signal before its nth optimizer step: MATRIX_SIGNAL=SIGNAL@N."""
-import os
-
-if os.environ.get("MATRIX_SIGNAL"):
-    from torch.optim.optimizer import register_optimizer_step_pre_hook
-
-    number, left = map(int, os.environ["MATRIX_SIGNAL"].split("@"))
-
-    def count(*_):
-        global left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), number)
-
-    register_optimizer_step_pre_hook(count)
-'''
 
 
 class Failed(Exception):
@@ -121,39 +103,45 @@ def printed_numbers(text: str) -> list[str]:
 
 
 class Runner:
-    """Runs cases on the code of a checkout.
+    """Runs cases on the code of a checkout, one process after the other: see preloaded.py.
 
     Attributes:
         root: The checkout.
         folder: Models, data and results, for the time of the run.
-        url: Of the planted server.
     """
 
     def __init__(self, root: Path, folder: Path, url: str) -> None:
         self.root, self.folder = root, folder
-        (folder / "site").mkdir()
-        (folder / "site" / "sitecustomize.py").write_text(SITE)
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("PL_", "HEEDFUL"))}
-        self.env |= {"PYTHONPATH": f"{folder / 'site'}:{root}", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
-        self.env |= {"OMP_NUM_THREADS": "1", "COLUMNS": "80", "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
-        self.env |= {"TMPDIR": str(folder / "tmp"), "CUDA_VISIBLE_DEVICES": "", "MATRIX_URL": url}
-        (folder / "tmp").mkdir()
-        where = self.process([sys.executable, "-c", "import heedful; print(heedful.__file__)"], folder, {})
-        if not Path(where.strip()).is_relative_to(root):
-            raise SystemExit(f"{where.strip()} is imported, and not the heedful of {root}.")
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("PL_", "HEEDFUL"))}
+        env |= {"PYTHONPATH": f"{HELPERS / 'forked_site'}:{root}", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
+        env |= {"OMP_NUM_THREADS": "1", "COLUMNS": "80", "TMPDIR": str(folder / "tmp"), "CUDA_VISIBLE_DEVICES": ""}
+        env |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+        self.forks = subprocess.Popen([sys.executable, HELPERS / "preloaded.py"], env=env, cwd=folder, **pipes)
+        self.forks.stdout.readline()
 
-    def process(self, argv: Sequence[Any], cwd: Path, env: Mapping[str, str], status: int = 0) -> str:
+    def close(self) -> None:
+        """End the process that is forked."""
+        self.forks.stdin.close()
+        self.forks.wait()
+
+    def process(self, argv: Sequence[Any], cwd: Path, env: Mapping[str, str] | None = None, status: int = 0) -> str:
         """What a process prints that ends with this status."""
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
-        process = subprocess.Popen([*map(str, argv)], cwd=cwd, env=self.env | dict(env), **pipes)
-        try:
-            out, err = process.communicate(timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-        if process.returncode != status:
-            raise Failed(f"exit status {process.returncode} and not {status}: {(err + out)[-3000:]}")
-        return out
+        out, err = (self.folder / "tmp" / f"{self.forks.pid}.{name}" for name in ("out", "err"))
+        job = {"argv": [*map(str, argv)], "cwd": str(cwd), "env": dict(env or {}), "limit": LIMIT}
+        self.forks.stdin.write(json.dumps(job | {"out": str(out), "err": str(err)}) + "\n")
+        self.forks.stdin.flush()
+        ended = int(self.forks.stdout.readline())
+        if ended != status:
+            raise Failed(f"exit status {ended} and not {status}: {(err.read_text() + out.read_text())[-3000:]}")
+        return out.read_text()
+
+    def require_root(self) -> None:
+        """Stop unless it is the code of the checkout that runs."""
+        where = self.folder / "tmp" / "where.py"
+        where.write_text("import heedful; print(heedful.__file__)")
+        if not Path(found := self.process([where], self.folder).strip()).is_relative_to(self.root):
+            raise SystemExit(f"{found} is imported, and not the heedful of {self.root}.")
 
     def case(self, name: str) -> dict[str, Any]:
         """What is kept of each step of a case; an entry ``error`` tells where it ended."""
@@ -176,15 +164,15 @@ class Runner:
         if program == "same":
             return same(*(cwd / name for name in rest))
         if program == "heedful":
-            return printed_numbers(self.process([sys.executable, "-m", "heedful", *rest], cwd, env))
+            return printed_numbers(self.process(["-m", "heedful", *rest], cwd, env))
         if program == "rescore":
             return self.rescored(cwd / rest[0], output)
         if program == "measure":
-            script = [sys.executable, ROOT / "tests" / "matrix_measure.py", *rest, self.folder, output]
+            script = [ROOT / "tests" / "matrix_measure.py", *rest, self.folder, output]
             values = json.loads(self.process(script, cwd, env).splitlines()[-1])
             return folder_summary(output) | {"values": values}
         rest = rest if "--resume" in rest else [*rest, *QUIET, "--output", output]
-        self.process([sys.executable, self.root / f"{program}.py", *rest], cwd, env, KILLED.get(number, 0))
+        self.process([self.root / f"{program}.py", *rest], cwd, env, KILLED.get(number, 0))
         return (
             None if number else folder_summary(Path(rest[rest.index("--resume") + 1]) if "--resume" in rest else output)
         )
@@ -193,7 +181,7 @@ class Runner:
         """Results are made anew from rows alone, to the byte."""
         shutil.copytree(folder, copy)
         results, before = copy / "results.json", (folder / "results.json").read_bytes()
-        self.process([sys.executable, "-m", "heedful", "rescore", copy], copy, {})
+        self.process(["-m", "heedful", "rescore", copy], copy)
         if results.read_bytes() != before:
             raise Failed(f"rescore made another results.json of {folder.name}")
         return "the same bytes"
@@ -233,23 +221,27 @@ def run(out: Path, root: Path, only: Sequence[str], jobs: int) -> int:
     from matrix_made import write_data, write_models  # which loads torch
 
     out.mkdir(parents=True, exist_ok=True)
-    failed, begin = [], time.monotonic()
-    with TemporaryDirectory(prefix="matrix-") as folder, planted_server() as url:
-        write_models(Path(folder) / "models")
-        write_data(Path(folder) / "data")
-        runner = Runner(root.resolve(), Path(folder), url)
+    failed, begin, left = [], time.monotonic(), list(reversed(only))
 
-        def one(name: str) -> None:
-            start = time.monotonic()
+    def some(runner: Runner) -> None:
+        """Run cases until none is left."""
+        while left:
+            name, start = left.pop(), time.monotonic()
             skipped = name.startswith("real_") and not SHARED.is_dir()
             found = {"skipped": "no data"} if skipped else runner.case(name)
             (out / f"{name}.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
             failed.extend([name] if "error" in found else [])
             said = found.get("error") or ("skipped (no data)" if skipped else "done")
-            print(f"{name:32} {time.monotonic() - start:6.1f} s  {said}", flush=True)
+            print(f"{name:28} {time.monotonic() - start:6.1f} s  {said}", flush=True)
+        runner.close()
 
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(one, only))
+    with TemporaryDirectory(prefix="matrix-") as folder, planted_server() as url, ThreadPoolExecutor(jobs) as pool:
+        (Path(folder) / "tmp").mkdir()
+        write_models(Path(folder) / "models")
+        write_data(Path(folder) / "data")
+        runners = [Runner(root.resolve(), Path(folder), url) for _ in range(jobs)]
+        runners[0].require_root()
+        list(pool.map(some, runners))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{len(only)} cases in {time.monotonic() - begin:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors")
     if failed:

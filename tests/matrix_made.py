@@ -2,6 +2,7 @@
 
 import json
 import os
+import string
 import sys
 from pathlib import Path
 
@@ -39,6 +40,7 @@ INSERTIONS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child"
 def write_models(folder: Path) -> None:
     """A folder for each model."""
     words = list(dict.fromkeys([*WORDS, *tiny_data.PEOPLE, *tiny_data.PLACES, *tiny_data.VERBS, *tiny_data.THINGS]))
+    words += [*string.digits, *(f"##{digit}" for digit in string.digits), *"?:;-"]
     texts = [" ".join(words), " ".join(word.capitalize() for word in words), "mnli rte premise: hypothesis: question:"]
     texts += ["context: sentence1: sentence2: entailment neutral contradiction not_entailment unanswerable"]
     tiny_models.bert(folder / "bert", words)

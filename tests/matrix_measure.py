@@ -97,7 +97,7 @@ def model(folder: Path, output: Path) -> dict[str, Any]:
 def endpoint(folder: Path, output: Path) -> dict[str, Any]:
     """A model behind a server, with a prompt of the user's."""
     words = "{premise} Does it follow that {hypothesis}?"
-    asked = heedful.Endpoint(os.environ["MATRIX_URL"], "org/tiny", prompt=words, cache=str(output) + ".sqlite")
+    asked = heedful.Endpoint(os.environ["OPENAI_BASE_URL"], "org/tiny", prompt=words, cache=str(output) + ".sqlite")
     file = str(folder / "data" / "pairs" / "csv" / "validation.csv")
     result = heedful.measure(asked, file, **PAIR, labels=list(NLI), output=output, trainer=QUIET)
     return {"attentiveness": number_of(result, "attentiveness", "premise")}
