@@ -43,12 +43,12 @@ def write_models(folder: Path) -> None:
     words += [*string.digits, *(f"##{digit}" for digit in string.digits), *"?:;-"]
     texts = [" ".join(words), " ".join(word.capitalize() for word in words), "mnli rte premise: hypothesis: question:"]
     texts += ["context: sentence1: sentence2: entailment neutral contradiction not_entailment unanswerable"]
-    tiny_models.bert(folder / "bert", words)
+    tiny_models.bert(folder / "bert", words, 0.4)
     tiny_models.bert_classifier(folder / "nli", words, LABELS)
     tiny_models.bert_classifier(folder / "other", words, reversed(LABELS), seed=1)
-    tiny_models.t5(folder / "t5", texts)
-    tiny_models.vilt(folder / "vilt")
-    tiny_models.blip(folder / "blip")
+    tiny_models.t5(folder / "t5", texts, 3.0)
+    tiny_models.vilt(folder / "vilt", 0.4)
+    tiny_models.blip(folder / "blip", 0.4)
     tiny_models.causal(folder / "llama")
     tiny_models.causal(folder / "gpt2", "gpt2", chat=False)
 
@@ -72,7 +72,7 @@ def write_data(folder: Path) -> None:
         "pictures": ["image"],
         "labels": {"no": [], "yes": []},
         "label": "answer",
-        "default_label": "no",
+        "default_label": "yes",
         "swap": ["image", "question"],
         "uid": "id",
         "path": str(folder / "squares"),

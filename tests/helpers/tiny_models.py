@@ -67,11 +67,12 @@ def word_pieces(folder: Path, words: Iterable[str], characters: Iterable[str] = 
     return len(vocab)
 
 
-def bert(folder: Path, words: Iterable[str]) -> Path:
-    """A two-layer BERT without a head."""
+def bert(folder: Path, words: Iterable[str], scale: float = 0.02) -> Path:
+    """A two-layer BERT without a head; the larger the scale of its weights, the more its inputs differ."""
     size = word_pieces(folder, words)
     torch.manual_seed(0)
-    BertModel(BertConfig(vocab_size=size, max_position_embeddings=128, **SIZES)).save_pretrained(folder)
+    config = BertConfig(vocab_size=size, max_position_embeddings=128, initializer_range=scale, **SIZES)
+    BertModel(config).save_pretrained(folder)
     return folder
 
 
@@ -86,18 +87,18 @@ def bert_classifier(folder: Path, words: Iterable[str], labels: Iterable[str], s
     return folder
 
 
-def vilt(folder: Path) -> Path:
+def vilt(folder: Path, scale: float = 0.1) -> Path:
     """A two-layer ViLT as it leaves pretraining: 32 pixels, patches of 8."""
     words = "is it red green blue yes no the left right picture both are what color shape image in there a ? ."
     size = word_pieces(folder, words.split())
     torch.manual_seed(0)
-    config = ViltConfig(vocab_size=size, image_size=32, patch_size=8, initializer_range=0.1, **SIZES)
+    config = ViltConfig(vocab_size=size, image_size=32, patch_size=8, initializer_range=scale, **SIZES)
     ViltForMaskedLM(config).save_pretrained(folder)
     ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=8).save_pretrained(folder)
     return folder
 
 
-def blip(folder: Path) -> Path:
+def blip(folder: Path, scale: float = 0.1) -> Path:
     """A two-layer BLIP for question answering that reads pictures of 32 x 32.
 
     As in the released ones, two embeddings follow those that the tokenizer knows: of [DEC] and of [ENC].
@@ -113,12 +114,12 @@ def blip(folder: Path) -> Path:
     text = sizes | tokens | {"max_position_embeddings": 128}
     torch.manual_seed(0)
     vision = sizes | {"image_size": 32, "patch_size": 8}
-    config = BlipConfig(text_config=text, vision_config=vision, initializer_range=0.3)
+    config = BlipConfig(text_config=text, vision_config=vision, initializer_range=3 * scale)
     BlipForQuestionAnswering(config).save_pretrained(folder)
     return folder
 
 
-def t5(folder: Path, sentences: Iterable[str]) -> Path:
+def t5(folder: Path, sentences: Iterable[str], scale: float = 1.0) -> Path:
     """A two-layer T5 with a Unigram tokenizer that knows the words of these sentences.
 
     The pieces are listed, not trained: training a Unigram model gives another vocabulary in each process.
@@ -131,7 +132,14 @@ def t5(folder: Path, sentences: Iterable[str]) -> Path:
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     config = T5Config(
-        vocab_size=len(tokenizer), d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=2, decoder_start_token_id=0
+        vocab_size=len(tokenizer),
+        d_model=64,
+        d_kv=16,
+        d_ff=128,
+        num_layers=2,
+        num_heads=2,
+        decoder_start_token_id=0,
+        initializer_factor=scale,
     )
     T5ForConditionalGeneration(config).save_pretrained(folder)
     return folder
