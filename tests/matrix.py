@@ -118,7 +118,6 @@ class Runner:
         env |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "start_new_session": True}
         self.forks = subprocess.Popen([sys.executable, HELPERS / "preloaded.py"], env=env, cwd=folder, **pipes)
-        self.forks.stdout.readline()
 
     def close(self) -> None:
         """End the process that is forked."""

@@ -79,6 +79,5 @@ if __name__ == "__main__":
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
-    print("ready", flush=True)
     for line in sys.stdin:
         print(run(json.loads(line)), flush=True)
