@@ -203,11 +203,11 @@ def same(first: Path, *others: Path) -> str:
 
 @contextmanager
 def planted_server() -> Iterator[str]:
-    """The address of a server whose answers follow from the hash of the question."""
-    from fake_server import FakeServer, question_of, share_of
+    """The address of a server whose answers follow from the hash of all that it is asked, demonstrations too."""
+    from fake_server import FakeServer, share_of
 
     def answer(body: Mapping[str, Any], n: int) -> str:
-        share = share_of(question_of(body))
+        share = share_of(json.dumps(body.get("messages", body.get("prompt"))))
         names = ((0.3, "neutral"), (0.55, "Contradiction."), (0.95, "Entailment"))
         return next((name for bound, name in names if share < bound), "I cannot say.")
 
