@@ -1,0 +1,83 @@
+"""Runs Python programs in forks of a process that has imported libraries, but nothing of Heedful: tests/matrix.py.
+
+Reads jobs from stdin, one JSON object a line, and answers each with its exit status.
+
+    argv        a file and its arguments, or "-m", a module and its arguments
+    env         further variables of the environment
+    cwd         folder to work in
+    out, err    files of what it prints
+    limit       seconds after which it is killed, with all that it has started
+"""
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import sys
+import time
+import traceback
+from contextlib import suppress
+from typing import Any
+
+LIBRARIES = """torch.optim torch.utils.tensorboard pytorch_lightning torchmetrics transformers
+transformers.modeling_utils transformers.models.bert.modeling_bert tokenizers safetensors.torch jsonargparse numpy
+scipy.stats scipy.special pandas pyarrow.parquet pyarrow.compute matplotlib.figure matplotlib.backends.backend_agg
+PIL.Image timm yaml""".split()
+
+
+def child(job: dict[str, Any]) -> None:
+    """Be the program; does not return."""
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in enumerate(("out", "err"), 1):
+        os.dup2(os.open(job[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    os.environ.update(job["env"])
+    os.chdir(job["cwd"])
+    status: Any = 1
+    try:
+        importlib.reload(sys.modules["sitecustomize"])  # which reads the environment
+        sys.argv = job["argv"]
+        if sys.argv[0] == "-m":
+            sys.argv = sys.argv[1:]
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        status = 0
+    except SystemExit as stop:
+        status = stop.code or 0
+        if isinstance(status, str):
+            print(status, file=sys.stderr)
+            status = 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def run(job: dict[str, Any]) -> int:
+    """The exit status, negative for a signal."""
+    pid = os.fork()
+    if not pid:
+        child(job)
+    end = time.monotonic() + job["limit"]
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done or time.monotonic() > end:
+            with suppress(ProcessLookupError):  # what it has started may outlive it
+                os.killpg(pid, signal.SIGKILL)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin:
+        print(run(json.loads(line)), flush=True)
