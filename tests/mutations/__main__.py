@@ -106,8 +106,10 @@ def rank(*texts: str) -> str:
 
 
 def trace(options: argparse.Namespace) -> None:
-    """A few files of tests at a time; files that were traced before are left out."""
+    """A few files of tests at a time; with --more, those that were not traced before."""
     tree = Tree(ROOT, options.tree)
+    for old in tree.traces.glob("*.json") if not options.more else ():
+        old.unlink()
     traced = sorted({str(tree.folder / one.file) for same in all_mutations(tree.folder).values() for one in same})
     files = [str(file.relative_to(tree.folder)) for file in sorted(tree.folder.glob("tests/**/test_*.py"))]
     done = {file for one in tree.traces.glob("*.json") for file in json.loads(one.read_text())["files"]}
@@ -168,6 +170,7 @@ def main() -> None:
     commands.add_parser("table").set_defaults(run=table)
     of_trace = commands.add_parser("trace")
     of_trace.add_argument("files", nargs="*", help="beginnings of paths, such as tests/metrics")
+    of_trace.add_argument("--more", action="store_true", help="go on, with the same code")
     of_trace.set_defaults(run=trace)
     of_try = commands.add_parser("try")
     of_try.add_argument("--survivors", action="store_true", help="also those that survived before")

@@ -114,7 +114,7 @@ class Tree:
         else:
             subprocess.run(["git", "worktree", "add", "--detach", self.folder, "HEAD"], cwd=root, check=True)
             (self.folder / ".venv").symlink_to((root / ".venv").resolve())
-        self.traces = root / "runs" / "mutations" / _head(root)[:12]
+        self.traces = root / "runs" / "mutations"
         self.traces.mkdir(parents=True, exist_ok=True)
         os.environ.setdefault("HEEDFUL_DATA", str(root.parent / "shared" / "data"))
         os.environ.update(PYTHONPATH=str(self.folder), OMP_NUM_THREADS="1")
