@@ -110,7 +110,9 @@ class Tree:
     def __init__(self, root: Path, folder: str) -> None:
         self.folder = Path(folder).resolve()
         if self.folder.exists():
-            subprocess.run(["git", "checkout", "--quiet", "--detach", _head(root)], cwd=self.folder, check=True)
+            subprocess.run(
+                ["git", "checkout", "--quiet", "--force", "--detach", _head(root)], cwd=self.folder, check=True
+            )
         else:
             subprocess.run(["git", "worktree", "add", "--detach", self.folder, "HEAD"], cwd=root, check=True)
             (self.folder / ".venv").symlink_to((root / ".venv").resolve())
