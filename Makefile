@@ -8,7 +8,7 @@ DATA ?= data
 EXTRAS := test,docs,pictures,serve
 TORCH = $(shell grep -E '^torch(vision)?==' requirements.txt)
 
-.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws gpu-check lock lint format refusals reference docs clean
+.PHONY: help install demo test test-all types installed suite-msgs suite-hans suite-paws gpu-check lock lint format refusals reference docs clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -30,8 +30,11 @@ demo: install  ## Train MiniLM twice on the embedded data, plainly and with coun
 	$(BIN)/heedful compare $(DEMO)/plain $(DEMO)/counterfactual
 	@echo "Curves of both runs: $(BIN)/tensorboard --logdir $(DEMO)"
 
-test: install  ## Run the tests
-	$(BIN)/python -m pytest -n auto --dist loadfile
+test: install  ## Run the first tier of tests: minutes
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-all: install  ## Run both tiers: whole runs, kills, several processes, real data; half an hour on two cores
+	$(BIN)/python -m pytest -m '' -n auto --dist worksteal
 
 types: install  ## Check types
 	$(BIN)/mypy

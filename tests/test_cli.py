@@ -28,6 +28,7 @@ from heedful.rooms import folder
 
 from commands import job_of
 from refusals import refused, told
+from tiers import first_tier
 
 
 def tails(argv):
@@ -210,7 +211,7 @@ def test_a_short_form_needs_a_name():
 NAMES = {"hans-three": "hans", "paws-as-qqp": "paws", "msgs": "msgs-main_verb_lexical_content_the"}  # of the data
 
 
-@pytest.mark.parametrize("name", names("data"))
+@pytest.mark.parametrize("name", first_tier(6, names("data")))
 def test_every_data_config_is_instantiated(monkeypatch, tmp_path, name):
     (tmp_path / "answers.txt").write_text("yes\nno\n")
     made = job_of(monkeypatch, ["--data", name, *(["--data.path", str(tmp_path)] if name == "easy_vqa" else [])])
@@ -223,7 +224,7 @@ def test_every_data_config_is_instantiated(monkeypatch, tmp_path, name):
     assert data.swap == ([] if name == "msgs" else swapped)
 
 
-@pytest.mark.parametrize("name", names("model"))
+@pytest.mark.parametrize("name", first_tier(6, names("model")))
 def test_every_model_config_is_instantiated(monkeypatch, name):
     made = job_of(monkeypatch, ["--model", name])
     assert isinstance(made.model, Classifier)
@@ -299,23 +300,26 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
 
 @pytest.mark.parametrize(
     ("argv", "expected"),
-    [
-        (["--data.nope", "3"], ("unknown-setting", "--data.nope.", "--data.note?")),
-        (["--nope", "3"], ("unknown-setting", "--nope.", "--help")),
-        (["--trainer.max_epochs", "x"], ("bad-setting", "--trainer.max_epochs x")),
-        (["--data.augment", "x"], ("bad-setting", "--data.augment x", "counterfactual, inoculation")),
-        (["--data.help", "nope"], ("unknown-name", "--data nope", "--help")),
-        (["--data.inoculation.n", "x"], ("bad-setting", "--data.inoculation.n x")),
-        (["--trainer.callbacks", "os.system"], ("foreign-class", "--trainer.callbacks os.system")),
-        (
-            ["--model", "heedful.datamodules.Planted"],
-            ("foreign-class", "--model ", "datamodules.Planted", "Classifier"),
-        ),
-        (["--data", "heedful.lightning_modules.Encoder"], ("foreign-class", "--data ", "Encoder", "PairedData")),
-        (["--seed_everything", "-1"], ("bad-setting", "--seed_everything -1", "4294967295")),
-        (["--seed_everything", "99999999999"], ("bad-setting", "--seed_everything 99999999999", "4294967295")),
-        (["--trainer.logger", "CometLogger"], ("missing-package", "--trainer", "comet")),
-    ],
+    first_tier(
+        3,
+        [
+            (["--data.nope", "3"], ("unknown-setting", "--data.nope.", "--data.note?")),
+            (["--nope", "3"], ("unknown-setting", "--nope.", "--help")),
+            (["--trainer.max_epochs", "x"], ("bad-setting", "--trainer.max_epochs x")),
+            (["--data.augment", "x"], ("bad-setting", "--data.augment x", "counterfactual, inoculation")),
+            (["--data.help", "nope"], ("unknown-name", "--data nope", "--help")),
+            (["--data.inoculation.n", "x"], ("bad-setting", "--data.inoculation.n x")),
+            (["--trainer.callbacks", "os.system"], ("foreign-class", "--trainer.callbacks os.system")),
+            (
+                ["--model", "heedful.datamodules.Planted"],
+                ("foreign-class", "--model ", "datamodules.Planted", "Classifier"),
+            ),
+            (["--data", "heedful.lightning_modules.Encoder"], ("foreign-class", "--data ", "Encoder", "PairedData")),
+            (["--seed_everything", "-1"], ("bad-setting", "--seed_everything -1", "4294967295")),
+            (["--seed_everything", "99999999999"], ("bad-setting", "--seed_everything 99999999999", "4294967295")),
+            (["--trainer.logger", "CometLogger"], ("missing-package", "--trainer", "comet")),
+        ],
+    ),
 )
 def test_a_mistake_ends_with_its_code(monkeypatch, capsys, argv, expected):
     told(last_line(monkeypatch, capsys, argv), *expected)
@@ -342,8 +346,14 @@ def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
 
 @pytest.mark.parametrize(
     "strategy",
-    ["ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_spawn_find_unused_parameters_true"]
-    + [json.dumps({"class_path": "DDPStrategy", "init_args": {"start_method": start}}) for start in ("spawn", "fork")],
+    first_tier(
+        2,
+        ["ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_spawn_find_unused_parameters_true"]
+        + [
+            json.dumps({"class_path": "DDPStrategy", "init_args": {"start_method": start}})
+            for start in ("spawn", "fork")
+        ],
+    ),
 )
 def test_copies_of_a_process_are_refused_before_anything_is_read(monkeypatch, strategy):
     made = job_of(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
@@ -416,23 +426,26 @@ def test_a_damaged_config_beside_a_checkpoint_is_named(tmp_path, config):
 
 @pytest.mark.parametrize(
     ("argv", "code", "facts"),
-    [
-        (["--checkpoint.mode", "maxx"], "bad-setting", ["--checkpoint.mode maxx", "max or min"]),
-        *(
-            (["--checkpoint.filename", name], "bad-name", [f"--checkpoint.filename {name} "])
-            for name in ("last", "previous", "interrupted", "damaged")
-        ),
-        *(
-            (["--checkpoint.filename", name], "bad-name", [f"--checkpoint.filename '{name}'"])
-            for name in ("../x", "a/b", ".x")
-        ),
-        (
-            ["--checkpoint.filename", "b-{accuracy/planted:.2f}"],
-            "bad-name",
-            ["b-{accuracy/planted:.2f}", "--checkpoint.auto_insert_metric_name false"],
-        ),
-        (["--attentiveness.draws", "0"], "bad-setting", ["--attentiveness.draws 0", "from 1 to 32,767"]),
-    ],
+    first_tier(
+        3,
+        [
+            (["--checkpoint.mode", "maxx"], "bad-setting", ["--checkpoint.mode maxx", "max or min"]),
+            *(
+                (["--checkpoint.filename", name], "bad-name", [f"--checkpoint.filename {name} "])
+                for name in ("last", "previous", "interrupted", "damaged")
+            ),
+            *(
+                (["--checkpoint.filename", name], "bad-name", [f"--checkpoint.filename '{name}'"])
+                for name in ("../x", "a/b", ".x")
+            ),
+            (
+                ["--checkpoint.filename", "b-{accuracy/planted:.2f}"],
+                "bad-name",
+                ["b-{accuracy/planted:.2f}", "--checkpoint.auto_insert_metric_name false"],
+            ),
+            (["--attentiveness.draws", "0"], "bad-setting", ["--attentiveness.draws 0", "from 1 to 32,767"]),
+        ],
+    ),
 )
 def test_a_setting_of_a_callback_that_makes_no_sense(monkeypatch, capsys, argv, code, facts):
     with pytest.raises(SystemExit) as stopped:

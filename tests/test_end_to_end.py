@@ -21,6 +21,8 @@ from commands import results_of
 from refusals import told
 from run_lab import BATCH
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 ROOT = Path(__file__).parents[1]
 
 DATA = ["--data.n_validation", "37", "--data.eval_batch_size", "8", "--trainer.accelerator", "cpu"]
@@ -141,7 +143,6 @@ def test_a_classifier_that_was_never_trained_here(lab, trained, evaluated, tmp_p
     assert (tmp_path / "results.json").read_bytes() == (evaluated[0] / "results.json").read_bytes()
 
 
-@pytest.mark.slow
 def test_training_on_two_processes_with_counterfactuals(tiny_bert, tmp_path):
     argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--augment", "counterfactual", *DATA]
     argv += ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.max_epochs", "1", "--data.n_train", "70"]

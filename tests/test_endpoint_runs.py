@@ -20,6 +20,8 @@ from commands import results_of, run
 from fake_server import FakeServer, Fault, question_of, share_of
 from refusals import refused, told
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
 ROOT = Path(__file__).parents[1]
 KEY, PASSWORD = "sk-planted-0123456789", "planted-password-9876"

@@ -15,6 +15,8 @@ from heedful.records.rows import read_rows
 from commands import results_of, run
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 SMALL = ["--model.max_length", "64", "--data.n_train", "64", "--data.n_validation", "9"]
 PAIRS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child", "none")]
 CONTEXTS = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]

@@ -23,6 +23,8 @@ from heedful.records.storage.results import read_results
 from commands import job_of, run
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validation", "9"]
 
 

@@ -160,6 +160,7 @@ def test_the_board_is_guarded_when_it_is_opened_once_more(tmp_path):
     told(limited(log, 200), "unwritable-file", f"{tmp_path} ")
 
 
+@pytest.mark.slow
 def test_a_run_on_a_full_disk_is_one_sentence_and_what_it_had_is_whole(forks, tiny_bert, tmp_path):
     """There is room for all but a checkpoint."""
     argv = ["--model.backbone", tiny_bert, "--model.max_length", "64", "--data.n_train", "32", "--data.n_validation"]

@@ -23,6 +23,7 @@ from heedful.records import HeedfulError
 
 from commands import job_of
 from refusals import refused, told
+from tiers import first_tier
 
 
 class Payload:
@@ -244,7 +245,7 @@ def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
     assert not (module / "made").exists()
 
 
-@pytest.mark.parametrize("place", [pytest.param("callbacks", marks=pytest.mark.slow), "function", "any"])
+@pytest.mark.parametrize("place", first_tier(2, [pytest.param("callbacks", marks=pytest.mark.slow), "function", "any"]))
 @pytest.mark.parametrize("name", [*OTHERS[1:], *DENIED])
 def test_other_classes_and_functions_are_refused_as_well(
     place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -271,10 +272,13 @@ def test_a_short_form_that_names_a_file_is_no_way_around(
 
 @pytest.mark.parametrize(
     "tag",
-    [
-        *("!!python/object/apply:hostile_code.run []", "!!python/object/new:hostile_code.Evil {}"),
-        *("!!python/object:hostile_code.Evil {}", "!!python/name:hostile_code.run", "!!python/module:hostile_code"),
-    ],
+    first_tier(
+        1,
+        [
+            *("!!python/object/apply:hostile_code.run []", "!!python/object/new:hostile_code.Evil {}"),
+            *("!!python/object:hostile_code.Evil {}", "!!python/name:hostile_code.run", "!!python/module:hostile_code"),
+        ],
+    ),
 )
 @pytest.mark.parametrize("flag", ["--config", "--data", "--model", "value"])
 def test_tags_of_yaml_make_nothing(

@@ -18,6 +18,8 @@ from heedful.cli.model_forms import initialised
 from commands import QUIET, job_of, run
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 ROOT = Path(__file__).parents[1]
 SHORT = ["--trainer.max_epochs", "2", "--attentiveness.draws", "1"]
 PAIRS = ["boy child", "dog animal", "rose flower", "boy person", "cat animal", "car vehicle", "oak tree"]
@@ -152,7 +154,6 @@ def test_a_file_of_settings_cannot_name_the_run(monkeypatch, tmp_path, trained):
         made(monkeypatch, "--config", str(tmp_path / "settings.yaml"))
 
 
-@pytest.mark.slow
 def test_several_processes_start_from_the_same_run(tmp_path, trained, nlixy):
     argv = [*nlixy, "--init_from", str(trained), *SHORT, *QUIET, "--trainer.devices", "2", "--trainer.strategy", "ddp"]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}

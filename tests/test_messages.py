@@ -17,6 +17,7 @@ from heedful.records import without_hub
 
 from commands import job_of, run
 from refusals import refused, told
+from tiers import first_tier
 
 MINE = """\
 # mine
@@ -56,41 +57,50 @@ def parse_file(parse: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        (MINE.replace("parts:", "part:"), ("unknown-setting", "line 6", "--data.part.", "--data.parts?")),
-        (MINE + "  max_trian: 5\n", ("unknown-setting", "line 8", "--data.max_trian.", "--data.max_train?")),
-        (MINE + "  qwertyuiop: 5\n", ("unknown-setting", "line 8", "--data.qwertyuiop.", "--help")),
-        (MINE.replace("init_args", "init_arg"), ("unknown-setting", "line 3", "--data.init_arg.", "init_args?")),
-        (
-            MINE.replace("PairedText", "PairedTexts"),
-            ("unknown-name", "line 2", "datamodules.PairedTexts", "PairedText?"),
-        ),
-        (MINE.replace("heedful.datamodules.PairedText", "PairedTexts"), ("unknown-name", "line 2", "PairedText?")),
-        (
-            MINE.replace("heedful.datamodules.PairedText", "datamodules.PairedTexts"),
-            ("unknown-name", "line 2", "datamodules.PairedTexts", "PairedText?"),
-        ),
-        (MINE.replace("heedful.datamodules.PairedText", "nowhere.Mine"), ("unknown-name", "line 2", "nowhere.Mine")),
-        (MINE.replace("class_path: heedful.datamodules.PairedText\n", ""), ("missing-setting", "line 1", "class_path")),
-        (MINE.replace("  name: mine\n", ""), ("missing-setting", "--data", "PairedText", "name")),
-        (MINE + "  max_train: many\n", ("bad-setting", "line 8", "--data.max_train many")),
-        (
-            MINE.replace("parts: {a: one, b: two}", "parts: [a]"),
-            ("bad-setting", "line 6", "--data.parts [a]", "{NAME:"),
-        ),
-        (MINE + "  hub: 3\n", ("bad-setting", "line 8", "--data.hub 3", "{id:")),
-        (MINE + "  hub: {id: 3}\n", ("bad-setting", "line 8", "--data.hub.id 3")),
-        (MINE + "  mixture:\n    - {split: x, shre: 1}\n", ("unknown-setting", "line 9", "--data.mixture.share?")),
-        (MINE + "  inoculation: 3\n", ("bad-setting", "--data.inoculation 3")),
-        ("- a\n", ("bad-setting", "line 1", "--data - a", "class_path")),
-        ("", ("missing-setting", "--data")),
-        (MINE.replace("z: [1]", "z: [1, yes]"), ("bad-setting", "line 7", "--data.labels.z yes", '"yes"')),
-        (MINE + "  default_label: No\n", ("bad-setting", "line 8", "--data.default_label No", '"yes"')),
-        (
-            MINE + "  verbalisers:\n    x: a\n    z: off\n",
-            ("bad-setting", "line 10", "--data.verbalisers.z off", '"yes"'),
-        ),
-    ],
+    first_tier(
+        6,
+        [
+            (MINE.replace("parts:", "part:"), ("unknown-setting", "line 6", "--data.part.", "--data.parts?")),
+            (MINE + "  max_trian: 5\n", ("unknown-setting", "line 8", "--data.max_trian.", "--data.max_train?")),
+            (MINE + "  qwertyuiop: 5\n", ("unknown-setting", "line 8", "--data.qwertyuiop.", "--help")),
+            (MINE.replace("init_args", "init_arg"), ("unknown-setting", "line 3", "--data.init_arg.", "init_args?")),
+            (
+                MINE.replace("PairedText", "PairedTexts"),
+                ("unknown-name", "line 2", "datamodules.PairedTexts", "PairedText?"),
+            ),
+            (MINE.replace("heedful.datamodules.PairedText", "PairedTexts"), ("unknown-name", "line 2", "PairedText?")),
+            (
+                MINE.replace("heedful.datamodules.PairedText", "datamodules.PairedTexts"),
+                ("unknown-name", "line 2", "datamodules.PairedTexts", "PairedText?"),
+            ),
+            (
+                MINE.replace("heedful.datamodules.PairedText", "nowhere.Mine"),
+                ("unknown-name", "line 2", "nowhere.Mine"),
+            ),
+            (
+                MINE.replace("class_path: heedful.datamodules.PairedText\n", ""),
+                ("missing-setting", "line 1", "class_path"),
+            ),
+            (MINE.replace("  name: mine\n", ""), ("missing-setting", "--data", "PairedText", "name")),
+            (MINE + "  max_train: many\n", ("bad-setting", "line 8", "--data.max_train many")),
+            (
+                MINE.replace("parts: {a: one, b: two}", "parts: [a]"),
+                ("bad-setting", "line 6", "--data.parts [a]", "{NAME:"),
+            ),
+            (MINE + "  hub: 3\n", ("bad-setting", "line 8", "--data.hub 3", "{id:")),
+            (MINE + "  hub: {id: 3}\n", ("bad-setting", "line 8", "--data.hub.id 3")),
+            (MINE + "  mixture:\n    - {split: x, shre: 1}\n", ("unknown-setting", "line 9", "--data.mixture.share?")),
+            (MINE + "  inoculation: 3\n", ("bad-setting", "--data.inoculation 3")),
+            ("- a\n", ("bad-setting", "line 1", "--data - a", "class_path")),
+            ("", ("missing-setting", "--data")),
+            (MINE.replace("z: [1]", "z: [1, yes]"), ("bad-setting", "line 7", "--data.labels.z yes", '"yes"')),
+            (MINE + "  default_label: No\n", ("bad-setting", "line 8", "--data.default_label No", '"yes"')),
+            (
+                MINE + "  verbalisers:\n    x: a\n    z: off\n",
+                ("bad-setting", "line 10", "--data.verbalisers.z off", '"yes"'),
+            ),
+        ],
+    ),
 )
 def test_a_mistake_in_a_file_of_data_has_its_line(
     parse_file: Callable[..., None], text: str, expected: Refusal
@@ -101,23 +111,35 @@ def test_a_mistake_in_a_file_of_data_has_its_line(
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("trainer:\n  max_epoch: 3\n", ("unknown-setting", "line 2", "--trainer.max_epoch.", "--trainer.max_epochs?")),
-        ("seed_evrything: 3\n", ("unknown-setting", "line 1", "--seed_evrything.", "--seed_everything?")),
-        ("data:\n  init_args:\n    n_trian: 3\n", ("unknown-setting", "line 3", "--data.n_trian.", "--data.n_train?")),
-        ("attentiveness: {draw: 3}\n", ("unknown-setting", "line 1", "--attentiveness.draws?")),
-        ("trainer:\n  max_epochs: many\n", ("bad-setting", "line 2", "--trainer.max_epochs many")),
-        ("model:\n  init_args:\n    learning_rate: fast\n", ("bad-setting", "line 3", "--model.learning_rate fast")),
-        (
-            "trainer:\n  callbacks:\n  - class_path: EarlyStopping\n    init_args: {monitor: x, patience: y}\n",
-            ("bad-setting", "line 4", "--trainer.callbacks.patience y"),
-        ),
-        ("trainer:\n  callbacks:\n  - class_path: EarlyStoping\n", ("unknown-name", "line 3", "EarlyStopping?")),
-        ("trainer: 3\n", ("bad-setting", "--trainer 3")),
-        ("data: 3\n", ("bad-setting", "line 1", "--data 3", "class_path")),
-        ("- a\n", ("bad-setting", "line 1")),
-        ("", ("bad-setting", "line 1")),
-    ],
+    first_tier(
+        4,
+        [
+            (
+                "trainer:\n  max_epoch: 3\n",
+                ("unknown-setting", "line 2", "--trainer.max_epoch.", "--trainer.max_epochs?"),
+            ),
+            ("seed_evrything: 3\n", ("unknown-setting", "line 1", "--seed_evrything.", "--seed_everything?")),
+            (
+                "data:\n  init_args:\n    n_trian: 3\n",
+                ("unknown-setting", "line 3", "--data.n_trian.", "--data.n_train?"),
+            ),
+            ("attentiveness: {draw: 3}\n", ("unknown-setting", "line 1", "--attentiveness.draws?")),
+            ("trainer:\n  max_epochs: many\n", ("bad-setting", "line 2", "--trainer.max_epochs many")),
+            (
+                "model:\n  init_args:\n    learning_rate: fast\n",
+                ("bad-setting", "line 3", "--model.learning_rate fast"),
+            ),
+            (
+                "trainer:\n  callbacks:\n  - class_path: EarlyStopping\n    init_args: {monitor: x, patience: y}\n",
+                ("bad-setting", "line 4", "--trainer.callbacks.patience y"),
+            ),
+            ("trainer:\n  callbacks:\n  - class_path: EarlyStoping\n", ("unknown-name", "line 3", "EarlyStopping?")),
+            ("trainer: 3\n", ("bad-setting", "--trainer 3")),
+            ("data: 3\n", ("bad-setting", "line 1", "--data 3", "class_path")),
+            ("- a\n", ("bad-setting", "line 1")),
+            ("", ("bad-setting", "line 1")),
+        ],
+    ),
 )
 def test_a_mistake_in_a_configuration_has_its_line(
     parse_file: Callable[..., None], text: str, expected: Refusal
@@ -132,41 +154,47 @@ STOPPING = ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor
 
 @pytest.mark.parametrize(
     ("argv", "expected"),
-    [
-        (["--data.labels", "{x: [yes], y: [1]}"], ("bad-setting", "--data.labels.x yes", '"yes"')),
-        (["--trainer.precision", "bf17"], ("bad-setting", "--trainer.precision bf17", CHOICES)),
-        (["--seed_everything", "1e99"], ("bad-setting", "--seed_everything 1e99", "true or false")),
-        (["--trainer.limit_val_batches", "x"], ("bad-setting", "--trainer.limit_val_batches x")),
-        (["--data.swap", "hypothesis"], ("bad-setting", "--data.swap hypothesis", "'[hypothesis]'")),
-        (["--data.groups", "article"], ("bad-setting", "--data.groups article", "'[article]'")),
-        (["--data.mixture", "3"], ("bad-setting", "--data.mixture 3", "'[{share: VALUE}]'")),
-        (["--data.splits", "a.csv"], ("bad-setting", "--data.splits a.csv", "'{NAME: VALUE}'")),
-        (["--data.path", "x", "--data.max_train", "many"], ("bad-setting", "--data.max_train many")),
-        (["--data.max_train"], ("missing-setting", "--data.max_train")),
-        (["--data.max_train="], ("missing-setting", "--data.max_train")),
-        (["--data.prompts", "{p: {}}"], ("missing-setting", "--data.prompts.p {}", "question")),
-        (["mnli"], ("unknown-setting", "'mnli'")),
-        (["--trainer.callbacks", "Earlystopping"], ("unknown-name", "--trainer.callbacks", "EarlyStopping?")),
-        (["--trainer.callbacks+=Nothing"], ("unknown-name", "--trainer.callbacks Nothing", "Callback")),
-        (["--trainer.callbacks", "[LearningRateMonitor, Nope]"], ("unknown-name", "--trainer.callbacks Nope")),
-        (["--trainer.callbacks", "os.system"], ("foreign-class", "--trainer.callbacks os.system")),
-        (["--trainer.callbacks", "EarlyStopping"], ("missing-setting", "EarlyStopping", "--trainer.callbacks.monitor")),
-        ([*STOPPING, "--trainer.callbacks.patience", "y"], ("bad-setting", "--trainer.callbacks.patience y")),
-        ([*STOPPING, "--trainer.callbacks.patient", "3"], ("unknown-setting", "--trainer.callbacks.patience?")),
-        ([*STOPPING, "--trainer.callbacks.mode", "up"], ("unfit-trainer", "--trainer", "mode", "min", "max", "up")),
-        (["--print_config", "--trainer.max_epochs", "x"], ("bad-setting", "--trainer.max_epochs x")),
-        (["--print_config=x"], ("bad-setting", "--print_config", "x")),
-        (["--Nope", "3"], ("unknown-setting", "--Nope.")),
-        (["--seed_everything", "null"], ("bad-setting", "--seed_everything null", "true or false")),
-        (["--data.class_path", "PairedTxt"], ("unknown-name", "--data.class_path PairedTxt", "PairedText?")),
-        (["--data.init_args", "{max_train: x}"], ("bad-setting", "--data.max_train x")),
-        (["--data.dict_kwargs", "3"], ("bad-setting", "--data.dict_kwargs")),
-        (["--trainer.callbacks", "{class_path: 3}"], ("unknown-name", "--trainer.callbacks.class_path 3")),
-        (["--trainer.callbacks", "a{b"], ("unknown-name", "--trainer.callbacks a{b")),
-        (["--trainer.callbacks.monitor", "x"], ("missing-setting", "--trainer.callbacks", "Callback")),
-        (["--endpoint", "x", "--endpoint.read", "y"], ("bad-setting", "--endpoint.read y", "written, first_token")),
-        (["--endpoint", "x", "--endpoint.raed", "y"], ("unknown-setting", "--endpoint.raed.", "--endpoint.read?")),
-    ],
+    first_tier(
+        3,
+        [
+            (["--data.labels", "{x: [yes], y: [1]}"], ("bad-setting", "--data.labels.x yes", '"yes"')),
+            (["--trainer.precision", "bf17"], ("bad-setting", "--trainer.precision bf17", CHOICES)),
+            (["--seed_everything", "1e99"], ("bad-setting", "--seed_everything 1e99", "true or false")),
+            (["--trainer.limit_val_batches", "x"], ("bad-setting", "--trainer.limit_val_batches x")),
+            (["--data.swap", "hypothesis"], ("bad-setting", "--data.swap hypothesis", "'[hypothesis]'")),
+            (["--data.groups", "article"], ("bad-setting", "--data.groups article", "'[article]'")),
+            (["--data.mixture", "3"], ("bad-setting", "--data.mixture 3", "'[{share: VALUE}]'")),
+            (["--data.splits", "a.csv"], ("bad-setting", "--data.splits a.csv", "'{NAME: VALUE}'")),
+            (["--data.path", "x", "--data.max_train", "many"], ("bad-setting", "--data.max_train many")),
+            (["--data.max_train"], ("missing-setting", "--data.max_train")),
+            (["--data.max_train="], ("missing-setting", "--data.max_train")),
+            (["--data.prompts", "{p: {}}"], ("missing-setting", "--data.prompts.p {}", "question")),
+            (["mnli"], ("unknown-setting", "'mnli'")),
+            (["--trainer.callbacks", "Earlystopping"], ("unknown-name", "--trainer.callbacks", "EarlyStopping?")),
+            (["--trainer.callbacks+=Nothing"], ("unknown-name", "--trainer.callbacks Nothing", "Callback")),
+            (["--trainer.callbacks", "[LearningRateMonitor, Nope]"], ("unknown-name", "--trainer.callbacks Nope")),
+            (["--trainer.callbacks", "os.system"], ("foreign-class", "--trainer.callbacks os.system")),
+            (
+                ["--trainer.callbacks", "EarlyStopping"],
+                ("missing-setting", "EarlyStopping", "--trainer.callbacks.monitor"),
+            ),
+            ([*STOPPING, "--trainer.callbacks.patience", "y"], ("bad-setting", "--trainer.callbacks.patience y")),
+            ([*STOPPING, "--trainer.callbacks.patient", "3"], ("unknown-setting", "--trainer.callbacks.patience?")),
+            ([*STOPPING, "--trainer.callbacks.mode", "up"], ("unfit-trainer", "--trainer", "mode", "min", "max", "up")),
+            (["--print_config", "--trainer.max_epochs", "x"], ("bad-setting", "--trainer.max_epochs x")),
+            (["--print_config=x"], ("bad-setting", "--print_config", "x")),
+            (["--Nope", "3"], ("unknown-setting", "--Nope.")),
+            (["--seed_everything", "null"], ("bad-setting", "--seed_everything null", "true or false")),
+            (["--data.class_path", "PairedTxt"], ("unknown-name", "--data.class_path PairedTxt", "PairedText?")),
+            (["--data.init_args", "{max_train: x}"], ("bad-setting", "--data.max_train x")),
+            (["--data.dict_kwargs", "3"], ("bad-setting", "--data.dict_kwargs")),
+            (["--trainer.callbacks", "{class_path: 3}"], ("unknown-name", "--trainer.callbacks.class_path 3")),
+            (["--trainer.callbacks", "a{b"], ("unknown-name", "--trainer.callbacks a{b")),
+            (["--trainer.callbacks.monitor", "x"], ("missing-setting", "--trainer.callbacks", "Callback")),
+            (["--endpoint", "x", "--endpoint.read", "y"], ("bad-setting", "--endpoint.read y", "written, first_token")),
+            (["--endpoint", "x", "--endpoint.raed", "y"], ("unknown-setting", "--endpoint.raed.", "--endpoint.read?")),
+        ],
+    ),
 )
 def test_a_setting_is_named_with_what_was_given_and_what_it_takes(
     parse: Callable[..., None], argv: list[str], expected: Refusal
@@ -177,18 +205,21 @@ def test_a_setting_is_named_with_what_was_given_and_what_it_takes(
 
 @pytest.mark.parametrize(
     ("flag", "near"),
-    [
-        ("--data.max_trian", "--data.max_train"),
-        ("--model.learing_rate", "--model.learning_rate"),
-        ("--trainer.max_epch", "--trainer.max_epochs"),
-        ("--modle", "--model"),
-        ("--resum", "--resume"),
-        ("--outpu", "--output"),
-        ("--see", "--seed_everything"),
-        ("--max_ep", "--trainer.max_epochs"),
-        ("--shortc", "--data.shortcut"),
-        ("--checkpoint.mon", "--checkpoint.monitor"),
-    ],
+    first_tier(
+        3,
+        [
+            ("--data.max_trian", "--data.max_train"),
+            ("--model.learing_rate", "--model.learning_rate"),
+            ("--trainer.max_epch", "--trainer.max_epochs"),
+            ("--modle", "--model"),
+            ("--resum", "--resume"),
+            ("--outpu", "--output"),
+            ("--see", "--seed_everything"),
+            ("--max_ep", "--trainer.max_epochs"),
+            ("--shortc", "--data.shortcut"),
+            ("--checkpoint.mon", "--checkpoint.monitor"),
+        ],
+    ),
 )
 def test_the_nearest_flag_is_named(parse: Callable[..., None], flag: str, near: str) -> None:
     with refused("unknown-setting", f" {flag}.", f" {near}?"):

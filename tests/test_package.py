@@ -36,6 +36,7 @@ def fresh(code: str, folder: Path = ROOT) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_importing_it_loads_no_room_and_the_ground_floors_nothing_heavy():
     code = f"""
 import importlib, json, sys
@@ -76,6 +77,7 @@ def test_a_name_that_is_not_there_is_named():
         heedful.measures  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "file"),
     [

@@ -15,6 +15,8 @@ from causal import save
 from commands import results_of, run
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 DOCS = Path(__file__).parents[1] / "docs" / "language_models.md"
 
 
@@ -49,7 +51,6 @@ def test_the_rows_have_a_distractor_of_the_same_article_without_an_answer(rag):
         assert all(answer in row["passage"] and answer not in row["distractor"] for answer in row["answers"])
 
 
-@pytest.mark.slow
 def test_a_t5_reads_both_passages_with_demonstrations(rag, tiny_t5, tmp_path, capsys):
     argv = ["--prompt.tuples", "1", "--prompt.wordings", "[plain, reversed]"]
     run(evaluate.main, "--data", "rag", "--data.path", rag, *model(tiny_t5), *argv, "--output", tmp_path)
@@ -71,7 +72,6 @@ def test_a_t5_reads_both_passages_with_demonstrations(rag, tiny_t5, tmp_path, ca
     assert "answers that stay" in " ".join(capsys.readouterr().out.split())  # a heading may wrap
 
 
-@pytest.mark.slow
 def test_a_t5_is_trained_on_them(rag, tiny_t5, tmp_path):
     argv = ["--data", "rag", "--data.path", rag, *model(tiny_t5), "--trainer.max_epochs", "1"]
     run(train.main, *argv, "--output", tmp_path / "run")

@@ -17,6 +17,8 @@ from causal import save
 from commands import QUIET, results_of, run
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 PLANTED = ["--data.n_train", "40", "--data.n_validation", "12"]
 
 

@@ -13,6 +13,8 @@ from heedful.records.rows import read_rows
 from commands import results_of, run
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 
 @pytest.fixture(scope="module")
 def rte(tmp_path_factory):

@@ -16,7 +16,9 @@ from heedful.datamodules import Planted
 
 from run_lab import BATCH, COUNTERFACTUAL, EVALUATING, Lab, assert_same
 
-KILLS = int(os.environ.get("HEEDFUL_KILLS", 100))
+pytestmark = pytest.mark.slow  # runs that end early and go on
+
+KILLS = int(os.environ.get("HEEDFUL_KILLS", 15))
 QUIET = ["--trainer.accelerator", "cpu", "--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
 QUIET += ["--model.learning_rate", "0.003", "--trainer.log_every_n_steps", "1"]
 TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
@@ -138,7 +140,6 @@ def end_at_random(rng, processes, seconds):
     return {"signals": [number, rng.uniform(0, seconds), ranks]}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("nth", range(KILLS))
 def test_a_random_end_of_any_family(lab, nth):
     rng, kind = random.Random(nth), FAMILIES[nth % len(FAMILIES)]

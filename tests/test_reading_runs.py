@@ -20,6 +20,8 @@ from heedful.reports.rescore import rescored
 from commands import job_of, results_of, run
 from refusals import told
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 SHORT = ["--model.max_length", "24", "--model.overlap", "6", "--model.longest_answer", "4", "--data.batch_size", "10"]
 
 
@@ -159,7 +161,6 @@ def test_results_are_made_of_rows_alone(trained: Path, answering: Path) -> None:
         assert rescored(folder) == (folder / "results.json").read_text()
 
 
-@pytest.mark.slow
 def test_a_model_that_writes_answers_is_measured_as_one_that_cuts_them_out(
     data: list[str], tiny_t5: Path, tmp_path: Path
 ) -> None:

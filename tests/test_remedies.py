@@ -14,6 +14,8 @@ from heedful.records import HeedfulError
 
 from commands import results_of, run
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 NLI = {"entailment": [0], "neutral": [1], "contradiction": [2]}
 
 

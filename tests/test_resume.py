@@ -26,6 +26,7 @@ from run_lab import BATCH, KINDS, assert_same, curves
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "kill", "words"),
     [
@@ -76,6 +77,7 @@ def test_a_kill_before_the_last_batch(lab, kind):
     assert_same(whole, folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
@@ -107,6 +109,7 @@ def test_a_kill_within_a_validation_does_not_skip_it(lab):
     assert curves(folder) == curves(lab.whole("twice_validated"))
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_first_checkpoint_begins_again(lab):
     folder = lab.killed("plain", [BATCH, 2, "before"], "early")
     assert "no checkpoint was saved yet, so the run starts from the beginning" in lab.resumed("plain", folder)
@@ -119,6 +122,7 @@ def stamps(folder):
     return {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+@pytest.mark.slow
 def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
     folder = lab.folder / "loop"
     argv = [*lab.argv, "--output", str(folder), "--ckpt_path", "last"]
@@ -140,6 +144,7 @@ def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
         assert stamps(folder) == before
 
 
+@pytest.mark.slow
 def test_a_callback_whose_default_no_file_can_hold(lab):
     folder = lab.folder / "timed"
     timed = ["--trainer.callbacks", "Timer", "--trainer.callbacks.duration", "00:01:00:00"]
@@ -151,6 +156,7 @@ def test_a_callback_whose_default_no_file_can_hold(lab):
     assert "is finished, and stays as it is." in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "given", "had"),
     [
@@ -168,6 +174,7 @@ def test_a_finished_run_takes_no_other_settings(lab, flags, given, had):
     assert stamps(folder) == before
 
 
+@pytest.mark.slow
 def test_a_finished_run_keeps_its_weights_once(lab):
     folder = lab.whole("plain")
     assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == ["backbone", "best.ckpt"]
@@ -176,6 +183,7 @@ def test_a_finished_run_keeps_its_weights_once(lab):
     assert {"state_dict", "hyper_parameters", "task"} <= best.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kill",
     [
@@ -194,6 +202,7 @@ def test_a_run_that_is_killed_as_it_ends_is_finished_or_can_go_on(lab, kill):
         assert (folder / name).read_bytes() == (lab.whole("plain") / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_killed_as_it_writes_its_configuration_leaves_nothing_behind(lab):
     folder = lab.killed("plain", ["pathlib:Path.replace", 1, "before", "config.yaml"], "unwritten")
     assert len(list(folder.glob(".config.yaml.*"))) == 1
@@ -202,6 +211,7 @@ def test_a_run_killed_as_it_writes_its_configuration_leaves_nothing_behind(lab):
     assert_same(lab.whole("plain"), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [pytest.param("cut", marks=pytest.mark.slow), "flipped"])
 def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage):
     folder = lab.killed("plain", [BATCH, 16, "before"], f"damaged-{damage}")
@@ -226,6 +236,7 @@ def test_flags_after_resume_override_the_configuration(lab):
     assert "max_epochs: 3" in (folder / "config.yaml").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [[BATCH, 4, "raise"], ["heedful.callbacks.engine.experiment:Experiment._changed", 1, "raise"]],
@@ -259,6 +270,7 @@ def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, t
     assert "the disk of rank 1 is on fire" in done.stderr
 
 
+@pytest.mark.slow
 def test_mistakes_are_one_sentence(lab, tmp_path):
     whole = lab.whole("plain")
     for argv, code, *facts in [

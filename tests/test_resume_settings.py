@@ -21,6 +21,8 @@ from commands import results_of
 from commands import run as run_command
 from refusals import refused, told
 
+pytestmark = pytest.mark.slow  # runs that end early and go on
+
 
 def run(*argv: str | Path) -> None:
     run_command(train.main, *argv, "--attentiveness.draws", "2", "--trainer.logger", "false")

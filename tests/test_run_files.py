@@ -23,6 +23,8 @@ from heedful.records.storage.claim import LOCK
 from commands import results_of, run
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 EVALUATED = ["--model.max_length", "64", "--data.n_validation", "30", "--attentiveness.draws", "1"]
 SMALL = [*EVALUATED, "--data.n_train", "96"]
 EPOCHS = 2
@@ -231,7 +233,6 @@ def test_a_learning_rate_that_was_edited_is_not_gone_on_with(stopped: Path) -> N
             run(train.main, *flags)
 
 
-@pytest.mark.slow
 def test_each_start_may_write_settings_of_its_own(stopped: Path) -> None:
     before = (stopped / "config.yaml").read_bytes()
     run(train.main, "--resume", stopped, "--trainer.max_epochs", 2)

@@ -11,6 +11,8 @@ from heedful.records.rows import read_rows
 
 from commands import results_of, run
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 GOLD = [["entailment"], ["entailment", "neutral"], ["neutral", "contradiction"], ["contradiction"]]
 WORDS = ["man", "woman", "car", "dog", "park", "the", "a", "boy"]
 

@@ -19,6 +19,8 @@ from commands import results_of, run
 from drawn_pictures import write_nlvr2, write_vqa
 from refusals import told
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 TINY = ["--model.vision", "test_efficientnet", "--model.image_size", "[32, 32]", "--model.hidden", "16"]
 
 

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "kill", "words"),
     [
@@ -66,6 +67,7 @@ def test_a_run_may_be_stopped_again_and_again(lab):
     assert_same(lab.whole("plain"), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [
@@ -82,6 +84,7 @@ def test_a_run_that_is_stopped_before_its_first_step_has_nothing_to_save(lab, wh
     assert_same(lab.whole("plain"), folder)
 
 
+@pytest.mark.slow
 def test_a_run_that_writes_its_results_finishes_first(lab):
     folder = lab.folder / "writing"
     statuses, out = lab.run(
@@ -92,6 +95,7 @@ def test_a_run_that_writes_its_results_finishes_first(lab):
     assert_same(lab.whole("plain"), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processes", "kill"),
     [
@@ -111,6 +115,7 @@ def test_a_stopped_evaluation_leaves_no_results(lab, processes, kill):
     assert {path.name for path in folder.rglob("*") if path.is_file()} <= {"config.yaml", "run.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill", [[BATCH, 5, "int"], pytest.param([EVALUATING, 3, "int"], marks=pytest.mark.slow)])
 def test_ctrl_c_is_not_the_end_of_a_run(lab, kill):
     folder = lab.folder / f"interrupted-{kill[1]}"

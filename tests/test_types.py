@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # programs that are started anew
+
 ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
 PLACES = [Path(name) for name in SETTINGS["files"]]
@@ -56,7 +58,6 @@ def test_wrong_use_of_what_is_public_is_found(tmp_path):
     ]
 
 
-@pytest.mark.slow
 @needs_mypy
 def test_a_mistake_is_found_wherever_it_is_and_nothing_else(tmp_path):
     """In a copy of all that is checked, with a mistake at the end of one file in each of the places."""

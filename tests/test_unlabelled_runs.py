@@ -29,6 +29,8 @@ from commands import results_of, run
 from fake_server import FakeServer, question_of, share_of
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
 LABELS = {"entailment": [], "neutral": [], "contradiction": []}
 OWN: dict[str, Any] = {"name": "own", "parts": PARTS, "labels": LABELS, "default_label": "neutral"}

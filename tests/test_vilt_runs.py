@@ -18,6 +18,8 @@ from commands import results_of
 from commands import run as run_command
 from refusals import told
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 COLORS = ("red", "green", "blue")
 LEARNING = ["--model.learning_rate", "0.006", "--data.batch_size", "16", "--trainer.max_epochs", "6"]
 LEARNING += ["--trainer.check_val_every_n_epoch", "6"]
@@ -75,7 +77,6 @@ def test_it_learns_to_read_picture_and_question(trained: Path) -> None:
         assert changed > 0.3
 
 
-@pytest.mark.slow
 def test_an_evaluation_repeats_the_numbers_of_the_run(squares: list[str], trained: Path, tmp_path: Path) -> None:
     """Of its checkpoint, and of what it exported."""
     run(evaluate.main, "--checkpoint", trained / "checkpoints" / "best.ckpt", "--output", tmp_path / "checkpoint")
@@ -94,7 +95,6 @@ def test_each_part_alone_says_something_else(trained: Path, tmp_path: Path) -> N
         assert 0.1 < found[f"naive_partial/easy_vqa/{part}"]["value"] < 0.9
 
 
-@pytest.mark.slow
 def test_learning_goes_on_with_other_data(squares: list[str], trained: Path, tmp_path: Path) -> None:
     start = ["--init_from", trained, "--model.learning_rate", "1e-6", "--trainer.max_epochs", "1"]
     run(train.main, *squares, *start, "--data.max_train", "16", "--output", tmp_path / "more")
@@ -133,7 +133,6 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["--data", str(config), "--data.eval_batch_size", "8"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("partial", [None, "sentence"])
 def test_two_pictures_and_each_part_of_them(
     sides: list[str], tiny_vilt: Path, tmp_path: Path, partial: str | None

@@ -117,6 +117,7 @@ def known(results: Line) -> Line:
     return left
 
 
+@pytest.mark.slow
 def test_answers_of_another_process_give_what_evaluate_gives(classifier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the last digit, losses included, where both multiply matrices by the same library, one input at a time."""
     monkeypatch.setattr(linear, "prefers_onednn", lambda: False)
@@ -199,6 +200,7 @@ def test_a_batch_by_first_tokens_without_failed_requests(monkeypatch: pytest.Mon
 SEGMENTS = ("instruction", "document", "question")
 
 
+@pytest.mark.slow
 def test_free_texts_of_a_file_of_rows_and_of_rows_in_memory() -> None:
     rows = [{part: f"{part} {i}\u2028é" for part in SEGMENTS} for i in range(30)]
     write_lines("rows.jsonl", rows)
@@ -220,6 +222,7 @@ def test_free_texts_of_a_file_of_rows_and_of_rows_in_memory() -> None:
     assert from_memory.content["metrics"] == scored.content["metrics"]
 
 
+@pytest.mark.slow
 def test_tables_and_examples_that_an_evaluation_brings(tmp_path: Path) -> None:
     write_infotabs(tmp_path)
     folder, relevant = tmp_path / "infotabs", tmp_path / "relevant.csv"
@@ -247,6 +250,7 @@ def answered() -> list[Line]:
     return answer_by(by_words)
 
 
+@pytest.mark.slow
 def test_ids_are_compared(answered: list[Line], capsys: pytest.CaptureFixture[str]) -> None:
     def scored(*lines: Line, **more: Any) -> heedful.Results:
         write_lines("changed.jsonl", list(lines))
@@ -346,6 +350,7 @@ def test_no_answer_is_one_and_a_failure_is_not(answered: list[Line]) -> None:
     assert score("inputs.jsonl", "without.jsonl", trainer=QUIET).content["counts"]["no_label"] == 30
 
 
+@pytest.mark.slow
 def test_part_of_the_answers(answered: list[Line], caplog: pytest.LogCaptureFixture) -> None:
     """Examples with a missing answer are left out, needed or not; all others count as in the whole."""
     whole = score("inputs.jsonl", "answers.jsonl", trainer=QUIET)

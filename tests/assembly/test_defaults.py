@@ -29,6 +29,7 @@ from heedful.records.prompts.wording import Wording
 from heedful.records.storage.yaml_files import SettingsLoader, parse_yaml
 
 from commands import job_of
+from tiers import first_tier
 
 ROOT = Path(__file__).parents[2]
 NEEDED = "needed"
@@ -205,7 +206,7 @@ class TestOfACommand:
                 assert python == f'{group}={{"{setting}": ...}}'
 
 
-@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", first_tier(5, CLASSES), ids=lambda kind: kind.__name__)
 def test_of_a_class(printed: Callable[..., str], kind: type) -> None:
     """The help of a class, the page and the signature are the same, and so is what is printed of the usual ones."""
     group = "data" if issubclass(kind, PairedData) else "model"

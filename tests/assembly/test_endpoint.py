@@ -82,6 +82,7 @@ def test_rows_in_memory_are_asked_about_in_the_words_of_the_user() -> None:
     assert MetricName("attentiveness", "mine", "premise") in results.numbers
 
 
+@pytest.mark.slow
 def test_without_a_prompt_the_usual_one_is_taken() -> None:
     with FakeServer(answer) as fake:
         assert asked(measured(heedful.Endpoint(fake.url, "m")))["wording"] == "plain"
@@ -159,6 +160,7 @@ def test_rows_without_labels_are_measured() -> None:
 # as on the command line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", [None, PROMPT])
 def test_the_numbers_are_those_of_the_command(prompt: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     more = [] if prompt is None else ["--endpoint.prompt", prompt]
@@ -196,6 +198,7 @@ def test_further_settings_are_those_of_the_class() -> None:
 # servers and keys
 
 
+@pytest.mark.slow
 def test_two_servers_share_nothing() -> None:
     """Neither answers, though the models have one name and one cache, nor keys."""
     with FakeServer(answer) as one, FakeServer(lambda body, n: "Contradiction") as two:

@@ -16,6 +16,8 @@ from heedful.lightning_modules import Classifier
 from commands import run as run_command
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 
 @pytest.fixture(scope="module")
 def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Classifier, Planted, Run]:

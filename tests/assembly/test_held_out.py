@@ -19,6 +19,8 @@ from heedful.records.rows import read_rows
 from commands import results_of, run
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 SHORT = [
     "--model.max_length",
     64,
@@ -75,7 +77,6 @@ def evaluated(own: Path, name: str, *argv: object) -> Path:
     return own / name
 
 
-@pytest.mark.slow
 def test_the_order_of_the_file_decides_nothing(own: Path) -> None:
     first = evaluated(own, "first")
     other = evaluated(own, "other", "--data.path", own / "shuffled")
@@ -89,7 +90,6 @@ def test_the_order_of_the_file_decides_nothing(own: Path) -> None:
     assert contents[0] == contents[1]
 
 
-@pytest.mark.slow
 def test_training_does_not_depend_on_the_order_either(own: Path, tiny_bert: Path) -> None:
     data = ["--data", own / "own.yaml", "--data.path", own / "shuffled", "--data.hold_out", 20]
     run(train.main, *data, "--model.backbone", tiny_bert, *SHORT, "--output", own / "again")
@@ -99,7 +99,6 @@ def test_training_does_not_depend_on_the_order_either(own: Path, tiny_bert: Path
     assert results_of(own / "run") == results_of(own / "again")
 
 
-@pytest.mark.slow
 def test_more_than_was_held_out_is_refused_by_name_or_counted(own: Path, capsys: pytest.CaptureFixture) -> None:
     with refused("trained-on", "--data.hold_out 50", "30 of these 50", "--data.hold_out was 20"):
         evaluated(own, "more", "--data.hold_out", 50)
@@ -110,7 +109,6 @@ def test_more_than_was_held_out_is_refused_by_name_or_counted(own: Path, capsys:
     assert "30 of 50 examples were trained on." in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_a_split_that_was_trained_on_is_measured_and_said(own: Path, capsys: pytest.CaptureFixture) -> None:
     whole = ["--data.hold_out", "null", "--data.splits", "{validation: train}", "--data.path", own / "blanks"]
     found = evaluated(own, "whole", *whole)
@@ -135,7 +133,6 @@ def test_an_export_with_the_weights_of_another_run_is_refused(fold: Path, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
 def test_a_model_that_goes_on_learning_remembers(fold: Path, tmp_path: Path) -> None:
     more = ["--init_from", fold, "--trainer.max_epochs", 1, "--attentiveness.draws", 1]
     with refused("trained-on", "--data.fold 1", "20 of these 20"):
@@ -152,7 +149,6 @@ def test_a_model_that_goes_on_learning_remembers(fold: Path, tmp_path: Path) -> 
         run(evaluate.main, "--checkpoint", tmp_path / "on", *FOLDS, "--data.fold", 1)
 
 
-@pytest.mark.slow
 def test_a_checkpoint_that_does_not_say_it_holds_out_nothing_but_what_it_validated_on(
     fold: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -34,6 +34,8 @@ from commands import job_of
 from drawn_pictures import write_vqa
 from infotabs_files import write_infotabs
 
+pytestmark = pytest.mark.slow  # each case makes the parser
+
 
 def no(code: str, *facts: str) -> str:
     """It is refused: by this code, with these facts in the message."""
@@ -828,6 +830,7 @@ def state(prepared: Prepared) -> dict[str, Any]:
 
 CASES = [(command, name) for command, of in SETTINGS.items() for name, (_, does) in of.items() if does != ELSEWHERE]
 MOST = [case for case in CASES if SETTINGS[case[0]][case[1]][1] != PROCESS]
+SHARE = 5  # one setting of so many is tried: each makes the parser
 
 
 @pytest.fixture(scope="module")
@@ -852,8 +855,7 @@ def flag_of(name: str, value: Any) -> str:
     return f"--{name}={value if isinstance(value, str) else json.dumps(value)}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("command", "name"), MOST)
+@pytest.mark.parametrize(("command", "name"), MOST[::SHARE])
 def test_a_setting_changes_something_or_is_refused(
     start: Callable[..., Prepared], plain: dict[str, dict[str, Any]], command: str, name: str
 ) -> None:
@@ -884,8 +886,7 @@ def plain_of(
     return plain_of
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "command", "setting"), CASES_OF_FAMILIES)
+@pytest.mark.parametrize(("name", "command", "setting"), CASES_OF_FAMILIES[::SHARE])
 def test_a_setting_of_a_family_changes_something_or_is_refused(
     prepare: Callable[..., Prepared],
     places: dict[str, Path],

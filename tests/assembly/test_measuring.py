@@ -70,6 +70,7 @@ def values(result: heedful.Results) -> dict[MetricName, Any]:
     return {name: measured["value"] for name, measured in result.numbers.items()}
 
 
+@pytest.mark.slow
 def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: list[Row]) -> None:
     numbered = [row | {"label": NAMES.index(row["label"])} for row in pairs]
     data = datasets.Dataset.from_list(numbered).cast_column("label", datasets.ClassLabel(names=NAMES))
@@ -171,6 +172,7 @@ def test_a_part_that_should_not_matter_and_does() -> None:
     assert found["ci95"][0] <= 1 - truth(rows, "question") <= found["ci95"][1] < 0.6
 
 
+@pytest.mark.slow
 def test_when_texts_are_the_same() -> None:
     """Answers with the same digit, which differ in case and punctuation."""
     rows = segments(60)
@@ -260,6 +262,7 @@ def stopping(at: int, asked: list[int]) -> Callable[[list[Row]], list[str]]:
     return predict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [3, 9, 25])
 def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[int] = []
@@ -528,6 +531,7 @@ def test_mistakes_are_told(case: str, pairs: list[Row]) -> None:
         heedful.measure(predict, **settings)
 
 
+@pytest.mark.slow
 def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Path) -> None:
     """Labels in the order of the outputs, or with their numbers, name them; a function's array needs an order, too."""
     model = BertForSequenceClassification.from_pretrained(classifier)
@@ -581,6 +585,7 @@ def test_kept_answers_are_asked_again_once(pairs: list[Row]) -> None:
         heedful.measure(predict, pairs, PARTS, "neutral", **how)
 
 
+@pytest.mark.slow
 def test_named_data_and_a_model_of_heedful(tiny_bert: Path, classifier: Path, tmp_path: Path) -> None:
     data = heedful.load_data("planted", n_validation=40)
     result = heedful.measure(classifier, data, swap=PARTS, trainer=QUIET, output=tmp_path / "kept")

@@ -13,6 +13,8 @@ from heedful.metrics.statistics.study_size import Told
 
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # hundreds of data sets
+
 QUIET = {"enable_progress_bar": False}
 PARTS = ["premise", "hypothesis"]
 Row = dict[str, str]

@@ -18,6 +18,7 @@ from heedful.records.prompts.prompt import Prompt
 from commands import job_of
 from oracles import Oracle
 from refusals import refused
+from tiers import first_tier
 
 RIGHT = "{p: {question: '{premise} {hypothesis}:'}}"
 
@@ -189,16 +190,19 @@ def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[...,
 
 @pytest.mark.parametrize(
     ("argv", "expected"),
-    [
-        (["--prompt.wordings", "[long]"], ("unknown-name", "--prompt.wordings long", "mnli")),
-        (["--data.prompts", "{p: {}}"], ("missing-setting", "--data.prompts.p", "question")),
-        (["--data.prompts", "{p: {asked: x}}"], ("unknown-setting", "--data.prompts.p.asked")),
-        (["--data.prompts", "[p]"], ("bad-setting", "--data.prompts [p]", "{NAME: VALUE}")),
-        (["--prompt.tuples", "-1"], ("bad-setting", "--prompt.tuples -1")),
-        (["--prompt.seeds", "none"], ("bad-setting", "--prompt.seeds none")),
-        (["--prompt.demonstrations", "more"], ("bad-setting", "--prompt.demonstrations more", "extra_tuple")),
-        (["--prompt.demonstrations", "extra_tuple"], ("idle-setting", "extra_tuple", "--prompt.tuples 1")),
-    ],
+    first_tier(
+        2,
+        [
+            (["--prompt.wordings", "[long]"], ("unknown-name", "--prompt.wordings long", "mnli")),
+            (["--data.prompts", "{p: {}}"], ("missing-setting", "--data.prompts.p", "question")),
+            (["--data.prompts", "{p: {asked: x}}"], ("unknown-setting", "--data.prompts.p.asked")),
+            (["--data.prompts", "[p]"], ("bad-setting", "--data.prompts [p]", "{NAME: VALUE}")),
+            (["--prompt.tuples", "-1"], ("bad-setting", "--prompt.tuples -1")),
+            (["--prompt.seeds", "none"], ("bad-setting", "--prompt.seeds none")),
+            (["--prompt.demonstrations", "more"], ("bad-setting", "--prompt.demonstrations more", "extra_tuple")),
+            (["--prompt.demonstrations", "extra_tuple"], ("idle-setting", "extra_tuple", "--prompt.tuples 1")),
+        ],
+    ),
 )
 def test_a_mistake_is_a_sentence_that_names_the_flag(
     command: Callable[..., list[Prompt]], argv: list[str], expected: tuple[str, ...]
@@ -209,16 +213,19 @@ def test_a_mistake_is_a_sentence_that_names_the_flag(
 
 @pytest.mark.parametrize(
     ("words", "facts"),
-    [
-        ("{p: {question: '{premise}:'}}", ("--data.prompts p", "{hypothesis}")),
-        ("{p: {question: '{premise} {text}:'}}", ("--data.prompts p", "premise, hypothesis")),
-        (
-            "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}",
-            ("--data.prompts p", "'maybe'", "entailment, neutral, contradiction"),
-        ),
-        (RIGHT.replace("p:", "a/b:", 1), ("--data.prompts", "'a/b'")),
-        (RIGHT.replace("p:", "1:", 1), ("--data.prompts", "1")),
-    ],
+    first_tier(
+        1,
+        [
+            ("{p: {question: '{premise}:'}}", ("--data.prompts p", "{hypothesis}")),
+            ("{p: {question: '{premise} {text}:'}}", ("--data.prompts p", "premise, hypothesis")),
+            (
+                "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}",
+                ("--data.prompts p", "'maybe'", "entailment, neutral, contradiction"),
+            ),
+            (RIGHT.replace("p:", "a/b:", 1), ("--data.prompts", "'a/b'")),
+            (RIGHT.replace("p:", "1:", 1), ("--data.prompts", "1")),
+        ],
+    ),
 )
 def test_words_that_cannot_be_asked_are_refused(
     command: Callable[..., list[Prompt]], words: str, facts: tuple[str, ...]

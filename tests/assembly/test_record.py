@@ -25,6 +25,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
+@pytest.mark.slow
 def test_the_configuration_of_a_run_makes_it_again_from_python_and_from_the_shell(
     tiny_bert: Path, tmp_path: Path
 ) -> None:

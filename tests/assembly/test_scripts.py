@@ -11,6 +11,8 @@ from live_runs import config, written
 
 from heedful.datamodules import planted
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import sys
@@ -52,7 +54,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_script_makes_the_runs_of_the_commands(devices: int, files: Path, tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -25,6 +25,8 @@ from heedful.records.storage.claim import LOCK
 from commands import run as run_command
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 
 @pytest.fixture(scope="module")
 def whole(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
@@ -89,7 +91,6 @@ def test_the_shell_makes_the_same_run(whole: Run, tiny_bert: Path, tmp_path: Pat
     assert config(tmp_path / "shell") == config(whole.folder)
 
 
-@pytest.mark.slow
 def test_a_run_folder_makes_the_same_run_on_both_sides(whole: Run, tmp_path: Path) -> None:
     file = whole.folder / "config.yaml"
     run_command(shell.main, "--config", file, "--output", tmp_path / "shell")
@@ -98,7 +99,6 @@ def test_a_run_folder_makes_the_same_run_on_both_sides(whole: Run, tmp_path: Pat
     assert written(run.folder) == written(whole.folder)
 
 
-@pytest.mark.slow
 def test_what_was_made_in_python_is_refused_in_the_shell(fallen: Path, tmp_path: Path) -> None:
     with refused("bad-setting", "trainer.callbacks", "made in Python"):
         run_command(shell.main, "--config", fallen / "config.yaml", "--output", tmp_path / "again")

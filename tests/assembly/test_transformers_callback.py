@@ -18,6 +18,8 @@ from heedful.datamodules import Planted
 
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole trainings, on two processes too
+
 PARTS, NAMES = ["premise", "hypothesis"], ["entailment", "neutral", "contradiction"]
 Row = dict[str, Any]
 

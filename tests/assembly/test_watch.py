@@ -14,7 +14,10 @@ import heedful
 
 from refusals import refused
 
-pytestmark = pytest.mark.filterwarnings("ignore:Found 1 module")  # the tests freeze one, as people do
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Found 1 module"),
+]  # the tests freeze one, as people do
 PARTS = ["premise", "hypothesis"]
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu"}
 Row = dict[str, Any]

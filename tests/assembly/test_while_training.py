@@ -18,6 +18,8 @@ from heedful.datamodules import Planted
 from refusals import read
 from run_lab import Forks
 
+pytestmark = pytest.mark.slow  # whole trainings, on two processes too
+
 PARTS, NAMES = ["premise", "hypothesis"], ["entailment", "neutral", "contradiction"]
 LIGHTNINGS = ["pytorch_lightning", "lightning"]
 QUIET = {"enable_progress_bar": False}

@@ -13,6 +13,8 @@ from benchmarks.gpu_check import Bench, Check, compared
 from heedful.lightning_modules import Encoder
 from heedful.records import read_json
 
+pytestmark = pytest.mark.slow  # programs that are started anew
+
 QUICK = {"n_train": 48, "n_validation": 24, "eval_batch_size": 8}
 
 
@@ -55,7 +57,6 @@ def test_a_device_that_computes_otherwise_fails(quick: list[str], monkeypatch: p
     assert "evaluated in float32: FAILED: " in seen["paragraph"]
 
 
-@pytest.mark.slow
 def test_all_of_it(quick: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_check, "EPOCHS", 3)
     seen = gpu_check.main(quick)

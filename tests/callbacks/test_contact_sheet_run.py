@@ -25,6 +25,8 @@ from heedful.reports.figures.contact_sheet import Unchanged, unchanged
 from oracles import sure_of
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 LABELS = ("entailment", "neutral", "contradiction")
 PARTS = {"left": "left", "right": "right", "sentence": "sentence"}
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -252,7 +254,6 @@ def test_a_thumbnail_is_small_upright_and_of_a_known_format(tmp_path):
         thumbnail(Picture(hashlib.sha256(data).hexdigest(), str(tmp_path / "b.ico"), 0, len(data), "row 1"))
 
 
-@pytest.mark.slow
 def test_each_epoch_of_training_is_in_tensorboard(nlvr2, tmp_path):
     of_pictures = pictures(nlvr2, batch_size=4, swap=["left+right"], validate_on_train=True)
     for name, data in (("text", planted(20, n_train=64)), ("pictures", of_pictures)):

@@ -15,6 +15,8 @@ from heedful.records.rows import read_rows
 
 from infotabs_files import write_infotabs
 
+pytestmark = pytest.mark.slow  # runs on several processes
+
 CASES = {  # what is evaluated: the evaluations of it, each with rows that the case must have
     "planted": {
         "accuracy": ["base", "null"],

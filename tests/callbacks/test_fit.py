@@ -184,6 +184,7 @@ def test_a_run_that_is_stopped_says_so_beside_a_damaged_checkpoint(tmp_path):
         assert error.message.startswith("stopped by SIGTERM at step 7; nothing was saved yet: go on with python train")
 
 
+@pytest.mark.slow
 def test_a_resumed_run_ends_in_the_same_weights(tiny_bert, tmp_path):
     _, whole, _ = fit(tiny_bert, tmp_path / "whole", epochs=3, augment="counterfactual")
 

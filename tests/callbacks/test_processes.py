@@ -15,6 +15,8 @@ from heedful.records.rows import read_rows, select
 
 from refusals import told
 
+pytestmark = pytest.mark.slow  # runs on several processes
+
 SIZES = (1, 5, 37)  # in batches of 4: most leave ranks of unequal load, some a rank without work
 BATCH = 4
 

@@ -78,6 +78,7 @@ def test_premises_that_differ_behind_the_3000th_word_are_no_evidence_of_inattent
     assert "(k) more than 5 % of the changes never reach the model" in text
 
 
+@pytest.mark.slow
 def test_rows_say_what_the_tokenizer_says_and_numbers_are_those_of_the_rows(tiny_bert, tmp_path):
     """Some premises differ behind the cut, some in case alone, and some where the model reads them."""
     premises = [LONG + chr(97 + i) for i in range(4)] + ["The dog ran", "the DOG ran"]
@@ -119,6 +120,7 @@ def test_rows_say_what_the_tokenizer_says_and_numbers_are_those_of_the_rows(tiny
     )
 
 
+@pytest.mark.slow
 def test_what_is_the_same_to_the_model_is_predicted_once(tiny_bert):
     """Two draws, two evaluations, or a change and its base; but the null control is predicted again."""
     premises = [LONG + chr(97 + i) for i in range(3)] + ["The dog ran", "the DOG ran", "a man ran", "a man slept"]

@@ -17,6 +17,8 @@ from heedful.records import Context
 from heedful.records.parts.words import words
 from heedful.records.rows import read_rows
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 NAMES = ["attributions.html", "attributions.png"]
 
 

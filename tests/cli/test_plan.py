@@ -21,6 +21,8 @@ from commands import QUIET
 from fake_server import FakeServer, question_of, share_of
 from refusals import refused, told
 
+pytestmark = pytest.mark.slow  # hundreds of data sets
+
 SMALL = ["--data", "planted", "--data.n_validation", "600"]
 
 

@@ -105,6 +105,7 @@ SOUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_files_of_any_kind_are_read_as_arrow_reads_them(tmp_path: Path, name: str) -> None:
     table = pa.table(SOUND[name])

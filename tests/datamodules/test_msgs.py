@@ -168,6 +168,7 @@ def trained(tiny_bert, folder, tmp_path_factory):
     return run_folder
 
 
+@pytest.mark.slow
 def test_single_sentences_are_trained_on_without_attentiveness(trained):
     results = results_of(trained)
     assert {name.partition("/")[0] for name in results["metrics"]} == {"accuracy", "loss", "null"}
@@ -195,6 +196,7 @@ def test_asked_for_attentiveness_it_says_why_there_is_none(trained, monkeypatch)
         evaluate.main()
 
 
+@pytest.mark.slow
 def test_a_run_that_keeps_no_best_is_evaluated_at_its_last_step(trained, folder, tmp_path, capsys):
     """Fifteen steps are an epoch of thirteen and two of the next; the learning rate falls over all of them."""
     argv = ["--init_from", trained, "--data", "msgs", "--data.path", folder, "--data.batch_size", "8"]

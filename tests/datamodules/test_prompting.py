@@ -245,6 +245,7 @@ def test_answers_of_different_worth_are_not_asked_in_context(
 # real data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mnli", "rte"])
 def test_real_data_have_prompts_of_three_tuples(name: str, shared_data: Path) -> None:
     settings = yaml.safe_load((ROOT / "configs" / "data" / f"{name}.yaml").read_text())["init_args"]

@@ -193,6 +193,7 @@ def test_several_splits_of_the_hub_are_asked_for_one_by_one(monkeypatch: pytest.
     assert asked == [("test_r1", ()), ("test_r2", ())]
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_list_and_the_folder_names_all(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tiny_bert: Path, folder: Path
 ) -> None:

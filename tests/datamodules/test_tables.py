@@ -79,6 +79,7 @@ def test_the_real_splits_are_whole(shared_data: Path, split: str, numbers: tuple
     assert not any(h.startswith('""') or '""' in h for h in examples.column("parts.hypothesis"))
 
 
+@pytest.mark.slow
 def test_a_real_pair_is_what_its_files_say(shared_data: Path) -> None:
     claim = "In Rainbows is less than 40 minutes long."
     (example,) = (
@@ -273,6 +274,7 @@ def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_pa
 # from end to end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("regime", "argv"),
     [

@@ -182,6 +182,7 @@ def test_a_checkpoint_and_an_export_are_loaded(frozen):
     assert {"classifier.weight", "bert.embeddings.word_embeddings.weight"} <= kept.keys() & exported.state_dict().keys()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_evaluated_as_before_and_in_the_same_folder(frozen):
     (folder,) = Path("runs/plain/evaluations").iterdir()
     kept = shutil.copytree(folder, frozen / "kept")
@@ -191,6 +192,7 @@ def test_a_checkpoint_is_evaluated_as_before_and_in_the_same_folder(frozen):
     assert content(folder)["counts"].items() >= content(kept)["counts"].items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "evaluation_"), [("tables", "accuracy"), ("natural_logic", "natural_logic")])
 def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation_):
     """Schema 7 names examples without an id by their content, so that what is drawn for them is drawn anew."""
@@ -207,6 +209,7 @@ def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation
         paired_differences(f"runs/{name}", "again")
 
 
+@pytest.mark.slow
 def test_effects_whose_seeds_are_all_examples_are_the_same_again(frozen):
     run(evaluation.main, "--config", "runs/natural_logic/config.yaml", "--output", "again")
     before, now = (content(folder)["metrics"] for folder in ("runs/natural_logic", "again"))
@@ -215,6 +218,7 @@ def test_effects_whose_seeds_are_all_examples_are_the_same_again(frozen):
         assert before[metric]["value"] == pytest.approx(now[metric]["value"], abs=NEAR), metric
 
 
+@pytest.mark.slow
 def test_a_training_run_is_repeated_by_its_configuration(frozen):
     """Its examples, and their partners: steps add up what another processor rounds otherwise, and so do predictions."""
     run(training.main, "--config", "runs/plain/config.yaml", "--output", "again")
@@ -240,6 +244,7 @@ def move_answers(cache: Path, url: str) -> None:
     file.close()
 
 
+@pytest.mark.slow
 def test_answers_of_a_server_are_found_in_the_cache(frozen, monkeypatch):
     pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
     with FakeServer(answer_or_refusal) as fake:
@@ -255,6 +260,7 @@ def test_answers_of_a_server_are_found_in_the_cache(frozen, monkeypatch):
         assert again.drop_columns(LATER).equals(before.drop_columns(LATER))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_to_the_end_of_the_one_that_was_not(frozen):
     run(training.main, "--resume", "runs/killed")
     assert_same_predictions(Path("runs/killed"), Path("runs/whole"), "attentiveness")
@@ -269,6 +275,7 @@ def test_a_finished_run_is_shown_and_stays_as_it_is(frozen, capsys):
     assert before == {path: path.read_bytes() for path in before}
 
 
+@pytest.mark.slow
 def test_a_model_goes_on_learning(frozen):
     run(
         training.main,

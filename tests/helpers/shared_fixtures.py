@@ -35,11 +35,18 @@ from made_rows import make
 from run_lab import Forks, Lab
 
 torch.set_num_threads(1)  # tiny models gain nothing from more, and lose much on a busy machine
-settings.register_profile("heedful", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile("heedful", max_examples=20, deadline=None, derandomize=True)
+settings.register_profile("numbers", max_examples=50, deadline=None, derandomize=True)
 settings.load_profile("heedful")
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("HEEDFUL_DATA", ROOT.parent / "shared" / "data"))
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Tests of interventions and metrics draw more examples; ``given`` takes the profile as its module is imported."""
+    if isinstance(collector, pytest.Module):
+        settings.load_profile("numbers" if {"interventions", "metrics"} & {*collector.path.parts} else "heedful")
 
 
 @pytest.fixture(scope="session")

@@ -223,6 +223,7 @@ def check_on_nlixy(folder, split, seeds):
     return sizes
 
 
+@pytest.mark.slow
 def test_the_sets_of_nlixy_are_those_of_an_independent_composition(shared_data):
     assert all(check_on_nlixy(shared_data / "nlixy", "test", 30).values())
 

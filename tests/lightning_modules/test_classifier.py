@@ -197,6 +197,7 @@ BROKEN: dict[str, tuple[Callable[[dict], object], str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", BROKEN)
 @pytest.mark.parametrize("how", ["validate", pytest.param("fit", marks=pytest.mark.slow), "load_from_checkpoint"])
 def test_a_checkpoint_of_something_else_is_one_sentence(

@@ -13,6 +13,8 @@ from heedful.lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Re
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import CLASSIFICATION, SPAN, Example, Picture, Task
 
+from tiers import first_tier
+
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # torch's compiler's
 
 PAIRS = Task(CLASSIFICATION, ("premise", "hypothesis"), ("yes", "no"))
@@ -76,7 +78,7 @@ def test_one_graph_serves_all_batches(tiny_bert: Path, monkeypatch: pytest.Monke
     assert all(p.grad is not None for p in compiled.parameters())
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_tier(1, FAMILIES))
 def test_each_family_predicts_with_what_is_compiled(
     family: type[PretrainedClassifier], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +107,7 @@ def test_each_family_predicts_with_what_is_compiled(
 
 
 @pytest.mark.parametrize("precision", HALVES)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_tier(3, FAMILIES))
 def test_each_family_predicts_in_half_precision(
     family: type[PretrainedClassifier], precision: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -124,6 +126,7 @@ def test_each_family_predicts_in_half_precision(
         assert len(found) == len(expected)
 
 
+@pytest.mark.slow
 def test_widths_are_multiples_of_sixteen_and_no_more_than_the_model_reads(tiny_bert: Path, tiny_blip: Path) -> None:
     plain, compiled = model_of(Encoder, tiny_bert, PAIRS), model_of(Encoder, tiny_bert, PAIRS, compiled=True)
     reads = [model.processor(examples_of(PAIRS, 5)) for model in (plain, compiled)]

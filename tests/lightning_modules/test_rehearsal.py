@@ -20,6 +20,7 @@ from heedful.records import CLASSIFICATION, SOFT, SPAN, Example, Picture, Task
 
 from causal import EXAMPLES, TASK, prompt, save
 from rehearsal import DEVICE, OnDevice, Rehearsal
+from tiers import first_tier
 
 ROOT = Path(__file__).parents[2]
 LABELS = ("yes", "no")
@@ -136,7 +137,7 @@ def is_alike(outputs: Outputs, expected: Outputs, tolerance: float) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("device", "precision"), [("cuda:0", "32-true"), ("cuda:0", "bf16-mixed"), ("mps:0", "32-true")]
+    ("device", "precision"), first_tier(1, [("cuda:0", "32-true"), ("cuda:0", "bf16-mixed"), ("mps:0", "32-true")])
 )
 @pytest.mark.parametrize("name", CASES)
 def test_predictions(
@@ -159,7 +160,7 @@ def test_predictions(
     assert is_alike(found, expected, 1e-5 if precision == "32-true" else 0.03)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", first_tier(3, CASES))
 def test_training(
     name: str, request: pytest.FixtureRequest, pictures: list[Picture], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +194,7 @@ def causal(folder: Path, **settings: Any) -> CausalLM:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decoding", "later"), [("likelihood", set()), ("greedy", WRITTEN)])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_shared_prefix(precision: str, decoding: str, later: set[str], tmp_path: Path) -> None:
@@ -214,6 +216,7 @@ def test_a_shared_prefix(precision: str, decoding: str, later: set[str], tmp_pat
     assert is_alike(found, expected, 1e-5 if precision == "32-true" else 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cuda:0", "mps:0"])
 @pytest.mark.parametrize("name", ["Encoder", "Seq2Seq"])
 def test_gradients(name: str, device: str, request: pytest.FixtureRequest, pictures: list[Picture]) -> None:

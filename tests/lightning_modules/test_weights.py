@@ -32,6 +32,7 @@ from heedful.lightning_modules.pretrained.backbones import require_fit
 from heedful.records import CLASSIFICATION, SPAN, Task
 
 from refusals import refused
+from tiers import first_tier
 
 PAIRS = Planted(n_validation=4).task
 LOOK = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), pictures=("image",))
@@ -97,7 +98,10 @@ BROKEN: dict[str, tuple[Callable[[Tensors], Tensors], str]] = {
 
 
 @pytest.mark.parametrize(
-    "fault", [pytest.param(f, marks=[pytest.mark.slow] * (f in ("one too few", "a layer too few"))) for f in BROKEN]
+    "fault",
+    first_tier(
+        4, [pytest.param(f, marks=[pytest.mark.slow] * (f in ("one too few", "a layer too few"))) for f in BROKEN]
+    ),
 )
 @pytest.mark.parametrize("family", FAMILIES)
 def test_weights_of_another_network_are_refused(
@@ -297,7 +301,7 @@ def test_the_first_tensors_are_named_in_the_order_of_layers() -> None:
         require_fit(torch.nn.Linear(2, 2), "x", "kept", names, [], {})
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "pytorch_model.bin", "pytorch_model.bin of old"])
+@pytest.mark.parametrize("file", first_tier(4, ["model.safetensors", "pytorch_model.bin", "pytorch_model.bin of old"]))
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int64])
 @pytest.mark.parametrize("prefix", ["", "bert."])
 def test_weights_that_are_no_floating_point_numbers_are_refused(

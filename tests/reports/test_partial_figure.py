@@ -140,6 +140,7 @@ def test_the_figure_shows_each_point_with_bars_both_ways(runs):
     assert labels == ["d: premise\nSpearman +1.00", "e: premise", *symbols]
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     for suffix in (end[1:] for end in FORMATS):

@@ -50,6 +50,7 @@ def trained(backbone: Path, n_train: int) -> Rehearsal:
     return rehearsal
 
 
+@pytest.mark.slow
 def test_a_step_of_training_waits_for_nothing(tiny_bert: Path) -> None:
     few, many = (trained(tiny_bert, n_train) for n_train in (16, 48))
     assert {found.kind for found in many.findings} == {"wait", "copy"}
@@ -59,6 +60,7 @@ def test_a_step_of_training_waits_for_nothing(tiny_bert: Path) -> None:
     assert sum(of_masks.values()) == 4, "once in each of six steps, less those of two"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", [Precision(), MixedPrecision("bf16-mixed", "cuda")])
 def test_a_measurement(tiny_bert: Path, precision: Precision) -> None:
     torch.manual_seed(0)

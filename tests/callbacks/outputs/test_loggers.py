@@ -21,6 +21,8 @@ from heedful.cli.training import main
 
 from commands import results_of, run
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 ARGUMENTS = ["--model.max_length", 64, "--data.n_train", 64, "--data.n_validation", 24, "--trainer.max_epochs", 2]
 EACH_STEP = {"log_every_n_steps": 1}
 HEADLINES = ("accuracy/planted", "attentiveness/planted/premise")

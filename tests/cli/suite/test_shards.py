@@ -151,6 +151,7 @@ def left(output: Path) -> dict[str, bytes]:
     return {str(path.relative_to(output)): path.read_bytes() for path in named}
 
 
+@pytest.mark.slow
 def test_shards_and_then_a_ranking_leave_what_one_run_leaves(lab: Lab, tmp_path: Path) -> None:
     at_once = lab.run()
     whole = left(tmp_path / "out")
@@ -327,6 +328,7 @@ def test_a_killed_shard_stops_nobody(tmp_path: Path, starts: str | None) -> None
     assert in_child(lambda: claims(tmp_path, starts)) == (0, "")
 
 
+@pytest.mark.slow
 def test_of_many_that_start_together_those_that_run_share_nothing(tmp_path: Path) -> None:
     starting = ["1/2", "2/2", "1/2", "1/3", "2/3", "3/3", None, None]
     for turn in range(5):

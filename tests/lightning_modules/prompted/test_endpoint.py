@@ -437,6 +437,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("attentive", "failing", "on"), PLANTED)
 def test_a_server_that_fails_now_and_then_has_its_attentiveness_or_none(at, attentive, failing, on):
     data = planted(60)
@@ -609,6 +610,7 @@ def by_processes(forks, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", ["first", "base", "changed"])
 def test_what_fails_in_the_process_that_asks_is_one_sentence_in_all(by_processes, failure):
     said = {(by_processes / failure / f"rank_{rank}").read_text() for rank in range(2)}

@@ -78,6 +78,7 @@ def learned(squad: Reading, tiny_bert: Path, tmp_path_factory: pytest.TempPathFa
     return reader, file
 
 
+@pytest.mark.slow
 def test_a_handful_of_questions_is_learned(learned: tuple[Reader, Path], squad: Reading) -> None:
     """With texts of two windows, those with no answer among them."""
     said, golds = answers(learned[0], squad.pool), [json.loads(gold) for gold in squad.pool.column("label")]

@@ -70,6 +70,7 @@ def learned(tiny_t5):
     return writer.eval()
 
 
+@pytest.mark.slow
 def test_a_few_questions_are_learned_and_no_answer_is_one_of_the_answers(learned):
     outputs = learned.predict(batch(learned, QUESTIONS))
     assert outputs.answers == [(json.loads(e.label) or [""])[0] for e in QUESTIONS]

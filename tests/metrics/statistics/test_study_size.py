@@ -9,6 +9,8 @@ from heedful.metrics.statistics import study_size
 from heedful.metrics.statistics.shares import difference, share
 from heedful.metrics.statistics.study_size import OFTEN, Pilot, Told, Width, at_worst, examples_needed
 
+pytestmark = pytest.mark.slow  # hundreds of data sets
+
 EXAMPLES = 200  # of a pilot
 
 
@@ -111,24 +113,6 @@ def test_four_of_five_studies_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study_size, "STUDIES", 40)
     found = often_told(0.95, 0.85, 0.7, pilots=25, studies=8)
     assert abs(found - OFTEN) <= 2 * np.sqrt(OFTEN * (1 - OFTEN) / 25), found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("value", [0.02, 0.3, 0.5, 0.9])
-@pytest.mark.parametrize("more", [{}, {"draws": 5, "of_draws": 0.8}, CLUSTERED], ids=["plain", "draws", "clusters"])
-def test_200_pilots_with_a_study_each(value: float, more: dict[str, float]) -> None:
-    """Independent of each other: 80 % less three standard errors of 200 (8.5 points)."""
-    found, _ = often(Truth(value, **more), 0.05, pilots=200, studies=1)
-    assert found >= OFTEN - 3 * np.sqrt(OFTEN * (1 - OFTEN) / 200), found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("one", "other", "alike"), [(0.5, 0.55, 0.6), (0.3, 0.4, 0.0), (0.9, 0.93, 0.8), (0.02, 0.06, 0.5), (0.6, 0.5, 0.3)]
-)
-def test_200_pilots_with_a_pair_each(one: float, other: float, alike: float) -> None:
-    found = often_told(one, other, alike, pilots=200, studies=1)
-    assert abs(found - OFTEN) <= 3 * np.sqrt(OFTEN * (1 - OFTEN) / 200), found
 
 
 def singles(hits: int, of: int, draws: int = 1) -> Pilot:

@@ -319,6 +319,7 @@ def test_every_command_that_reads_results_refuses_them_in_a_sentence(tmp_path, m
         command.main(words.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [pytest.param("stdout", marks=pytest.mark.slow), "both"])
 def test_a_reader_that_goes_away_ends_a_command_without_a_traceback(tmp_path, closed):
     names = [f"accuracy/d{i}" for i in range(5000)]

@@ -58,6 +58,7 @@ def folder(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_card(run, tmp_path_factory.mktemp("card") / "made")
 
 
+@pytest.mark.slow
 def test_transformers_opens_it_and_predicts_what_the_run_did(folder: Path, run: Path):
     model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -72,6 +73,7 @@ def test_transformers_opens_it_and_predicts_what_the_run_did(folder: Path, run: 
         assert model.config.id2label[number] == base[example.uid]
 
 
+@pytest.mark.slow
 def test_heedful_opens_it_with_what_it_was_trained_on_and_measures_the_same(folder: Path, run: Path, tmp_path: Path):
     again = heedful.evaluate(
         model=small(folder),
@@ -149,6 +151,7 @@ def test_results_are_those_of_the_run_and_reports_read_them(folder: Path, run: P
     assert read_results(folder) == read_results(run)
 
 
+@pytest.mark.slow
 def test_texts_of_the_data_are_in_it_only_where_they_are_asked_for(folder: Path, run: Path, tmp_path: Path):
     texts = [example.parts["premise"] for example in pairs(n_train=64, n_validation=24).load("validation")]
 
@@ -169,6 +172,7 @@ def test_the_command_that_repeats_the_numbers_names_every_setting_that_changes_t
     assert "--attentiveness.draws 5" in command
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_the_run_has_a_card_too(run: Path, tmp_path: Path):
     measured = heedful.evaluate(checkpoint=run, evaluations=["accuracy"], trainer=QUIET)
     made = write_card(measured.folder, tmp_path / "made")
@@ -246,12 +250,14 @@ def test_a_push_is_private_and_has_every_file(run: Path, tmp_path: Path, monkeyp
         ModelCard.load(tmp_path / "card" / "README.md").validate()
 
 
+@pytest.mark.slow
 def test_a_push_is_public_where_that_is_asked_for(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with fake_hub(monkeypatch) as hub:
         main([str(run), "--push", "someone/open", "--public", "-o", str(tmp_path / "card")])
         assert hub.private == {"someone/open": False}
 
 
+@pytest.mark.slow
 def test_nothing_goes_to_a_public_repository_that_nobody_asked_for(run, tmp_path, monkeypatch):
     with fake_hub(monkeypatch) as hub:
         hub.private["someone/open"] = False
@@ -260,6 +266,7 @@ def test_nothing_goes_to_a_public_repository_that_nobody_asked_for(run, tmp_path
         assert hub.commits == 0
 
 
+@pytest.mark.slow
 def test_a_hub_that_refuses_is_told_in_a_sentence(run, tmp_path, monkeypatch):
     with fake_hub(monkeypatch) as hub:
         hub.refuses = "no rights"

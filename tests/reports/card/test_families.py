@@ -12,6 +12,8 @@ from transformers import T5ForConditionalGeneration
 import heedful
 from heedful.reports.card.folder import write_card
 
+pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+
 QUIET = {"accelerator": "cpu", "enable_progress_bar": False}
 
 

@@ -66,6 +66,7 @@ def test_other_data_are_not_taken_for_those_of_the_run(folder, tmp_path):
     assert {example["missing"] for example in examples} == {UNKNOWN}
 
 
+@pytest.mark.slow
 def test_rescore_writes_the_page_again_where_there_is_one(folder, capsys):
     results = folder / "results.json"
     told = results.read_text()

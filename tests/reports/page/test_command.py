@@ -12,6 +12,8 @@ from heedful.reports.page.writing import REPORT
 import paged_runs
 from refusals import refused
 
+pytestmark = pytest.mark.slow  # programs that are started anew
+
 ROOT = Path(__file__).parents[3]
 
 

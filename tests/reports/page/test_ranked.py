@@ -47,6 +47,7 @@ def test_a_page_has_the_numbers_of_rank(folders, tmp_path, capsys):
     assert "Guessing reaches 50 %" in text
 
 
+@pytest.mark.slow
 def test_pages_of_one_model_and_of_none_with_attributions_have_no_ranking(folders, tmp_path):
     assert "Ranked by attributions" in page_of(folders[:2], tmp_path / "two.html").text
     assert "Ranked by attributions" not in page_of(folders[:1], tmp_path / "one.html").text

@@ -1,0 +1,19 @@
+"""The two tiers of tests: `make test` runs the first, `make test-all` both; the mark `slow` is the second."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def first_tier(number: int, cases: Iterable[Any]) -> list[Any]:
+    """Cases for ``parametrize`` of which so many are in the first tier; the others are slow."""
+    cases = list(cases)
+    return cases[:number] + [slow(case) for case in cases[number:]]
+
+
+def slow(case: Any) -> Any:
+    """A case of the second tier: a value, a tuple of them, or what ``pytest.param`` made."""
+    if isinstance(case, type(pytest.param())):
+        return pytest.param(*case.values, marks=[*case.marks, pytest.mark.slow], id=case.id)
+    return pytest.param(*(case if isinstance(case, tuple) else [case]), marks=pytest.mark.slow)
