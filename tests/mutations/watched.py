@@ -18,7 +18,7 @@ from mutants import Mutation
 
 HEAVY = "torch pytorch_lightning transformers datasets timm torchmetrics hypothesis jsonargparse tensorboard peft "
 HEAVY += "scipy.stats pyarrow.parquet matplotlib.pyplot torch.utils.tensorboard rich.table"
-ALONE = 20.0  # seconds that one test may take while it is traced
+ALONE = 60.0  # seconds that one test may take while it is traced
 TOO_LONG = "no answer in time"
 
 
