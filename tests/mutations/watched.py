@@ -3,8 +3,10 @@
 import importlib
 import json
 import os
+import pkgutil
 import re
 import signal
+import site
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -85,14 +87,16 @@ class Watch:
         """What is known, for JSON; ``lines`` are those of each file, with the numbers of what ran them in ``by``."""
         lines: dict[str, dict[int, list[int]]] = {}
         by: dict[str, int] = {}
+        modules: list[str] = []
         if self.coverage is not None:
+            modules = sorted(sys.modules)
             self.coverage.stop()
             data = self.coverage.get_data()
             for file in data.measured_files():
                 found = data.contexts_by_lineno(file).items()
                 lines[file] = {line: [by.setdefault(one, len(by)) for one in of if one] for line, of in found}
         known = {"failed": self.failed, "skipped": self.skipped, "seconds": self.seconds}
-        return {**known, "lines": lines, "by": list(by)}
+        return {**known, "lines": lines, "by": list(by), "modules": modules}
 
 
 def _too_long(*_: Any) -> None:
@@ -122,11 +126,22 @@ class Tree:
         os.environ.update(PYTHONPATH=str(self.folder), OMP_NUM_THREADS="1")
         os.chdir(self.folder)
         sys.path.insert(0, str(self.folder))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "heedful"]:
+            del sys.modules[name]  # an environment may import some of it at its start
         for name in HEAVY.split():
             with suppress(ImportError):
                 importlib.import_module(name)
-        for name in [name for name in sys.modules if name.partition(".")[0] == "heedful"]:
-            del sys.modules[name]  # an environment may import some of it at its start
+        self._preload()
+
+    def _preload(self) -> None:
+        """Import what traced tests had imported from elsewhere."""
+        top = {module.name for module in pkgutil.iter_modules(site.getsitepackages())}
+        named = {
+            name for path in self.traces.glob("*.json") for name in json.loads(path.read_text()).get("modules", ())
+        }
+        for name in sorted(name for name in named - sys.modules.keys() if name.partition(".")[0] in top):
+            with suppress(Exception):
+                importlib.import_module(name)
 
     def run(self, arguments: list[str], watch: Watch, limit: float) -> dict[str, Any]:
         """Run pytest in a fork: the result of ``watch``, or a failure where there is none in so many seconds."""
