@@ -2,12 +2,14 @@
 
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 from heedful.cli.help import HELP
 from heedful.records import SettingError
 from heedful.records.command_lines import called, run_command
 from heedful.records.errors import nearest
+from heedful.records.storage.named_configs import FOLDER_OF, config_path
 
 
 class Command(NamedTuple):
@@ -64,10 +66,25 @@ def main(argv: list[str]) -> None:
         import_module("heedful.cli.reference").print_help(name, words)
         return
     command = COMMANDS[name]
+    if name in HELP:
+        _require_names(words)
     module = import_module(command.module)
     run = partial(module.main, words) if command.is_heavy else module.main(words)
     if run is not None:
         import_module("heedful.cli.guard").guarded(run)
+
+
+def _require_names(words: list[str]) -> None:
+    """Refuse an unknown short name at once: importing torch takes seconds.
+
+    Raises:
+        SettingError: There is one.
+    """
+    for word, value in zip(words, words[1:], strict=False):
+        kind = word.removeprefix("--")
+        is_model = kind == "model" and ("/" in value or Path(value).is_dir())
+        if word.startswith("--") and kind in FOLDER_OF and not is_model and not value.startswith("--"):
+            config_path(kind, value)
 
 
 def overview() -> str:
