@@ -308,7 +308,7 @@ def test_the_newest_whole_checkpoint(tmp_path):
     with refused(RunError, last, f"Whole are {best}."):
         newest(tmp_path)
     best.unlink()
-    with refused(RunError, "checkpoint last.ckpt", "no other in its folder is whole"):
+    with refused(RunError, "checkpoint last.ckpt", "No other in its folder is whole"):
         require_whole(last, "--checkpoint last.ckpt")
 
 
@@ -353,7 +353,7 @@ def test_a_whole_checkpoint_with_other_objects_is_not_called_damaged(tmp_path):
         (str(last), lambda: tidy(tmp_path)),
         (str(last), lambda: AtomicCheckpointIO().load_checkpoint(last)),
     ]:
-        with refused(RunError, f"{named}: ", "(numpy."):
+        with refused(ModelError, f"{named}: ", "(numpy."):
             ask()
     assert not is_whole(last)
     assert last.read_bytes() == content

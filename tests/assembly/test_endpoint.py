@@ -145,12 +145,6 @@ def test_a_prompt_that_is_not_measured() -> None:
         measured(heedful.Endpoint("http://localhost:1/v1", "m", PROMPT), own, prompt={"wordings": ["paper"]})
 
 
-def test_prompts_of_the_data_that_the_command_names_beside_another_one() -> None:
-    words = ["--data=planted", "--data.prompts={p: {question: '{premise} {hypothesis}:'}}", "--endpoint=m"]
-    with refused(SettingError, "data.prompts"):
-        run(evaluate.main, *words, "--endpoint.prompt", PROMPT, "--dry_run")
-
-
 @pytest.mark.slow
 def test_rows_without_labels_are_measured() -> None:
     rows = [{"premise": f"{n} men walk", "hypothesis": f"{n % 5} people move"} for n in range(12)]
