@@ -16,7 +16,7 @@ import torch
 
 from heedful.assembly.saved_runs import tidy
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
-from heedful.records import DataError, RunError, SettingError, atomic_path
+from heedful.records import DataError, ModelError, RunError, SettingError, atomic_path
 
 from commands import config_of
 from refusals import refused, refused_output
