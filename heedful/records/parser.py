@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
@@ -23,7 +23,7 @@ set_parsing_settings(
 
 
 class Text(str):
-    """A text from Python or from YAML: jsonargparse reads plain texts as YAML, so that "null" would become None."""
+    """A text from Python or YAML. jsonargparse would read a plain str as YAML: "null" would become None."""
 
     __slots__ = ()
 
@@ -51,12 +51,12 @@ class Parser(ArgumentParser):
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         raise SettingError(_readable(message, self)) from None
 
-    @property
+    @cached_property
     def actions(self) -> dict[str, Any]:
         """The action of each setting by its dotted name."""
         return {action.dest: action for action in self._actions if action.dest in self.names}
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The dotted names of all settings."""
         every = [action.dest for action in self._actions]
@@ -77,7 +77,7 @@ def class_parser(owner: type, name: str) -> Parser:
 
 
 def with_integers_first(parser: Parser) -> Parser:
-    """The parser, whose unions try int before float and str, and which takes hidden objects for rows."""
+    """Reorder unions of a parser so that int comes before float and str, and accept hidden objects as rows."""
     for action in parser._actions:
         if (hint := getattr(action, "_typehint", None)) is not None:
             action._typehint = _integers_first(hint, takes_objects=action.dest in ("data.path", "data.same"))  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ def with_integers_first(parser: Parser) -> Parser:
 
 
 def _integers_first(hint: Any, takes_objects: bool) -> Any:
-    """A union that tries int before float and str: 1 batch is not 1.0, all of them.
+    """A union with int before float and str: 1 batch is not 1.0, which means all batches.
 
     ``typing`` returns an equal union that another module wrote before, in the order of that one.
     """
@@ -98,7 +98,7 @@ def _integers_first(hint: Any, takes_objects: bool) -> Any:
 
 
 def texts(value: Any) -> Any:
-    """Settings in Python or from YAML as the parser takes them: texts stay texts, numpy scalars and paths are plain."""
+    """Settings for the parser: texts stay texts, numpy scalars and paths become plain values."""
     if isinstance(value, str):
         return Text(value)
     if isinstance(value, Path):
@@ -118,7 +118,7 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
         values: Nested settings.
 
     Raises:
-        SettingError: There is one; the message has the nearest that exists.
+        SettingError: A setting is unknown; the message has the nearest known one.
     """
     for name, inner in values.items():
         if name in parser.names:
@@ -134,7 +134,7 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
 
 
 def _unknown(name: str, parser: Parser) -> str:
-    """What a message says of a setting that does not exist."""
+    """The message for an unknown setting."""
     group, _, last = name.rpartition(".")
     if group and not parser.has_group(group):
         group, last = "", name.partition(".")[0]
@@ -194,7 +194,7 @@ def _readable(message: str, parser: Parser) -> str:
 
 
 def _misfit(name: str, message: str, parser: Parser) -> str:
-    """What a message says of a value of another type, or of a class that cannot be made."""
+    """The message for a value of another type, or for a class that cannot be built."""
     owner = match[1] if (match := re.search(r"class_path['=:\" ]+[\w.]*?(\w+)'", message)) else ""
     if match := re.search(r"(?:Option|Key) '([\w.]+)' is not (?:accepted|expected)", message):
         return f"{name}: {owner or 'the class'} has no setting {match[1]}."
@@ -219,7 +219,7 @@ def _at(values: Any, name: str) -> Any:
 
 
 def described(hint: Any) -> str:
-    """A type as a message names it.
+    """The name of a type in a message.
 
     Example:
         >>> described(Union[int, None]), described(Literal["max", "min"])
@@ -252,9 +252,9 @@ def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = 
 
     Args:
         owner: The class.
-        name: What begins the names of its settings in messages, such as "model".
+        name: Prefix of the settings in messages, such as "model".
         settings: The settings.
-        where: What else begins messages.
+        where: Prefix of messages, such as a file.
 
     Raises:
         SettingError: A setting is unknown, missing or of another type.
@@ -267,7 +267,7 @@ def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = 
 
 
 def unwrapped(value: Any) -> Any:
-    """A parsed value as classes take it: plain texts, mappings, and live objects."""
+    """A parsed value for a constructor: plain texts, mappings and live objects."""
     if isinstance(value, InMemory):
         return value.value
     if isinstance(value, str):
@@ -280,13 +280,13 @@ def unwrapped(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes texts that readers of YAML 1.2 take for numbers, and writes nothing twice by reference."""
+    """Quotes texts that YAML 1.2 reads as numbers, and writes no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
-LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # beside \\n: YAML would read them as blanks
+LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # in addition to \\n; YAML would read them as blanks
 NUMBER_LIKE = re.compile(r"[-+]?[\d.][\d._]*(e[-+]?\d+)?", re.IGNORECASE)
 
 
