@@ -242,7 +242,7 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
     parser.given = values
     try:
         require_known(parser, values)
-        return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_required=True)
+        return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_validation=True)
     except SettingError as error:
         raise error.at(where) if where else error from None
 
