@@ -421,7 +421,7 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
         if name.startswith("--") and not equals and given and not given[0].startswith("--"):
             equals, value = "=", given.pop(0)
         setting = name.removeprefix("--")
-        if value[:1] in ("{", "[") and setting in parser.names:
+        if value[:1] in ("{", "[") and setting in parser.names and not parser.takes_text(setting):
             group, _, last = setting.rpartition(".")
             inner = nested
             for part in group.split(".") if group else ():

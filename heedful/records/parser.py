@@ -63,6 +63,11 @@ class Parser(ArgumentParser):
         groups = {name.partition(".")[0] for name in every if "." in name}
         return [name for name in every if name not in groups and not name.endswith(".help")]
 
+    def takes_text(self, name: str) -> bool:
+        """Whether a text is a value of a setting."""
+        hint = getattr(self.actions[name], "_typehint", str)
+        return hint is str or str in get_args(hint)
+
     def has_group(self, name: str) -> bool:
         """Whether some settings begin with this name and a dot."""
         return any(other.startswith(f"{name}.") for other in self.names)

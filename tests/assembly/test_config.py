@@ -54,6 +54,7 @@ def nested(name: str, value: Any) -> dict[str, Any]:
         (["--model.learning_rate", "1e-5", "--seed_everything", "3"],
          {"model": {"learning_rate": 1e-5}, "seed_everything": 3}),
         (["--data.template", "null"], {"data": {"template": None}}),
+        (["--data.template", "{premise}"], {"data": {"template": "{premise}"}}),
         (["--evaluations", "accuracy,attentiveness"], {"evaluations": ["accuracy", "attentiveness"]}),
         (["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "loss"],
          {"trainer": {"callbacks": {"class_path": "EarlyStopping", "init_args": {"monitor": "loss"}}}}),
