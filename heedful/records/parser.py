@@ -66,7 +66,7 @@ class Parser(ArgumentParser):
     def takes_text(self, name: str) -> bool:
         """Whether a text is a value of a setting."""
         hint = getattr(self.actions[name], "_typehint", str)
-        return hint is str or str in get_args(hint)
+        return hint is str or (get_origin(hint) in (Union, UnionType) and str in get_args(hint))
 
     def has_group(self, name: str) -> bool:
         """Whether some settings begin with this name and a dot."""
