@@ -3,12 +3,13 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from heedful.assembly.parser import SEED
 from heedful.records import RunError, SettingError
 from heedful.records.parser import dump
 from heedful.records.storage.run_files import CONFIG, require_config
+from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 from heedful.reports.runs import HOW
 
@@ -54,7 +55,7 @@ def saved_settings(run: Path) -> Settings:
     """
     require_config(run)
     path = str(run / CONFIG)
-    return settings_of_file(path, path)
+    return cast(Settings, with_present_classes(settings_of_file(path, path)))
 
 
 def differences(before: Settings, now: Settings) -> dict[str, tuple[Any, Any]]:

@@ -31,16 +31,23 @@ class RecordsArguments:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         instance = super().__new__(cls)
-        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        names = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-        if len(args) > len(names) and any(one.kind is one.VAR_POSITIONAL for one in parameters):
-            raise TypeError(f"{cls.__name__}: pass all arguments after {', '.join(names) or 'the class'} by name")
-        instance.__dict__["arguments"] = dict(zip(names, args, strict=False)) | kwargs
+        instance.__dict__["arguments"] = dict(zip(_positional(cls), args, strict=False)) | kwargs
         return instance
 
     def with_arguments(self, **changed: Any) -> Self:
         """A new object of the same class, constructed with some arguments changed."""
         return type(self)(**{**self.arguments, **changed})
+
+
+def _positional(kind: type) -> list[str]:
+    """Names of the positional parameters of a class; ``*args`` stands for those of the class above."""
+    names: list[str] = []
+    for owner in (owner for owner in kind.__mro__ if "__init__" in vars(owner)):
+        parameters = list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]
+        names += [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        if not any(one.kind is one.VAR_POSITIONAL for one in parameters):
+            break
+    return names
 
 
 def class_path(kind: type) -> str:

@@ -34,13 +34,16 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
         )
     class_path = str(init_args.pop("class_path"))
     if not class_path.startswith(ROOM):
-        raise RunError(
+        raise SettingError(
             f"{path} names a class that is not one of Heedful's data modules: {class_path}. Take a run on one of these."
         )
     owner = getattr(import_module(class_path.rpartition(".")[0]), class_path.rpartition(".")[2], None)
     if not (isinstance(owner, type) and issubclass(owner, PairedData)):
         raise RunError(f"{path} names {class_path}, which is not a data module of Heedful.")
-    data: PairedData = construct(owner, "data", init_args | {"seed": seed}, str(path))
+    try:
+        data: PairedData = construct(owner, "data", init_args | {"seed": seed}, str(path))
+    except SettingError as error:
+        raise RunError(f"{error} It was edited, or {class_path} is of another version.") from None
     data.setup("validate")
     return data
 
