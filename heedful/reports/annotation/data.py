@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from heedful.datamodules import PairedData
-from heedful.records import DataError, RunError
+from heedful.records import DataError, RunError, SettingError
 from heedful.records.parser import construct
 from heedful.records.rows import contents, difference
 from heedful.records.storage.schema import ROOMS
