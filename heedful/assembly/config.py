@@ -353,7 +353,7 @@ def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         is_rows = name == "path" and not isinstance(value, str | PathLike | None)
         shown = IN_MEMORY if is_rows else plain(value)
-        hidden[name] = InMemory(value) if IN_MEMORY in str(shown) and shown != value else shown
+        hidden[name] = InMemory(value) if IN_MEMORY in str(shown) and not isinstance(value, str) else shown
     return hidden
 
 

@@ -30,11 +30,11 @@ from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import ModelError, SettingError, listing
 from heedful.records.errors import guess
-from heedful.records.parser import class_parser
+from heedful.records.parser import class_parser, require_types
 from heedful.records.storage.run_files import CONFIG
 
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
-FREE = ("predict", "rows", "settings")  # arguments of many types, of which it is said later what is wrong
+FREE = ("predict", "rows", "settings", "labels", "same", "evaluations", "trainer", "default_label")  # of many types
 
 
 def measure(
@@ -117,6 +117,7 @@ def measure(
         0.0
     """
     arguments = locals()
+    require_types(measure, arguments, FREE)
     said = RowSettings.of(arguments)
     require_known(settings, arguments)
     knows_labels = labels is not None or bool(class_names(rows, label))

@@ -482,7 +482,6 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "two processes": (by_words, {"trainer": {"devices": 2}}, SettingError, ["devices 2"]),
     "a device": (by_words, {"trainer": {"accelerator": "gpu"}}, SettingError, ["accelerator gpu"]),
     "draws twice": (by_words, {"draws": 2, "attentiveness": {"draws": 3}}, SettingError, ["draws"]),
-    "draws of accuracy": (by_words, {"draws": 2, "evaluations": "accuracy"}, SettingError, ["draws"]),
     "a swap of one part": (by_words, {"parts": ["premise"], "swap": ["premise"]}, DataError, ["swap premise"]),
     "a label of named data": (
         by_words,
@@ -500,8 +499,8 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "labels in no order": (by_words, {"labels": {*NAMES}}, SettingError, ["labels"]),
     "a label twice": (by_words, {"labels": [*NAMES, NAMES[0]]}, SettingError, ["labels"]),
     "a default label that is not one": (by_words, {"default_label": "nuetral"}, DataError, ["'nuetral'"]),
-    "half a batch": (by_words, {"batch_size": 2.5}, SettingError, ["batch_size 2.5"]),
-    "no list": (by_words, {"swap": 3}, SettingError, ["swap 3"]),
+    "half a batch": (by_words, {"batch_size": 2.5}, SettingError, ["batch_size: 2.5"]),
+    "no list": (by_words, {"swap": 3}, SettingError, ["swap: 3"]),
     "one part twice": (by_words, {"parts": ["premise", "premise"]}, SettingError, ["premise"]),
     "one part twice in a swap": (by_words, {"swap": ["premise+premise"]}, SettingError, ["premise+premise"]),
     "an unknown cluster of named data": (
