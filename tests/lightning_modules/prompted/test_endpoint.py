@@ -629,6 +629,7 @@ def test_what_fails_in_the_process_that_asks_is_one_sentence_in_all(by_processes
     told(f"evaluate.py: {said.pop()}", "bad-key", "OPENAI_API_KEY", "HTTP 401")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [2, 3])
 def test_several_processes_ask_nothing_twice_and_write_the_same_bytes(by_processes, processes):
     one, several = by_processes / "1", by_processes / str(processes)
