@@ -75,6 +75,7 @@ def test_a_saved_config_with_short_forms_on_top(monkeypatch, tmp_path):
     assert (other.data.name, other.model_name) == ("mnli", "bert")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["", "heedful.datamodules.", "datamodules."])  # in short, in full, as once written
 def test_a_class_is_named_in_short_in_full_or_as_earlier_versions_did(monkeypatch, tmp_path, room):
     (tmp_path / "mine.yaml").write_text(f"class_path: {room}Planted\ninit_args: {{n_train: 7, n_validation: 5}}\n")
@@ -136,6 +137,7 @@ def test_a_used_folder_is_not_written_over(monkeypatch, tmp_path):
     assert run_folder(made) == tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_as_it_began_and_not_at_all_when_it_is_finished(monkeypatch, tmp_path):
     write_record(job_of(monkeypatch, []).repeated, tmp_path / "config.yaml")
     checkpoint = ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")]
@@ -234,6 +236,7 @@ def test_every_model_config_is_instantiated(monkeypatch, name):
     assert made.model_name == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names("augment"))
 def test_every_experiment_config_is_instantiated(monkeypatch, name):
     assert job_of(monkeypatch, ["--data", "mnli", "--augment", name]).data.augment == name
@@ -340,6 +343,7 @@ def last_line(monkeypatch, capsys, argv):
     return printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["fsdp", "fsdp_cpu_offload"])
 def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
     made = job_of(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
@@ -364,6 +368,7 @@ def test_copies_of_a_process_are_refused_before_anything_is_read(monkeypatch, st
         made.prepare()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["ddp", "ddp_find_unused_parameters_true"])
 def test_processes_of_their_own_are_not_refused(monkeypatch, strategy):
     made = job_of(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])

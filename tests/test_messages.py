@@ -241,6 +241,7 @@ def test_what_is_read_before_the_files_cannot_stand_in_one(parse_file: Callable[
         parse_file("--config", f"{flag}: runs/x\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [["--print_config"], ["--trainer.callbacks+=ModelSummary"]])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_flag_that_is_right_is_not_blamed(parse: Callable[..., None], other: list[str], is_first: bool) -> None:

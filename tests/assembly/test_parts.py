@@ -106,6 +106,7 @@ def test_a_call_after_a_refusal(tiny_bert: Path, tmp_path: Path) -> None:
         heedful.train(small(tiny_bert), data, trainer=ONCE, output=run.folder)
 
 
+@pytest.mark.slow
 def test_a_draw_of_a_seed(tiny_bert: Path, tmp_path: Path) -> None:
     seeds = [
         config(

@@ -255,6 +255,7 @@ def test_questions_are_answered_in_words(at):
     assert value(engine, "attentiveness/asked/context") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("none", ["I do not know.", "Unanswerable", "The text does not say that."])
 def test_other_words_for_no_answer_are_no_answer(at, none):
     own = {f"What is {i}?": f"It is {i}." for i in range(9)}
@@ -472,6 +473,7 @@ def test_a_server_that_fails_now_and_then_has_its_attentiveness_or_none(at, atte
         assert [text for text, _ in engine.results["counts"]["no_answers"]] == [failure]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_server_of_which_all_first_answers_are_none_is_asked_no_more(at, failure):
     data = planted(80)
