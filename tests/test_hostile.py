@@ -323,6 +323,7 @@ def test_lightnings_own_may_be_named(monkeypatch: pytest.MonkeyPatch, flag: str,
 # packages
 
 
+@pytest.mark.slow
 def test_a_configuration_cannot_allow_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,7 +53,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [2])
 def test_a_script_makes_the_runs_of_the_commands(devices: int, files: Path, tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     trainer = ["--trainer.accelerator", "cpu", "--trainer.devices", devices, "--trainer.log_every_n_steps", 1]

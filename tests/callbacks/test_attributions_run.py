@@ -194,6 +194,7 @@ def test_a_model_of_one_part_is_explained_by_its_words(tiny_bert, partial):
         assert {row["part"] for row in rows} == {partial, ""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoding", first_tier(1, ["likelihood", "greedy"]))
 def test_a_model_that_scores_labels(tiny_t5, decoding):
     data = Letters()

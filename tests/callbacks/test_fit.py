@@ -54,6 +54,7 @@ def test_best_and_last_checkpoints(tiny_bert, tmp_path):
     assert checkpoint.monitor == "accuracy/planted"
 
 
+@pytest.mark.slow
 def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
     _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
     engine, data = next(c for c in module.trainer.callbacks if isinstance(c, Engine)), module.trainer.datamodule
@@ -68,6 +69,7 @@ def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
     assert [str(name) for name in chart.curves.values()] == ["loss/train", "loss/planted"]
 
 
+@pytest.mark.slow
 def test_an_undefined_metric_is_not_the_best_and_stops_nothing(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "Encoder", AlwaysDefault)
     monitor = "attentiveness/planted/premise"
@@ -97,6 +99,7 @@ def test_a_monitor_that_no_evaluation_may_yield_is_refused(tiny_bert, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path):
     _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
     engine = next(c for c in module.trainer.callbacks if isinstance(c, Engine))
@@ -119,6 +122,7 @@ def test_early_stopping_waits_while_attentiveness_is_undefined(tiny_bert, tmp_pa
     assert trainer.current_epoch == 4
 
 
+@pytest.mark.slow
 def test_bf16_training_clips_gradients(tiny_bert, tmp_path):
     trainer, module, _ = fit(tiny_bert, tmp_path, epochs=1, precision="bf16-mixed")
     assert trainer.global_step == 4
@@ -207,6 +211,7 @@ def test_a_resumed_run_ends_in_the_same_weights(tiny_bert, tmp_path):
         assert torch.equal(a, b), name
 
 
+@pytest.mark.slow
 def test_resampled_counterfactuals_differ_between_epochs(tiny_bert, tmp_path):
     seen = []
     original = Planted.training_set
@@ -245,6 +250,7 @@ class Exchange(Callback):
 EPOCH = ("on_validation_epoch_start", "on_validation_epoch_end")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hooks", [EPOCH, ("on_train_epoch_end", "on_train_epoch_start")])
 def test_a_best_checkpoint_of_other_weights_than_were_measured_is_not_written(tiny_bert, tmp_path, hooks):
     with refused(RunError, "best.ckpt", "callbacks"):

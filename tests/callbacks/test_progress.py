@@ -38,6 +38,7 @@ def console(monkeypatch):
     monkeypatch.setattr(get_console(), "file", io.StringIO())
 
 
+@pytest.mark.slow
 def test_epochs_count_from_1_and_each_headline_stands_once(tiny_bert, console):
     torch.manual_seed(0)
     seen, evaluations = Seen(), [Accuracy(), Attentiveness(draws=2)]
@@ -55,6 +56,7 @@ def test_epochs_count_from_1_and_each_headline_stands_once(tiny_bert, console):
         assert all(re.fullmatch(pattern, line) for pattern, line in zip(patterns, shown, strict=True))
 
 
+@pytest.mark.slow
 def test_a_log_file_says_how_far_training_is(tiny_bert, console, caplog, monkeypatch):
     monkeypatch.setattr("heedful.callbacks.engine.pace.EVERY", 0.0)
     model = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)

@@ -59,6 +59,7 @@ def printed(engine):
     return file.getvalue()
 
 
+@pytest.mark.slow
 def test_premises_that_differ_behind_the_3000th_word_are_no_evidence_of_inattention(tiny_bert):
     engine, data = read_by(tiny_bert, [LONG + chr(97 + i) for i in range(12)], Attentiveness(draws=5))
     metrics = engine.results["metrics"]

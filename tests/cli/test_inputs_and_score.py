@@ -34,6 +34,7 @@ def answer(inputs: str = "inputs.jsonl", answers: str = "answers.jsonl") -> None
     Path(answers).write_text("".join(json.dumps(line) + "\n" for line in said))
 
 
+@pytest.mark.slow
 def test_a_file_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
     write_rows()
     words = "--parts premise,hypothesis --label gold --labels yes,no,unsure --default_label unsure --keeps hypothesis"

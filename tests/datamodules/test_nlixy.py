@@ -57,6 +57,7 @@ def count(examples: Examples) -> tuple[int, ...]:
 # the real data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "expected"),
     first_tier(

@@ -140,6 +140,7 @@ def test_relations_between_words_do_not_contradict_each_other() -> None:
     assert sum(verb[word] for word in p.SYNONYM) == sum(verb[word] for word in p.OPPOSED)
 
 
+@pytest.mark.slow
 def test_there_are_several_hundred_content_words() -> None:
     words = {w.strip(".") for premise, hypothesis, _ in pairs(4000) for w in (premise + " " + hypothesis).split()}
     assert len(words - {"The", "the", "in", *p.CUES.values()}) > 350

@@ -141,6 +141,7 @@ def test_widths_are_multiples_of_sixteen_and_no_more_than_the_model_reads(tiny_b
     assert pictures.processor(examples_of(QUESTIONS, 5))["input_ids"].shape[1] == 16
 
 
+@pytest.mark.slow
 def test_an_export_is_that_of_a_plain_model(tiny_bert: Path, tmp_path: Path) -> None:
     for name, settings in (("plain", {}), ("compiled", {"compiled": True})):
         model_of(Encoder, tiny_bert, PAIRS, **settings).export(str(tmp_path / name), weights=True)

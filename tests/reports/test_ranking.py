@@ -123,6 +123,7 @@ def test_oracles_of_ones_own(own, tmp_path, capsys):
     assert "two, shap: ranking_oracles:sometimes is not defined for 3 of 30 examples, which do not count." in text
 
 
+@pytest.mark.slow
 def test_all_tables_of_the_paper_are_there_for_each_method(three, capsys):
     found = tables(capsys, three, "--n", "5,10,20", "--samples", "20")
     headings = list(found)
@@ -139,6 +140,7 @@ def test_all_tables_of_the_paper_are_there_for_each_method(three, capsys):
     assert any(name.startswith("set-dependent (swap_avg)") for name in pooled)
 
 
+@pytest.mark.slow
 def test_sets_of_two_models_that_are_named_alike_are_pooled(three, tmp_path, capsys):
     con = suite(tmp_path / "con", {"step-5": 0.8, "step-100": 0.5, "other": 0.7}, data="con", **SIZES)
     found = tables(capsys, three, con, "--method", "shap", "--samples", "20")
@@ -180,6 +182,7 @@ def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, caps
         assert f"in {tmp_path}/figures/{file}" in text
 
 
+@pytest.mark.slow
 def test_near_pairs_are_marked(tmp_path, capsys):
     folder = suite(tmp_path / "near", {"a": 0.7, "b": 0.705, "c": 0.2}, **SIZES)
     header = tables(capsys, folder)["Pairwise accuracy, near, shap, n = 10 (table 4), %"]["acc"]
@@ -264,6 +267,7 @@ def test_a_folder_without_attributions_is_named(tmp_path):
     assert not rows_file(tmp_path / "b", "attributions").exists()
 
 
+@pytest.mark.slow
 def test_folders_without_attributions_below_a_set_are_said(tmp_path, capsys):
     for name, quality in QUALITIES.items():
         save(tmp_path / "s" / name, quality, **SIZES)
@@ -295,6 +299,7 @@ def test_the_factor_that_is_made_for_a_set_is_defined_for_most_examples(undefine
     assert set_dependent(SimpleNamespace(populations={"shap": of}), "shap", found) == factor
 
 
+@pytest.mark.slow
 def test_models_without_probabilities_have_no_confidence(tmp_path, capsys):
     for name, quality in QUALITIES.items():
         save(tmp_path / "s" / name, quality, probabilities=False, **SIZES)

@@ -67,6 +67,7 @@ def test_both_sides_are_what_the_model_has_answered(made):
     assert {"swap", "keep", "delete", "insert", "update", "permute", "perturb"} <= seen
 
 
+@pytest.mark.slow
 def test_each_edit_is_marked_in_the_table(made):
     for entry, content in zip(*made, strict=True):
         marks = {row[2] for part in content.parts for row in _rows(part)}

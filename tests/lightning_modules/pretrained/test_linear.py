@@ -51,6 +51,7 @@ def test_under_autocast_it_is_torchs_own():
         assert fast(torch.randn(4, 24)).dtype == torch.bfloat16
 
 
+@pytest.mark.slow
 def test_a_compiler_meets_the_layer_of_torch():
     """It has its own ways to oneDNN, and fails where the operator is taken already."""
     targets = []

@@ -66,6 +66,7 @@ def test_a_hash_is_the_sum_of_its_definition(several):
     assert powers(4).tolist() == [pow(FACTOR, k, 2**64) for k in range(4)]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @pytest.mark.parametrize("kind", ["word", "roberta", "deberta"])
 @given(rows=ROWS, max_length=st.sampled_from([6, 7, 9, 64]))

@@ -78,6 +78,7 @@ def test_windows_are_those_of_the_tokenizer(
         assert found["characters"][i][first : first + count].tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())

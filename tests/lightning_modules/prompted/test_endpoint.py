@@ -257,6 +257,7 @@ def test_questions_are_answered_in_words(at):
     assert value(engine, "attentiveness/asked/context") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("none", ["I do not know.", "Unanswerable", "The text does not say that."])
 def test_other_words_for_no_answer_are_no_answer(at, none):
     own = {f"What is {i}?": f"It is {i}." for i in range(9)}
@@ -474,6 +475,7 @@ def test_a_server_that_fails_now_and_then_has_its_attentiveness_or_none(at, atte
         assert [text for text, _ in engine.results["counts"]["no_answers"]] == [failure]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_server_of_which_all_first_answers_are_none_is_asked_no_more(at, failure):
     data = planted(80)
@@ -631,6 +633,7 @@ def test_what_fails_in_the_process_that_asks_is_one_sentence_in_all(by_processes
     refused_output(f"evaluate.py: {said.pop()}", "OPENAI_API_KEY", "HTTP 401")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [2, 3])
 def test_several_processes_ask_nothing_twice_and_write_the_same_bytes(by_processes, processes):
     one, several = by_processes / "1", by_processes / str(processes)

@@ -113,6 +113,7 @@ def test_labels_are_scored_as_one_by_one(monkeypatch, tiny_blip, examples, expec
     assert np.ptp(expected[:4], axis=0).max() > 0.01  # one picture, several questions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, 4, 11])
 def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(
     tiny_blip, examples, expected, rank: int
@@ -159,6 +160,7 @@ def test_pictures_and_questions_are_encoded_once(tiny_blip, examples, rank: int)
     assert calls["text_decoder"] == ([12 * 11] if rank > 11 else [12, 12 * rank])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [4, 128])
 def test_companions_do_not_change_an_answer_and_nothing_is_drawn(tiny_blip, examples, rank: int) -> None:
     """transformers does not mask the padding of the question from the decoder; here it is masked."""

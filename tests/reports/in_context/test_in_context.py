@@ -153,6 +153,7 @@ def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, group):
     assert swapped.ci95 == pytest.approx(measured.ci95)
 
 
+@pytest.mark.slow
 def test_tables_of_the_paper_are_there_in_form(runs, capsys):
     found = tables(capsys, runs)
     counts = {"(table 6)": 1, "(table 7)": 2, "(table 9)": 1, "(table 11)": 1, "Augmented less others": 2}
@@ -177,6 +178,7 @@ def test_tables_of_the_paper_are_there_in_form(runs, capsys):
     )
 
 
+@pytest.mark.slow
 def test_augmentation_is_compared_with_plain_demonstrations_and_both_controls(runs, capsys):
     found = tables(capsys, runs)
     (seven,) = (rows for heading, rows in found.items() if "(table 7)" in heading and "nli" in heading)
@@ -194,6 +196,7 @@ def test_augmentation_is_compared_with_plain_demonstrations_and_both_controls(ru
     assert {row["attentiveness"] for row in at_chance} == {"-"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "version"), first_tier(1, [("plain", 0), ("counterfactual", 0), ("extra_tuple", 1), ("matched_labels", 3)])
 )
@@ -305,6 +308,7 @@ def test_without_probabilities_and_without_swaps_what_is_left_is_shown(tmp_path,
     assert any("(table 9)" in heading for heading in found)
 
 
+@pytest.mark.slow
 def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
     own = {"swap": ["passage"], "distractors": ["distractor"]}
     context = replace(CONTEXT, kind=SPAN, labels=(), default_label="", own=own)
@@ -349,6 +353,7 @@ def test_settings_that_change_no_answer_make_no_other_model(tmp_path):
     assert (group.key.model, len(group.seeds)) == ("models-tiny", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"decoding": "likelihood"}, {"read": "first_token"}])
 def test_a_model_that_writes_nothing_has_no_written_answers(tmp_path, capsys, settings):
     for seed in range(2):

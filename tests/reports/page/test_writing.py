@@ -104,6 +104,7 @@ def test_it_is_whole_without_its_data_and_the_same_each_time(folder, text, tmp_p
     assert other.read_text() != text
 
 
+@pytest.mark.slow
 def test_texts_of_other_rows_are_not_taken(folder, text, tmp_path):
     other = paged_runs.saved(tmp_path / "other", paged_runs.rows(28))
     (other / REPORT).write_text(text)
@@ -169,6 +170,7 @@ def test_it_asks_for_nothing_and_all_ids_are_unique(folder, text, tmp_path):
         assert set(labels) <= set(page.ids)
 
 
+@pytest.mark.slow
 def test_headings_are_in_order(folder, text, tmp_path):
     other = paged_runs.saved(tmp_path / "other", paged_runs.rows(28))
     both = write_page([folder, other], tmp_path / "a.html").read_text()
@@ -191,6 +193,7 @@ def test_it_stays_small_and_says_how_much_is_shown(tmp_path):
     assert f"{shown:,} of {of:,} examples and changes are on this page" in page.text
 
 
+@pytest.mark.slow
 def test_it_names_no_place_no_user_and_no_host(tmp_path, monkeypatch):
     home = tmp_path / "home" / "somebody-here"
     monkeypatch.setenv("HOME", str(home))
@@ -213,6 +216,7 @@ def test_it_names_no_place_no_user_and_no_host(tmp_path, monkeypatch):
         assert "torch 2.13.0" in page
 
 
+@pytest.mark.slow
 def test_several_runs_are_compared_with_the_first(tmp_path):
     table = paged_runs.rows()
     folders = [paged_runs.saved(tmp_path / name, table) for name in "abc"]
@@ -222,6 +226,7 @@ def test_several_runs_are_compared_with_the_first(tmp_path):
         assert re.search(rf"{name} less a .*?attentiveness premise \*? ?\S*0\.0 \[\S+, \S+\] \d", page.text)
 
 
+@pytest.mark.slow
 def test_runs_on_other_examples_are_not_paired_and_it_says_why(tmp_path):
     folders = [paged_runs.saved(tmp_path / name, paged_runs.rows(n)) for name, n in (("a", 30), ("b", 28))]
     page = Page(write_page(folders, tmp_path / "a.html").read_text())
@@ -229,6 +234,7 @@ def test_runs_on_other_examples_are_not_paired_and_it_says_why(tmp_path):
     assert re.search(r"b and a are not paired: .*2 are in one of them only", page.text)
 
 
+@pytest.mark.slow
 def test_a_model_of_one_part_among_the_runs_stands_in_the_verdict(tmp_path):
     name = MetricName("accuracy", "d")
     numbers = {name: Measurement(0.6, 30), name._replace(statistic="majority"): Measurement(0.4, 30)}
@@ -243,6 +249,7 @@ def test_a_model_of_one_part_among_the_runs_stands_in_the_verdict(tmp_path):
     assert "a model trained on the hypothesis alone reaches 60.0 % accuracy, one constant answer 40 %" in told
 
 
+@pytest.mark.slow
 def test_unlabelled_and_unfinished_runs_say_so(tmp_path):
     table = paged_runs.rows()
     table = table.set_column(table.schema.get_field_index("gold"), "gold", pa.nulls(table.num_rows, pa.string()))
@@ -255,6 +262,7 @@ def test_unlabelled_and_unfinished_runs_say_so(tmp_path):
     assert "the run had not ended (epoch 1 of 4, step 30)" in page.text
 
 
+@pytest.mark.slow
 def test_without_gold_labels_the_null_control_is_not_called_accuracy(tmp_path):
     rows = [{"premise": f"One {k}.", "hypothesis": f"Two {k}."} for k in range(12)]
     quiet = {"enable_progress_bar": False}
@@ -265,6 +273,7 @@ def test_without_gold_labels_the_null_control_is_not_called_accuracy(tmp_path):
     assert "null/rows/flips" in page.lines
 
 
+@pytest.mark.slow
 def test_the_curves_of_a_training_are_drawn_where_their_evaluation_stands(tmp_path):
     folder = paged_runs.saved(tmp_path / "run", paged_runs.rows())
     before = write_page([folder], tmp_path / "a.html").read_text()
@@ -279,6 +288,7 @@ def test_the_curves_of_a_training_are_drawn_where_their_evaluation_stands(tmp_pa
     assert "data:image/png" not in after
 
 
+@pytest.mark.slow
 def test_the_results_write_their_page(folder, text, tmp_path):
     assert load(folder).page(tmp_path / "mine.html").read_text() == text
     assert load(folder).page() == folder / REPORT
