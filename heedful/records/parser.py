@@ -204,7 +204,7 @@ def _misfit(name: str, message: str, parser: Parser) -> str:
     if match := re.search(r"(?:Option|Key) '([\w.]+)' is not (?:accepted|expected)", message):
         return f"{name}: {owner or 'the class'} has no setting {match[1]}."
     if match := re.search(r"""arguments are required: ([\w., ]+)|Key ["']([\w.]+)["'] is required""", message):
-        return f"{name}: {owner or 'the class'} lacks {match[1] or match[2]}."
+        return f"{name}: {owner or 'the class'} lacks {(match[1] or match[2]).rstrip('.')}."
     given = re.search(r"(?:Given value|Got value): (.*)\Z", message, re.DOTALL)
     value = " ".join(given[1].split()) if given else str(_at(parser.given, name))
     shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
