@@ -131,7 +131,7 @@ def attempt(options: argparse.Namespace) -> None:
     entries = read()
     for number, entry in enumerate(entries):
         mutation = find(entry, found)
-        is_due = entry["tests"] is None or (options.survivors and entry["tests"] and entry["caught_by"] is None)
+        is_due = entry["tests"] is None or (options.survivors and entry["caught_by"] is None)
         if mutation is None or not is_due or entry["room"] not in (options.rooms or ROOMS):
             continue
         begin = time.monotonic()
