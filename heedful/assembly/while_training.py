@@ -15,9 +15,10 @@ from pytorch_lightning.utilities import rank_zero_warn
 from torch import nn
 
 from heedful.assembly.alone import by_first_alone, require_whole, undisturbed
-from heedful.assembly.measuring import Kept, measure, require_known, require_rows
+from heedful.assembly.measuring import FREE, Kept, measure, require_known, require_rows
 from heedful.assembly.results import Results
 from heedful.records import MetricName, RunError, SettingError
+from heedful.records.parser import require_types
 
 Asks = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
 RANK_ZERO_LOGS = (  # where lines for the user go
@@ -50,6 +51,7 @@ class WhileTraining:
         own_arguments = signature(measure).parameters.keys() - {*OWN, "settings"}
         if taken := [name for name in settings if name in OWN]:
             raise SettingError(f"There is no setting {taken[0]} here. Leave it out.")
+        require_types(measure, {name: value for name, value in settings.items() if name in own_arguments}, FREE)
         require_known(
             {name: value for name, value in settings.items() if name not in own_arguments}, dict.fromkeys(own_arguments)
         )
