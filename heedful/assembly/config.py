@@ -331,7 +331,7 @@ def _experiment(name: str) -> Layer:
 def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
     """The class and the settings of the data or of the model, their source, and whether the source is trusted."""
     if isinstance(source, CLASSES[kind]):
-        arguments = _hidden(source.arguments)
+        arguments = _hidden(cast(Any, source).arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
     if kind == "data" and source is not None and not isinstance(source, str | PathLike) and not _is_section(source):
         source = {"class_path": "PairedText", "init_args": {"path": InMemory(source)}}
