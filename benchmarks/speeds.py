@@ -12,6 +12,7 @@ kind of machine; times alone mean nothing on another machine.
 import argparse
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -92,7 +93,8 @@ def main() -> None:
     root, data = options.root.resolve(), options.data or f"{os.environ['HEEDFUL_DATA']}/mnli"
     wanted = set(options.only or ["commands", "measure", *BENCHMARKS])
     revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True).stdout.strip()
-    result: dict[str, Any] = {"revision": revision}
+    machine = f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}"
+    result: dict[str, Any] = {"revision": revision, "machine": machine}
     if "commands" in wanted:
         result["commands"] = {name: command_seconds(root, words, options.repeats) for name, words in COMMANDS.items()}
     if "measure" in wanted:
