@@ -237,13 +237,6 @@ class PairedText(PairedData):
     def _hold_out(self, examples: Examples) -> tuple[Examples, Examples]:
         return hold_out(examples, self.hold_out, seed=0)  # the same in every run
 
-    def reads(self, *endings: str) -> bool:
-        """Whether any file that may be read ends in one of these, with ".gz" or without; rows in memory are no file."""
-        sources = [self.path, self.inoculation.path, *(mixture.path for mixture in self.mixture)]
-        paths = [Path(path) for path in sources if isinstance(path, str | Path)]
-        files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
-        return any(file.name.lower().removesuffix(".gz").endswith(endings) for file in files)
-
     @property
     def challenges(self) -> Challenges:
         return Challenges(self._challenge)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from pytorch_lightning import Trainer
-from pytorch_lightning.strategies import Strategy
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch import Tensor
 from torch.optim import Optimizer
@@ -36,11 +35,6 @@ def end_processes(trainer: Trainer) -> None:
     """Send SIGTERM to the processes that Lightning has started beside this one, if it has."""
     if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
         trainer.strategy.launcher.kill(signal.SIGTERM)
-
-
-def start_method(strategy: Strategy | str) -> str:
-    """How a strategy starts its processes, such as "popen" or "spawn"; the name of a strategy says so by itself."""
-    return str(getattr(strategy, "_start_method", strategy))
 
 
 def accumulates(trainer: Trainer) -> bool:

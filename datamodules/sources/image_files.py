@@ -79,11 +79,6 @@ class Pictures:
                 f"data.parts: {starred[0]} makes several examples of a row. Name the column of its id with data.uid."
             )
 
-    @property
-    def reads_files(self) -> bool:
-        """Whether any picture so far has a file of its own."""
-        return any(picture.path != str(self._bytes) for picture in self._pictures.values())
-
     def rows(self, rows: Rows, where: str) -> Rows:
         """The rows with a :class:`~heedful.records.Picture` in place of each column or pattern.
 

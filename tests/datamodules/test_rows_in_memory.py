@@ -165,15 +165,6 @@ def test_other_settings_name_files() -> None:
             make()
 
 
-def test_rows_in_memory_are_no_files_of_any_kind(folder: Path) -> None:
-    challenge = Inoculation(str(folder / "train.jsonl"))
-    assert not PairedText(**NLI, path=pd.DataFrame(rows(3))).reads(".jsonl", ".csv")
-    data = PairedText(**NLI, path=pd.DataFrame(rows(3)), augment="inoculation", inoculation=challenge)
-    assert data.reads(".jsonl")
-    assert not data.reads(".csv")
-    assert PairedText(**NLI, path=str(folder)).reads(".csv", ".jsonl")
-
-
 # other kinds of data
 
 

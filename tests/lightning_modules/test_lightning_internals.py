@@ -10,7 +10,6 @@ import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar
 from pytorch_lightning.loggers import TensorBoardLogger
-from pytorch_lightning.strategies import DDPStrategy
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch.utils.tensorboard import SummaryWriter
 
@@ -106,11 +105,6 @@ def test_end_processes_reaches_those_that_lightning_started(monkeypatch):
     trainer.strategy._configure_launcher()  # as the trainer does when it begins
     internals.end_processes(trainer)
     assert killed == [signal.SIGTERM]
-
-
-def test_start_method_of_names_and_objects():
-    assert internals.start_method("ddp_spawn") == "ddp_spawn"
-    assert [internals.start_method(DDPStrategy(start_method=how)) for how in ("spawn", "popen")] == ["spawn", "popen"]
 
 
 def test_accumulates_until_a_step_is_made():
