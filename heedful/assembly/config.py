@@ -98,19 +98,19 @@ class Config:
     def as_dict(self) -> dict[str, Any]:
         """The settings as config.yaml holds them."""
         record = cast(dict[str, Any], _shown(self.values))
-        known = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
-        foreign = [name for name, kind in known.items() if name in self.live and type(self.live[name]) is not kind]
+        registered = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
+        foreign = [name for name, kind in registered.items() if name in self.live and type(self.live[name]) is not kind]
         record |= dict.fromkeys(foreign, IN_MEMORY)
-        for kind, made in self.classes.items():
-            record[kind] = {"class_path": class_path(made), "init_args": record.pop(kind, {})}
+        for kind, owner in self.classes.items():
+            record[kind] = {"class_path": class_path(owner), "init_args": record.pop(kind, {})}
         record["data"]["init_args"].pop("seed", None)  # the seed of the run
         return record | {name: None for name in ("output", "ckpt_path") if name in record}  # of one command alone
 
     def run_settings(self) -> RunSettings:
         """The settings of the run itself."""
         kind = EvaluationSettings if self.evaluating else TrainingSettings
-        own = {name: self.values[name] for name in vars(kind()) if name != "seed"}
-        return kind(seed=self.values[SEED], **unwrapped(own))
+        values = {name: self.values[name] for name in vars(kind()) if name != "seed"}
+        return kind(seed=self.values[SEED], **unwrapped(values))
 
     def objects(self) -> "Objects":
         """The objects of a run: the objects of the call, and others built from their settings.
@@ -119,29 +119,29 @@ class Config:
             HeedfulError: An object cannot be built from its settings.
         """
         try:
-            made = self.parser.instantiate(self.values)
+            instances = self.parser.instantiate(self.values)
         except HeedfulError:
             raise
         except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
             raise SettingError(f"trainer: {error}") from error
         evaluations = [
-            self.live.get(kind.metric.name) or kind(**unwrapped(made.get(kind.metric.name) or {}))
+            self.live.get(kind.metric.name) or kind(**unwrapped(instances.get(kind.metric.name) or {}))
             for kind in shown_evaluations(self.evaluating)
         ]
-        others = [one for name, one in self.live.items() if isinstance(one, Evaluation) and one not in evaluations]
+        live_evaluations = [item for item in self.live.values() if isinstance(item, Evaluation)]
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
-        data = self.live.get("data") or self.classes["data"](**unwrapped(made.get("data") or {}))
+        data = self.live.get("data") or self.classes["data"](**unwrapped(instances.get("data") or {}))
         if data.seed != (seed := self.values[SEED]):
             wrong = f"data.seed {data.seed} is not the seed of the run, {seed}, and {type(data).__name__} takes none."
             raise SettingError(f"{wrong} Let its constructor pass a seed on.")
         return Objects(
-            self.live.get("model") or self.classes["model"](**unwrapped(made.get("model") or {})),
+            self.live.get("model") or self.classes["model"](**unwrapped(instances.get("model") or {})),
             data,
-            evaluations + others,
-            unwrapped(made["trainer"]),
+            evaluations + [item for item in live_evaluations if item not in evaluations],
+            unwrapped(instances["trainer"]),
             self.live[group].with_arguments()  # Lightning's callback keeps the folder of a run
             if isinstance(self.live.get(group), BestCheckpoint)
-            else self.live.get(group) or group_class(**unwrapped(made[group])),
+            else self.live.get(group) or group_class(**unwrapped(instances[group])),
         )
 
 
@@ -161,11 +161,11 @@ def resolve(evaluating: bool, call: Call) -> Config:
     Raises:
         SettingError: A setting is unknown, missing or of another type, or a name is unknown.
     """
-    live, own = _live(evaluating, call)
-    layers = [_readable(layer, own, call.words) for layer in call.layers]
+    live, settings = _live(evaluating, call)
+    layers = [_readable(layer, settings, call.words) for layer in call.layers]
     if call.augment is not None:
         layers.append(_experiment(fspath(call.augment)))
-    sections = {kind: _section(kind, getattr(call, kind), [*layers, Layer(own)]) for kind in CLASSES}
+    sections = {kind: _section(kind, getattr(call, kind), [*layers, Layer(settings)]) for kind in CLASSES}
     _require_trusted([*layers, *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call)
     classes = _classes(sections, live)
     parser = build_parser(evaluating, classes["data"], classes["model"])
@@ -178,17 +178,18 @@ def resolve(evaluating: bool, call: Call) -> Config:
         words, nested = _divided(call.words, parser)
         values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
-    values = parsed(parser, _without_classes(own), values, "")
+    values = parsed(parser, _without_classes(settings), values, "")
     _settle_seed(values, parser)
     _settle_modes(values)
     if isinstance(only := values.get("evaluations"), str):
         values["evaluations"] = [name for name in re.split(r"[\s,]+", only) if name]
     for kind in CLASSES:
-        own_values = values.get(kind) or Namespace()
-        if kind in live and not _is_unchanged(live[kind], own_values, sections[kind][0]["init_args"]):
+        parsed_values = values.get(kind) or Namespace()
+        if kind in live and not _is_unchanged(live[kind], parsed_values, sections[kind][0]["init_args"]):
             live.pop(kind)  # it is built again from the changed settings
     explicit = {"data", "model", "augment"} & {name for name, value in vars(call).items() if value is not None}
-    explicit |= {*_names(own), *(word.partition("=")[0].removeprefix("--") for word in call.words if word[:2] == "--")}
+    flags = (word.partition("=")[0] for word in call.words if word.startswith("--"))
+    explicit |= {*_names(settings), *(flag.removeprefix("--") for flag in flags)}
     return Config(evaluating, classes, parser.parse_object(values), frozenset(explicit), live, call.resume)
 
 
@@ -257,16 +258,16 @@ def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]
     settings["data"] = dict(settings.get("data") or {}) | {k: v for k, v in of_data.items() if v is not None}
     if isinstance(only := settings.get("evaluations"), list | tuple):
         _take_evaluations(only, live, settings)
-        settings["evaluations"] = [one.name if isinstance(one, Evaluation) else one for one in only]
+        settings["evaluations"] = [item.name if isinstance(item, Evaluation) else item for item in only]
     trainer = dict(settings.get("trainer") or {})
     if isinstance(callbacks := trainer.get("callbacks"), Evaluation | list | tuple):
         callbacks = [callbacks] if isinstance(callbacks, Evaluation) else callbacks
         _take_evaluations(callbacks, live, settings)
-        settings["trainer"] = {**trainer, "callbacks": [one for one in callbacks if not isinstance(one, Evaluation)]}
+        settings["trainer"] = {**trainer, "callbacks": [item for item in callbacks if not isinstance(item, Evaluation)]}
     groups: dict[str, type] = {kind.metric.name: kind for kind in shown_evaluations(evaluating)}
     groups |= {"prompt": Prompting, "checkpoint": BestCheckpoint}
     live |= {name: settings[name] for name, kind in groups.items() if isinstance(settings.get(name), kind)}
-    settings |= {name: _arguments_of(made) for name, made in live.items() if name in groups}
+    settings |= {name: _arguments_of(instance) for name, instance in live.items() if name in groups}
     return live, {name: value for name, value in settings.items() if value is not None and value != {}}
 
 
@@ -276,24 +277,24 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
     Raises:
         SettingError: Two evaluations have the same name.
     """
-    for one in (one for one in listed if isinstance(one, Evaluation)):
-        if one.name in live or settings.get(one.name) is not None:
-            raise SettingError(f"There are two evaluations called {one.name} in this call. Leave one of them out.")
-        known = EVALUATIONS.get(one.name)
-        if known is None or known.has_settings:
-            live[one.name] = one
-        elif type(one) is not known or one.arguments:
+    for evaluation in (item for item in listed if isinstance(item, Evaluation)):
+        if evaluation.name in live or settings.get(evaluation.name) is not None:
+            raise SettingError(f"This call has two evaluations called {evaluation.name}. Leave one of them out.")
+        registered = EVALUATIONS.get(evaluation.name)
+        if registered is None or registered.has_settings:
+            live[evaluation.name] = evaluation
+        elif type(evaluation) is not registered or evaluation.arguments:
             raise SettingError(
-                f"{one.name} is the same in every run. Give an evaluation of your own a name of its own."
+                f"{evaluation.name} is the same in every run. Give an evaluation of your own a name of its own."
             )
 
 
-def _arguments_of(made: Any) -> Any:
+def _arguments_of(instance: Any) -> Any:
     """The constructor arguments of an object, or the fields of a data class."""
-    return made.arguments if isinstance(made, RecordsArguments) else plain(made)
+    return instance.arguments if isinstance(instance, RecordsArguments) else plain(instance)
 
 
-def _readable(layer: Layer, own: Mapping[str, Any], words: Sequence[str]) -> Layer:
+def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
     """A layer without placeholders of live objects and without settings of one command.
 
     Raises:
@@ -302,20 +303,20 @@ def _readable(layer: Layer, own: Mapping[str, Any], words: Sequence[str]) -> Lay
     values = with_present_classes(dict(layer.values))
     if layer.where and layer.is_trusted and (typed := [name for name in COMMAND_ONLY if values.get(name)]):
         raise SettingError(f"{layer.where}: {typed[0]} may not stand in a file of settings. Give it in the call.")
-    kept: dict[str, Any] = {}
+    readable: dict[str, Any] = {}
     for name, value in values.items():
         if name in CLASSES or IN_MEMORY not in str(value):
-            kept[name] = value
+            readable[name] = value
         elif isinstance(value, Mapping):
-            kept[name] = {key: inner for key, inner in value.items() if IN_MEMORY not in str(inner)}
-            again = own.get(name) or {}
-            lost = [key for key in value if key not in kept[name] and key not in again]
+            readable[name] = {key: inner for key, inner in value.items() if IN_MEMORY not in str(inner)}
+            again = settings.get(name) or {}
+            lost = [key for key in value if key not in readable[name] and key not in again]
             lost = [key for key in lost if not any(word.startswith(f"--{name}.{key}") for word in words)]
             if lost:
                 raise SettingError(f"{layer.where}: {name}.{lost[0]} was {IN_MEMORY}. Give it again in this call.")
-        elif name not in own:
+        elif name not in settings:
             raise SettingError(f"{layer.where}: {name} was {IN_MEMORY}. Give it again in this call.")
-    return layer._replace(values={name: value for name, value in kept.items() if name not in COMMAND_ONLY})
+    return layer._replace(values={name: value for name, value in readable.items() if name not in COMMAND_ONLY})
 
 
 def _experiment(name: str) -> Layer:
@@ -352,8 +353,8 @@ def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
     hidden: dict[str, Any] = {}
     for name, value in settings.items():
         is_rows = name == "path" and not isinstance(value, str | PathLike | None)
-        shown = IN_MEMORY if is_rows else plain(value)
-        hidden[name] = InMemory(value) if IN_MEMORY in str(shown) and not isinstance(value, str) else shown
+        plain_value = IN_MEMORY if is_rows else plain(value)
+        hidden[name] = InMemory(value) if IN_MEMORY in str(plain_value) and not isinstance(value, str) else plain_value
     return hidden
 
 
@@ -364,21 +365,21 @@ def _is_section(value: Any) -> bool:
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
     """The classes of the data and of the model; on such data another family may replace the named one."""
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
-    named = sections["model"][0]["class_path"]
-    if "model" in live and (live["model"].task is not None or stand_in(data, named) == named):
+    model_path = sections["model"][0]["class_path"]
+    if "model" in live and (live["model"].task is not None or stand_in(data, model_path) == model_path):
         return {"data": data, "model": type(live["model"])}
     live.pop("model", None)
-    return {"data": data, "model": class_of("model", stand_in(data, named))}
+    return {"data": data, "model": class_of("model", stand_in(data, model_path))}
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a layer, without sections that name a class: :func:`_section` reads them."""
-    kept = dict(values)
+    plain_settings = dict(values)
     for kind in CLASSES:
-        section = kept.pop(kind, None)
+        section = plain_settings.pop(kind, None)
         if isinstance(section, Mapping) and not _is_section(section):
-            kept[kind] = section.get("init_args", section)
-    return kept
+            plain_settings[kind] = section.get("init_args", section)
+    return plain_settings
 
 
 def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
@@ -413,13 +414,13 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
 
     jsonargparse reads ``[yes]`` as YAML 1.1 does, and falls back on the whole text.
     """
-    rest: list[str] = []
+    parser_words: list[str] = []
     nested: dict[str, Any] = {}
-    given = list(words)
-    while given:
-        name, equals, value = given.pop(0).partition("=")
-        if name.startswith("--") and not equals and given and not given[0].startswith("--"):
-            equals, value = "=", given.pop(0)
+    remaining = list(words)
+    while remaining:
+        name, equals, value = remaining.pop(0).partition("=")
+        if name.startswith("--") and not equals and remaining and not remaining[0].startswith("--"):
+            equals, value = "=", remaining.pop(0)
         setting = name.removeprefix("--")
         if value[:1] in ("{", "[") and setting in parser.names and not parser.takes_text(setting):
             group, _, last = setting.rpartition(".")
@@ -428,8 +429,8 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
                 inner = inner.setdefault(part, {})
             inner[last] = parse_yaml(value, setting)
         else:
-            rest.append(f"{name}{equals}{value}")
-    return rest, nested
+            parser_words.append(f"{name}{equals}{value}")
+    return parser_words, nested
 
 
 def _settle_seed(values: Namespace, parser: Parser) -> None:
@@ -449,9 +450,9 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
 
 def _settle_modes(values: Namespace) -> None:
     """Set the mode of callbacks that monitor a metric to its direction, unless the call names a mode."""
-    if (given := values.get("trainer.callbacks")) is None:
+    if (callbacks := values.get("trainer.callbacks")) is None:
         return
-    values["trainer.callbacks"] = listed = given if isinstance(given, list) else [given]
+    values["trainer.callbacks"] = listed = callbacks if isinstance(callbacks, list) else [callbacks]
     for callback in listed:
         settings: Any = callback.get("init_args") if isinstance(callback, Namespace) else None
         direction = direction_of(str(settings.get("monitor"))) if settings else None
@@ -461,8 +462,8 @@ def _settle_modes(values: Namespace) -> None:
 
 def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
     """Whether a live object already has the settings of the run."""
-    given = {name: value for name, value in vars(values).items() if name != "seed"}
-    same = all(name in arguments and _same(value, arguments[name]) for name, value in given.items())
+    settings = {name: value for name, value in vars(values).items() if name != "seed"}
+    same = all(name in arguments and _same(value, arguments[name]) for name, value in settings.items())
     seed = getattr(live, "seed", None)
     return same and values.get("seed", seed) == seed
 
