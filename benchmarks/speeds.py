@@ -3,10 +3,10 @@
     git worktree add ../start REVISION
     python -m benchmarks.speeds --root ../start --data DIR/mnli --output benchmarks/start.json
 
-Every figure comes from new processes that run in the checkout ``--root`` and import nothing of this one: the time of
-commands and imports, of ``heedful.measure`` on 200 rows, and of the benchmarks engine, attentiveness, training and
-monitoring on samples that take minutes. benchmarks/start.json has the figures of the revision that it names, with the
-kind of machine; times alone mean nothing on another machine.
+Every figure comes from new processes that run in the checkout ``--root``: the time of commands and imports, of
+``heedful.measure`` on 200 rows, and of the benchmarks engine, attentiveness, training and monitoring on samples that take
+minutes. benchmarks/start.json has the figures of the revision that it names, with the kind of machine; times alone mean
+nothing on another machine.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def command_seconds(root: Path, words: list[str], repeats: int) -> dict[str, flo
 
 
 def benchmark(root: Path, name: str, data: str) -> dict[str, Any]:
-    """What a benchmark of the checkout writes.
+    """The JSON result of a benchmark of the checkout.
 
     Raises:
         SystemExit: It failed.
@@ -87,7 +87,7 @@ def main() -> None:
     )
     parser.add_argument("--data", required="HEEDFUL_DATA" not in os.environ, help="folder of MNLI")
     parser.add_argument("--only", nargs="*", choices=["commands", "measure", *BENCHMARKS], help="by default all")
-    parser.add_argument("--repeats", type=int, default=5, help="of each command")
+    parser.add_argument("--repeats", type=int, default=5, help="runs per command")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
     root, data = options.root.resolve(), options.data or f"{os.environ['HEEDFUL_DATA']}/mnli"

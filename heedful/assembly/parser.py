@@ -24,7 +24,7 @@ SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI
 
 
 def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
-    """The evaluations with settings, those of training first."""
+    """The evaluations that have settings; evaluations of training come first."""
     shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
     return sorted(shown, key=lambda kind: not kind.in_training)
 

@@ -66,7 +66,7 @@ def differences(before: Settings, now: Settings) -> dict[str, tuple[Any, Any]]:
 
 
 def _flat(settings: Settings) -> Settings:
-    """Dotted name to value of each setting; of data and model, "data.init_args.NAME"."""
+    """Settings by dotted name; a setting of data or model is "data.init_args.NAME"."""
     flat: Settings = {}
     for name, value in settings.items():
         for inner_name, inner in value.items() if isinstance(value, Mapping) else ():

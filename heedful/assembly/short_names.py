@@ -1,4 +1,4 @@
-"""What names stand for: ``mnli`` is configs/data/mnli.yaml, a folder or a hub id is a model of some family."""
+"""Resolve names: ``mnli`` is configs/data/mnli.yaml, and a folder or a hub id is a model of some family."""
 
 import re
 import sys
@@ -30,14 +30,14 @@ Section = dict[str, Any]  # "class_path" and "init_args", as YAML files and conf
 
 
 def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Section:
-    """The class and the settings that a name stands for.
+    """The class and the settings of data or of a model, by name.
 
     Args:
         kind: "data" or "model".
-        source: A short name, a YAML file, JSON, a class or its import path; of a model, a folder or a hub id, too.
+        source: A short name, a YAML file, JSON, a class or its import path; for a model also a folder or a hub id.
 
     Raises:
-        SettingError: The name stands for nothing, or its file is no section.
+        SettingError: The name is unknown, or its file is not a section.
     """
     if isinstance(source, Mapping):
         return as_section(kind, source, kind)
@@ -59,51 +59,50 @@ def as_section(kind: str, values: Any, display_name: str) -> Section:
     """A section of a file in its full form; the file may name the class alone, in short.
 
     Raises:
-        SettingError: It names no class.
+        SettingError: The section names no class.
     """
     if isinstance(values, str):
         values = {"class_path": values}
     if not isinstance(values, Mapping) or not isinstance(values.get("class_path"), str):
-        raise SettingError(f"{display_name} does not say what it is. Name its class as class_path.")
+        raise SettingError(f"{display_name} names no class. Add class_path.")
     if unknown := [key for key in values if key not in ("class_path", "init_args", "dict_kwargs")]:
-        raise SettingError(f"{display_name} has {unknown[0]} beside class_path. Put settings under init_args.")
+        raise SettingError(f"{display_name} has the key {unknown[0]}. Put settings under init_args.")
     settings = {**(values.get("init_args") or {}), **(values.get("dict_kwargs") or {})}
     return {"class_path": whole(kind, values["class_path"]), "init_args": settings}
 
 
 def class_of(kind: str, path: str) -> type:
-    """Import the class of data or of a model; the working folder is searched, too.
+    """Import the class of data or of a model, also from the working folder.
 
     Args:
         kind: "data" or "model".
         path: The import path.
 
     Raises:
-        SettingError: There is no such class, or it is of another kind.
+        SettingError: The class does not exist, or has another base class.
     """
     module, _, name = path.rpartition(".")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
-        found = getattr(import_module(module), name)
+        owner = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
-        if isinstance(error, ImportError) and not str(error.name or "").startswith(module.partition(".")[0]):
-            raise  # of something that the module imports
-        known = [one.__name__ for one in _subclasses(CLASSES[kind])]
-        near = nearest(name, known)
+        if isinstance(error, ImportError) and not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module exists, and one of its own imports failed
+        near = nearest(name, [subclass.__name__ for subclass in _subclasses(CLASSES[kind])])
         raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.") from None
-    if not (isinstance(found, type) and issubclass(found, CLASSES[kind])):
+    if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
         raise SettingError(f"{kind}: {path} is not a subclass of {class_path(CLASSES[kind])}.")
-    return found
+    return owner
 
 
 def _subclasses(kind: type) -> list[type]:
     direct: list[type] = kind.__subclasses__()
-    return direct + [inner for one in direct for inner in _subclasses(one)]
+    return direct + [inner for subclass in direct for inner in _subclasses(subclass)]
 
 
 def stand_in(data: type, model: str) -> str:
-    """The import path of the family that is meant where a name stands for ``model`` and the data are of this class."""
+    """The import path of the family that replaces ``model``, chosen by name, on data of this class."""
     return stand_ins().get((class_path(data), model), model)
 
 

@@ -47,10 +47,10 @@ def several(value: Any) -> list[Any]:
 
 
 def require_fit(settings: Settings) -> None:
-    """Refuse settings of the Trainer with which a number is not that of the saved weights.
+    """Refuse settings of the Trainer with which other weights are measured than saved.
 
     Raises:
-        SettingError: There is one.
+        SettingError: A callback averages weights, or the strategy splits the model.
     """
     for callback in several(settings["callbacks"]):
         for kind, reason in UNFIT.items():

@@ -16,9 +16,9 @@ class Command(NamedTuple):
     """A subcommand.
 
     Attributes:
-        module: Its ``main`` takes the words behind the name. If it returns a function, that runs a model, with torch
-            and Lightning imported.
-        summary: What it does, in one line.
+        module: Its ``main`` takes the words after the name. If it returns a function, the function runs a model, with
+            torch and Lightning imported.
+        summary: One line of help.
         is_heavy: Whether the module itself imports torch and Lightning.
     """
 

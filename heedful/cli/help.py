@@ -28,7 +28,7 @@ uses every part of them.
   --model.learning_rate X    the highest learning rate (0.0001)
   --model.max_length N       most tokens of an input (256)
   --data.batch_size N        examples of a step, on each device (32)
-  --data.max_train N         at most so many training examples
+  --data.max_train N         largest number of training examples
 {COMMON}
 examples:
   {{program}}
@@ -47,11 +47,11 @@ Measure a model on all examples and in full precision, with every evaluation.
 
   --checkpoint RUN           a run or a checkpoint: its model and its data
   --model NAME               or a model that was never trained here (minilm)
-  --endpoint NAME            or a model behind the server OPENAI_BASE_URL
+  --endpoint NAME            or a model of the server OPENAI_BASE_URL
   --data NAME                other data than the run's (planted)
   --data.path PATH           its files, where they are not from the hub
   --partial PART             show the model one part alone
-  --data.max_validation N    at most so many examples
+  --data.max_validation N    largest number of examples
   --data.eval_batch_size N   inputs of a batch (64)
   --prompt.tuples N          demonstrations in the prompt (0)
   --attributions.methods M   what explains a prediction (shap)

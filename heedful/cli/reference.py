@@ -30,7 +30,7 @@ def print_help(command: str, words: Sequence[str]) -> None:
 
 
 def parsers() -> Iterator[tuple[str, Parser]]:
-    """The title and the parser of each section of the page."""
+    """Title and parser for every section of the page."""
     for title, evaluating in (("Training", False), ("Evaluation", True)):
         yield title, build_parser(evaluating, PairedText, Encoder)
     for module, name, base in (

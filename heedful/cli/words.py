@@ -14,7 +14,7 @@ def divide(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
 
     Args:
         evaluating: Whether the command is evaluate.py.
-        words: The words behind its name.
+        words: The words after its name.
 
     Returns:
         The values of ``--config``, ``--checkpoint`` and the like, and a call with the names and all other words.

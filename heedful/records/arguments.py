@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-IN_MEMORY = "(in memory)"  # stands in config.yaml for an object that no YAML can hold
+IN_MEMORY = "(in memory)"  # the placeholder in config.yaml of an object that YAML cannot hold
 
 
 class RecordsArguments:
@@ -40,7 +40,7 @@ class RecordsArguments:
 
 
 def _positional(kind: type) -> list[str]:
-    """Names of the positional parameters of a class; ``*args`` stands for those of the class above."""
+    """Names of the positional parameters of a class; ``*args`` continues with the parameters of its base class."""
     names: list[str] = []
     for owner in (owner for owner in kind.__mro__ if "__init__" in vars(owner)):
         parameters = list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]
@@ -59,7 +59,7 @@ def class_path(kind: type) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as a YAML file holds it; :data:`IN_MEMORY` for an object that none can hold."""
+    """A value for YAML; :data:`IN_MEMORY` for an object that YAML cannot hold."""
     if isinstance(value, RecordsArguments):
         return {"class_path": class_path(type(value)), "init_args": plain(value.arguments)}
     if is_dataclass(value) and not isinstance(value, type):

@@ -53,12 +53,12 @@ class Parser(ArgumentParser):
 
     @cached_property
     def actions(self) -> dict[str, Any]:
-        """The action of each setting by its dotted name."""
+        """Actions by the dotted names of their settings."""
         return {action.dest: action for action in self._actions if action.dest in self.names}
 
     @cached_property
     def names(self) -> list[str]:
-        """The dotted names of all settings."""
+        """Dotted names of all settings."""
         every = [action.dest for action in self._actions]
         groups = {name.partition(".")[0] for name in every if "." in name}
         return [name for name in every if name not in groups and not name.endswith(".help")]
