@@ -17,6 +17,7 @@ from heedful.records.errors import SettingError, nearest
 LONGEST = 60  # characters of a value in a message
 
 set_parsing_settings(
+    import_path_denylist=[],  # no further modules; naming any enforces the list of jsonargparse, such as os and pickle
     validate_subclass_spec_in_any=False,  # a setting of any type holds data and no class
     instantiate_subclass_spec_in_any=False,
 )
