@@ -4,9 +4,9 @@
     python -m benchmarks.speeds --root ../start --data DIR/mnli --output benchmarks/start.json
 
 Every figure comes from new processes that run in the checkout ``--root``: the time of commands and imports, of
-``heedful.measure`` on 200 rows, and of the benchmarks engine, attentiveness, training and monitoring on samples that take
-minutes. benchmarks/start.json has the figures of the revision that it names, with the kind of machine; times alone mean
-nothing on another machine.
+``heedful.measure`` on 200 rows, and of the benchmarks engine, attentiveness, training and monitoring on samples that
+take minutes. benchmarks/start.json has the figures of the revision that it names, with the kind of machine; times alone
+mean nothing on another machine.
 """
 
 import argparse
