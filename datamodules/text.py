@@ -245,11 +245,11 @@ class PairedText(PairedData):
         where, rows = self._source(path).rows("train", self.aliases["train"])
         return self._examples(rows, where, f"{self.name}/challenge", "train")
 
-    def setup(self, stage: str) -> None:
+    def setup(self, stage: str, allow_changed: bool = False) -> None:
         kept_apart = self.hold_out is not None or self.folds is not None or self.augment == "inoculation"
         if stage == "fit" and not kept_apart and not self.validate_on_train:
             self._require_apart()
-        super().setup(stage)
+        super().setup(stage, allow_changed)
 
     def _require_apart(self) -> None:
         """Refuse to validate on what is trained on.

@@ -90,10 +90,10 @@ class VisualQuestions(PairedImages):
         if not from_file and self.augment == "inoculation":
             raise SettingError(f"augment inoculation reads no training split to count answers in. {FROM_A_RUN}")
 
-    def setup(self, stage: str) -> None:
+    def setup(self, stage: str, allow_changed: bool = False) -> None:
         if not self.full_task.labels and self.pool is None and stage != "fit":
             self._count()
-        super().setup(stage)
+        super().setup(stage, allow_changed)
         if self.pool is not None and len(self.pool):
             n = self.counts.hopeless[UNKNOWN] = int((~answerable(self.pool, self.full_task.labels)).sum())
             self.counts.say("validation", "Of {:,} questions no answer is a label: none can be right.", n)

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -134,6 +135,46 @@ class Classifier(RecordsArguments, pl.LightningModule):
     def predicting(self) -> int:
         """How many processes predict, beginning with the first; the others get no example."""
         return self.trainer.world_size
+
+    def bind(self, task: Task, trains: bool) -> None:
+        """Fit the model to a task, before its network is built; a trained model in memory keeps its weights.
+
+        Args:
+            task: The task of the data.
+            trains: Whether the model is trained on the task, or measured on it.
+
+        Raises:
+            HeedfulError: The model cannot read the parts or name the labels of the task, or its weights would be lost.
+        """
+        if self.task is not None and not self.needs_prompt:
+            if trains and next(self.parameters(), None) is not None:
+                raise SettingError(
+                    "model has weights of an earlier call, and not those that its settings name. Make it once more "
+                    "with load_model, or train on from a run with init_from RUN."
+                )
+            if not trains and self.has_learned:
+                self.task = self._as_learned(task)
+                return
+        self.require_parts(task)
+        self.keeps_head = not trains
+        self.prepare(task)
+
+    def _as_learned(self, task: Task) -> Task:
+        """A task in the order of parts that a model in memory learned.
+
+        Raises:
+            ModelError: The model was trained on other parts or labels.
+        """
+        learned, here = self.task, self.in_learned_order(task)
+        do = "Measure its run, with checkpoint RUN."
+        for before, now in ((learned.labels, here.labels), (learned.parts, here.parts)):
+            if before != now:
+                raise ModelError(
+                    f"model in memory was trained on {listing(before)}, and the data have {listing(now)}. {do}"
+                )
+        if replace(here, default_label=learned.default_label) != learned:
+            raise ModelError(f"model in memory was trained on data of another kind. {do}")
+        return here
 
     def prepare(self, task: Task) -> None:
         """Make the processor for a task; the network follows in ``configure_model``."""
@@ -280,8 +321,7 @@ class Classifier(RecordsArguments, pl.LightningModule):
     def setup(self, stage: str) -> None:
         self._schedule = {name: getattr(self, name) for name in ("learning_rate", "weight_decay", "warmup")}
         if self.task is None:
-            self.keeps_head = stage != "fit"
-            self.prepare(self.trainer.datamodule.task)
+            self.bind(self.trainer.datamodule.task, trains=stage == "fit")
         data = self.trainer.datamodule
         if stage == "fit" and data.trained is not None:
             self.trained_on = TrainedOn.of(data.trained, data.full_task.parts, self.trained_on)

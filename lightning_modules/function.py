@@ -265,8 +265,10 @@ class Function(Classifier):
         self.spellings |= {label: label for label in task.labels}
         self._by_case = {text.lower(): label for text, label in self.spellings.items()}
         same = None if self.same is None else self.same.given
-        of = (self.predict_rows, task.parts, task.labels, tuple(sorted(self.spellings.items())), same)
-        if self.answered is None or self.answered.of != of:
+        of = (task.parts, task.labels, tuple(sorted(self.spellings.items())), same)
+        if self.answered is not None and self.answered.of != of:
+            raise SettingError("answers are answers to other parts, labels or spellings. Leave them out.")
+        if self.answered is None:
             self.answered = Answered(of, (*task.labels, NO_LABEL) if task.kind.has_labels else ())
         if self.same is not None:  # another call may have been the first to see an answer in another spelling
             self.answered.rewrite(self.same)

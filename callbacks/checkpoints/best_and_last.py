@@ -142,20 +142,26 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         postpone()  # to the end of a step
 
     def require_known(self, engine: Engine, data: PairedData) -> None:
-        """Refuse to monitor what nobody measures.
+        """Refuse to monitor a metric that no evaluation yields.
+
+        Where the call asks for evaluations without accuracy and names no metric, the last epoch is the best.
 
         Raises:
             HeedfulError: No evaluation yields the metric.
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
-        engine.require_monitored(self.monitor, "checkpoint.monitor")
+            if engine.only is not None and not engine.is_known(self.monitor):
+                rank_zero_info(f"{self.monitor} is not measured, so best.ckpt is the last epoch.")
+                self.monitor = None
+        if self.monitor is not None:
+            engine.require_monitored(self.monitor, "checkpoint.monitor")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         names = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
         if self.monitor in names - set(monitor_candidates):
             rank_zero_info(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
-        elif self.save_top_k and self.monitor not in monitor_candidates:
+        elif self.save_top_k and self.monitor is not None and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept
             measured = sorted(name for name in monitor_candidates if "/" in name)
             raise SettingError(f"checkpoint.monitor {self.monitor} was not measured. {guess(self.monitor, measured)}")

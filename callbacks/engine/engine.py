@@ -76,6 +76,7 @@ class Engine(Runner):
     Args:
         exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
         only: Names of the evaluations to run; None for all that run by default.
+        unfinished: Progress of the run whose checkpoint is measured, where the run has not ended.
 
     Attributes:
         planned: What is done, by the name of the evaluation; made once.
@@ -83,14 +84,15 @@ class Engine(Runner):
         measurements: The metrics of the last epoch, by their names as texts.
         results: What results.json says of it.
         rows: Evaluation name to (rows, metadata), on the first process; nothing on the others.
-        unfinished: How far the run is whose checkpoint is measured, where it has not ended.
         weights: The hash of the weights that the last epoch measured; None of a model without any.
     """
 
-    def __init__(self, exhaustive: bool = True, only: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, exhaustive: bool = True, only: Sequence[str] | None = None, unfinished: str | None = None
+    ) -> None:
         self.exhaustive = exhaustive
         self.only = only
-        self.unfinished: str | None = None
+        self.unfinished = unfinished
         self.planned: dict[str, Planned] = {}
         self.idle: dict[str, Nothing] = {}
         self.measurements: dict[str, Measurement] = {}

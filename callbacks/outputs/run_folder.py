@@ -4,6 +4,7 @@ import platform
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex
@@ -196,7 +197,7 @@ class RunFolder(Callback):
 
     def _history(self, trainer: Trainer, config: Mapping[str, str]) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""
-        now = {**self._description(trainer), **config}
+        now = {**describe(trainer, self.about), **config}
         if trainer.datamodule.changed:
             now["changed_data"] = trainer.datamodule.changed
         first = as_written(read_run(self.folder)) if self._goes_on else {}
@@ -204,19 +205,31 @@ class RunFolder(Callback):
             return now | {RUN_ID: token_hex(16)}
         return first | {"resumed": [*first.get("resumed", []), now]}
 
-    def _description(self, trainer: Trainer) -> dict[str, Any]:
-        """The facts that results.json leaves out, since they may differ where the numbers do not."""
-        return {
-            "schema": SCHEMA,
-            "command": command(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "host": platform.node(),
-            "python": platform.python_version(),
-            "packages": {"heedful": VERSION} | {name: version(name) for name in PACKAGES},
-            "accelerator": type(trainer.accelerator).__name__,
-            "device": platform.processor() or platform.machine(),
-            "processes": trainer.world_size,
-            "threads": torch.get_num_threads(),
-            "precision": trainer.precision,
-            **self.about,
-        }
+
+@cache
+def packages() -> dict[str, str]:
+    """The versions of the packages that numbers may depend on."""
+    return {"heedful": VERSION} | {name: version(name) for name in PACKAGES}
+
+
+def describe(trainer: Trainer, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that results.json leaves out, since they may differ where the numbers do not.
+
+    Args:
+        trainer: The Trainer that measures.
+        about: More facts.
+    """
+    return {
+        "schema": SCHEMA,
+        "command": command(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "python": platform.python_version(),
+        "packages": packages(),
+        "accelerator": type(trainer.accelerator).__name__,
+        "device": platform.processor() or platform.machine(),
+        "processes": trainer.world_size,
+        "threads": torch.get_num_threads(),
+        "precision": trainer.precision,
+        **about,
+    }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 import pytorch_lightning as pl
@@ -32,6 +32,7 @@ from heedful.records import (
     Composed,
     DataError,
     Examples,
+    ExamplesBuilder,
     HeedfulError,
     SettingError,
     TableForm,
@@ -94,7 +95,6 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         pool: What the model reads of them.
         trained: The examples that are trained on, with all of their parts.
         train_examples: What the model reads of them.
-        allow_changed: Whether a run may go on with other examples than it began with.
         changed: The splits of which that is so.
         evaluated_only: Positions of the only examples that are evaluated; None for all. The others still lend parts.
     """
@@ -181,7 +181,7 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         self.pool: Examples | None = None
         self.trained: Examples | None = None
         self.train_examples: Examples | None = None
-        self.allow_changed = False
+        self._allows_changed = False
         self.changed: list[str] = []
         self.evaluated_only: np.ndarray | None = None
 
@@ -240,7 +240,24 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         """Where the examples of an inoculation come from."""
         return Challenges()
 
-    def setup(self, stage: str) -> None:
+    def without_examples(self, name: str) -> Self:
+        """New data of the same task without examples, for evaluations that bring examples of their own."""
+        empty = self.with_arguments()
+        empty.name = name
+        empty.pool = ExamplesBuilder(self.task.parts).finish()
+        return empty
+
+    def setup(self, stage: str, allow_changed: bool = False) -> None:
+        """Read the examples that are evaluated and, to fit, those to train on; a second call reads nothing.
+
+        Args:
+            stage: "fit" or "validate".
+            allow_changed: Whether a run may resume with other examples than it began with.
+
+        Raises:
+            HeedfulError: The data cannot be read, or do not fit the settings.
+        """
+        self._allows_changed |= allow_changed
         if self.augment == "counterfactual" and self.default_label is None:
             self._refuse_without_default()
         if self.pool is None:
@@ -371,10 +388,10 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         """Compare with how the run began.
 
         Raises:
-            HeedfulError: It began with other examples, and ``allow_changed`` is not set.
+            HeedfulError: It began with other examples, and :meth:`setup` did not allow others.
         """
         if self.trainer.state.fn == "fit":
-            self.changed = compare(state_dict, self.state_dict(), self.name, self.allow_changed)
+            self.changed = compare(state_dict, self.state_dict(), self.name, self._allows_changed)
 
     def _asides(self, split: str, processor: Any) -> str:
         return self.counts.asides(split, how_read(processor))

@@ -12,7 +12,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser, shown_evaluations
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
-from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, section_of, stand_in
+from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of, stand_in
 from heedful.assembly.starts import settled_seed
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules import PairedData
@@ -124,11 +124,14 @@ class Config:
             raise
         except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
             raise SettingError(f"trainer: {error}") from error
-        evaluations = [
-            self.live.get(kind.metric.name) or kind(**unwrapped(instances.get(kind.metric.name) or {}))
-            for kind in shown_evaluations(self.evaluating)
-        ]
-        live_evaluations = [item for item in self.live.values() if isinstance(item, Evaluation)]
+        trainer = unwrapped(instances["trainer"])
+        callbacks = trainer["callbacks"] if isinstance(trainer["callbacks"], list) else [trainer["callbacks"]]
+        trainer["callbacks"] = [item for item in callbacks if item is not None and not isinstance(item, Evaluation)]
+        given = {item.name: item for item in callbacks if isinstance(item, Evaluation)}
+        given |= {item.name: item for item in self.live.values() if isinstance(item, Evaluation)}
+        shown = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
+        shown = {name: kind for name, kind in shown.items() if name not in given}
+        evaluations = [kind(**unwrapped(instances.get(name) or {})) for name, kind in shown.items()]
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
         data = self.live.get("data") or self.classes["data"](**unwrapped(instances.get("data") or {}))
         if data.seed != (seed := self.values[SEED]):
@@ -137,8 +140,8 @@ class Config:
         return Objects(
             self.live.get("model") or self.classes["model"](**unwrapped(instances.get("model") or {})),
             data,
-            evaluations + [item for item in live_evaluations if item not in evaluations],
-            unwrapped(instances["trainer"]),
+            [*evaluations, *given.values()],
+            trainer,
             self.live[group].with_arguments()  # Lightning's callback keeps the folder of a run
             if isinstance(self.live.get(group), BestCheckpoint)
             else self.live.get(group) or group_class(**unwrapped(instances[group])),
@@ -167,11 +170,13 @@ def resolve(evaluating: bool, call: Call) -> Config:
         layers.append(_experiment(fspath(call.augment)))
     sections = {kind: _section(kind, getattr(call, kind), [*layers, Layer(settings)]) for kind in CLASSES}
     _require_trusted([*layers, *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call)
+    _import_callbacks([*layers, Layer(settings)], call.words)
     classes = _classes(sections, live)
     parser = build_parser(evaluating, classes["data"], classes["model"])
     values = Namespace()
-    for kind, (section, where, _) in sections.items():
-        values = parsed(parser, {kind: section["init_args"]} if section["init_args"] else {}, values, where)
+    for source in {where for _, where, _ in sections.values()}:  # both sections at once where their source is one
+        of_source = {kind: section["init_args"] for kind, (section, where, _) in sections.items() if where == source}
+        values = parsed(parser, of_source, values, source)
     for layer in layers:
         values = parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
@@ -398,6 +403,17 @@ def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
                 raise SettingError(
                     f"{layer.where}: {path} is not a class of Heedful or Lightning. Name it in the call to allow it."
                 )
+
+
+def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
+    """Import the callbacks that settings name, before the parser is built: a module may register an evaluation."""
+    paths = [path for layer in layers for path in _class_paths((layer.values.get("trainer") or {}))]
+    for name, value in zip(words, [*words[1:], ""], strict=True):
+        if name.startswith("--trainer.callbacks"):
+            paths += re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
+    for path in paths:
+        if path.partition(".")[0] not in OUR_PACKAGES:
+            imported(path)
 
 
 def _class_paths(values: Any) -> Iterator[str]:

@@ -1,25 +1,29 @@
 """Evaluation: every measurement of a model, on all examples and in full precision."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback, Trainer
 
 from heedful.assembly.config import Call, Config, Layer, resolve
-from heedful.assembly.folders import evaluation_folder, identity, run_folder
-from heedful.assembly.job import Job
+from heedful.assembly.folders import evaluation_folder, run_folder
 from heedful.assembly.named_folder import claim_named
 from heedful.assembly.parser import SEED
-from heedful.assembly.prompting import Requests, each_prompt, requests_of
-from heedful.assembly.results import Results
+from heedful.assembly.plan import Plan, checkpoint_of, prepare
+from heedful.assembly.prompting import Requests, requests_of
+from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved_runs import source_of
 from heedful.assembly.saved_settings import settings_of_file, write_settings
-from heedful.assembly.starts import is_first
+from heedful.assembly.settings import EvaluationSettings
+from heedful.assembly.starts import is_first, seed_all
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
-from heedful.callbacks.outputs.run_folder import command
+from heedful.callbacks.outputs.report import MadeAgain
+from heedful.callbacks.outputs.run_folder import command, describe
+from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.records import DataError, SettingError
@@ -107,71 +111,134 @@ def configured(
 
 
 def evaluated(config: Config) -> Results | Requests:
-    """Measure a model, and write what was measured into a folder.
+    """Measure a model, and write the results into a folder.
 
     Args:
         config: All settings.
 
     Returns:
-        The results, on every process; with ``dry_run``, how many requests they would need.
+        The results, on every process; with ``dry_run``, the requests that they would need.
 
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     try:
         with calm_lightning(), restored_flags():
-            return _evaluated(Job(config))
+            claim_named(config)  # before anything is read
+            seed_all(config.run_settings().seed)
+            plan = prepare(config)
+            if is_dry_run(config):
+                return requests_of_plan(plan)
+            return measured(plan, output_folder(plan) if is_first() else None)
     finally:
         release()
 
 
-def _evaluated(job: Job) -> Results | Requests:
-    claim_named(job)  # before anything is read
-    job.prepare()
-    if job.evaluation.dry_run:
-        return requests_of(job.model, job.data, job.planned.values(), job.prompts, job.trainer["limit_val_batches"])
-    return measured(job)
+def is_dry_run(config: Config) -> bool:
+    """Whether requests are counted, and none is sent."""
+    settings = config.run_settings()
+    return isinstance(settings, EvaluationSettings) and settings.dry_run
 
 
-def measured(job: Job) -> Results:
-    """Measure a model by a run that is prepared, and write what was measured into its folder.
+def requests_of_plan(plan: Plan) -> Requests:
+    """The requests that an evaluation would send to a server."""
+    limit = plan.trainer["limit_val_batches"]
+    return requests_of(plan.model, plan.data, plan.planned.values(), plan.prompts, limit)
+
+
+def measured(plan: Plan, folder: Path | None, about: Mapping[str, Any] = MappingProxyType({})) -> Results:
+    """Measure a model, and write the results into a folder, or of several prompts into a folder for each.
+
+    Args:
+        plan: The evaluation.
+        folder: Folder of the results; None on other ranks than 0.
+        about: More for run.json.
 
     Raises:
         HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.
     """
-    trainer, run = assemble(job, output_folder(job) if is_first() else None)
+    run = RunFolder(folder, lambda path: write_settings(plan.record, path), {**about, **_server(plan.model)})
+    trainer = build_trainer(plan, [run, ContactSheet(), WordSheet(), Report()], folder)
     results: list[Results] = []
-    for _ in each_prompt(job.prompts, job.model, run, job.planned.values()):
-        trainer.validate(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
-        if not job.engine.results:
-            raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")
-        results.append(Results(run.written, job.engine.results))
-    return results[0] if len(results) == 1 else Results(results[0].folder.parent, {}, each=tuple(results))
+    for name, prompt in each_prompt(plan):
+        if prompt:
+            run.begin(folder / name if folder is not None else None, prompt)
+        _validate(trainer, plan)
+        results.append(Results(run.written, plan.engine.results))
+    return results[0] if len(results) == 1 else Results(run.written.parent, {}, each=tuple(results))
 
 
-def assemble(job: Job, folder: Path | None) -> tuple[Trainer, RunFolder]:
-    """The Trainer of an evaluation and its outputs.
+def measured_in_memory(plan: Plan) -> Results:
+    """Measure a model, and write nothing.
 
     Args:
-        job: The evaluation, prepared.
-        folder: Where the outputs are written; None on other processes than the first.
+        plan: The evaluation.
+
+    Raises:
+        HeedfulError: Nothing was evaluated, or the model fails.
+    """
+    trainer = build_trainer(plan, [], None)
+    results: list[Results] = []
+    for name, prompt in each_prompt(plan):
+        _validate(trainer, plan)
+        about = describe(trainer, {**_server(plan.model), **prompt})
+        plans = {planned.evaluation.name: planned.plan for planned in plan.planned.values()}
+        contents = MadeAgain(plans, plan.data.seed, plan.data.task.parts)
+        rows = by_first(lambda: plan.engine.rows)
+        unsaved = Unsaved(name, lambda path: write_settings(plan.record, path), about, rows, contents)
+        results.append(Results(None, plan.engine.results, unsaved=unsaved))
+    return results[0] if len(results) == 1 else Results(None, {}, each=tuple(results))
+
+
+def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Prepare the model for one prompt after the other; once for nothing if there is none.
+
+    Yields:
+        The name of the folder of the prompt, empty if there is only one; and what run.json says of it, with the text
+        that is sent for the first example.
+    """
+    if not plan.prompts:
+        yield "", {}
+    first = next((one.plan.pool[0] for one in plan.planned.values() if len(one.plan.pool)), None)
+    for prompt in plan.prompts:
+        plan.model.prompt_with(prompt)
+        sent = {} if first is None else {"example": first.uid, "sent": plan.model.sent(first)}
+        name = f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}" if len(plan.prompts) > 1 else ""
+        yield name, {"prompt": {**prompt.as_dict(), **sent}}
+
+
+def _validate(trainer: Trainer, plan: Plan) -> None:
+    checkpoint = checkpoint_of(plan.config.run_settings())
+    trainer.validate(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True, verbose=False)
+    if not plan.engine.results:
+        raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")
+
+
+def _server(model: Classifier) -> dict[str, Any]:
+    """The server that is asked, for run.json."""
+    if not isinstance(model, Endpoint):
+        return {}
+    return {"server": model.server, "command": [model.hidden(word) for word in command()]}  # words may hold the key
+
+
+def build_trainer(plan: Plan, outputs: Sequence[Callback], folder: Path | None) -> Trainer:
+    """The Trainer of an evaluation.
+
+    Args:
+        plan: The evaluation.
+        outputs: Callbacks that write the results.
+        folder: Where profilers write that name no folder.
 
     Raises:
         HeedfulError: Lightning refuses a setting of the Trainer.
     """
-    run = RunFolder(folder, lambda path: write_settings(job.record, path), job.about)
-    settings = {**job.trainer, "logger": job.trainer["logger"] or False}
-    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), Report()]
-    return make_trainer(callbacks, settings, evaluating=True, own=job.evaluations, folder=folder), run
+    settings = {**plan.trainer, "logger": plan.trainer["logger"] or False}
+    return make_trainer([plan.engine, *outputs], settings, evaluating=True, own=plan.evaluations, folder=folder)
 
 
-def output_folder(job: Job) -> Path:
-    """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
-    if isinstance(job.model, Endpoint):
-        job.about["server"] = job.model.server
-        job.about["command"] = [job.model.hidden(word) for word in command()]  # a script may have taken the key there
-    if job.checkpoint and not job.settings.output:
-        return evaluation_folder(job)
-    if job.checkpoint:
-        job.about["evaluation"] = identity(job)
-    return run_folder(job, "pretrained")
+def output_folder(plan: Plan) -> Path:
+    """A folder in the run of the checkpoint; under ``pretrained`` for a model that was never trained here."""
+    settings = plan.config.run_settings()
+    if checkpoint_of(settings) and not settings.output:
+        return evaluation_folder(plan)
+    return run_folder(plan, "pretrained")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.assembly.config import Call, Layer, resolve
-from heedful.assembly.job import Job
 from heedful.assembly.named_folder import claim_named, held_in
+from heedful.assembly.plan import Plan, checkpoint_of
 from heedful.assembly.saved_runs import source_of, tidy
 from heedful.assembly.saved_settings import differences
 from heedful.callbacks import Evaluation
@@ -23,16 +23,16 @@ from heedful.records.storage.results import RUN, read_run
 LONGEST = 24  # of a value in a name
 
 
-def run_folder(job: Job, *tail: str) -> Path:
+def run_folder(plan: Plan, *tail: str) -> Path:
     """The folder of the run to be continued, ``output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
 
     Raises:
         HeedfulError: ``output`` holds something, or another process writes into the folder.
     """
-    if named_by_user := claim_named(job):
+    if named_by_user := claim_named(plan.config):
         tidy(named_by_user.folder)
         return named_by_user.folder
-    parent = Path("runs", job.data.name, job.model_name, *tail)
+    parent = Path("runs", plan.data.name, plan.model_name, *tail)
     made = missing(parent)
     with writing(parent):
         folder = new_version(parent)
@@ -40,8 +40,8 @@ def run_folder(job: Job, *tail: str) -> Path:
     return folder
 
 
-def evaluation_folder(job: Job) -> Path:
-    """The folder for an evaluation of a checkpoint, claimed; ``job.about`` then says what is special about it.
+def evaluation_folder(plan: Plan) -> Path:
+    """The folder for an evaluation of a checkpoint, claimed.
 
     A plain ``evaluate.py --checkpoint FILE`` has the name of the data, the checkpoint and the evaluations. Whatever
     else was set stands behind that, with a hash of all of it. The same settings and examples have the same folder.
@@ -49,18 +49,17 @@ def evaluation_folder(job: Job) -> Path:
     Raises:
         HeedfulError: Another process writes there, or the folder holds something else.
     """
-    checkpoint = Path(str(job.checkpoint)).absolute()
-    about = identity(job)
+    checkpoint = Path(str(checkpoint_of(plan.config.run_settings()))).absolute()
+    about = identity(plan)
     run = checkpoint.parent.parent
     settings = about["settings"]
     sha256 = about["sha256"]
-    job.about["evaluation"] = about
     unfinished = about.get("unfinished")
-    parts = [] if job.without_data else [job.data.name, job.data.evaluated]
-    parts += [checkpoint.stem, *(e.title for e in _evaluations(job) if e.own or job.only or e.title != e.name)]
+    parts = [] if not plan.data.pool else [plan.data.name, plan.data.evaluated]
+    parts += [checkpoint.stem, *(e.title for e in _evaluations(plan) if e.own or plan.engine.only or e.title != e.name)]
     parts += ["unfinished"] if unfinished else []
     name = folder_name(*(part for part in parts if part != "best"))
-    hashed = "-".join([name, *_words(settings, job), sha256[:8]])
+    hashed = "-".join([name, *_words(settings, plan), sha256[:8]])
     elsewhere = checkpoint.parent.name != "checkpoints"
     for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere or unfinished else [name]) + [hashed]]:
         if is_free(folder, sha256):
@@ -72,33 +71,33 @@ def evaluation_folder(job: Job) -> Path:
     )
 
 
-def identity(job: Job) -> dict[str, Any]:
+def identity(plan: Plan) -> dict[str, Any]:
     """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all.
 
     Of a run that is not finished, a checkpoint of the same name is another one after each epoch: its steps tell.
     Measured then, it does not take the place of what is measured at the end.
     """
-    checkpoint = Path(str(job.checkpoint)).absolute()
-    pools = [job.data.pool, *(planned.plan.pool for planned in job.planned.values())]
+    checkpoint = Path(str(checkpoint_of(plan.config.run_settings()))).absolute()
+    pools = [plan.data.pool, *(planned.plan.pool for planned in plan.planned.values())]
     about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}
-    about |= {"steps": outline(checkpoint).get("global_step"), "settings": special(job)}
-    about |= {"unfinished": job.unfinished} if job.unfinished else {}
+    about |= {"steps": outline(checkpoint).get("global_step"), "settings": special(plan)}
+    about |= {"unfinished": plan.unfinished} if plan.unfinished else {}
     about |= {"examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
     return about | {"sha256": hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()}
 
 
-def special(job: Job) -> dict[str, Any]:
+def special(plan: Plan) -> dict[str, Any]:
     """The settings that a plain ``evaluate.py --checkpoint FILE`` does not have, by their dotted names."""
-    source = source_of(str(job.checkpoint))
+    source = source_of(str(checkpoint_of(plan.config.run_settings())))
     saved = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
     usual = resolve(True, Call(layers=[Layer(saved)])).as_dict()
-    return {name: now for name, (_, now) in differences(usual, job.record).items()}
+    return {name: now for name, (_, now) in differences(usual, dict(plan.record)).items()}
 
 
-def _words(settings: Mapping[str, Any], job: Job) -> list[str]:
+def _words(settings: Mapping[str, Any], plan: Plan) -> list[str]:
     """A few of the settings in words for a name: not those that the rest of the name says."""
-    said = {"evaluations", *(e.name for e in _evaluations(job) if e.own)}
-    if "data" in job.config.explicit:
+    said = {"evaluations", *(e.name for e in _evaluations(plan) if e.own)}
+    if "data" in plan.config.explicit:
         said.add("data")  # whose file differs from that of the run in much
     words = []
     for name, value in settings.items():
@@ -126,6 +125,6 @@ def is_free(folder: Path, sha256: str) -> bool:
     return isinstance(evaluation, dict) and evaluation.get("sha256") == sha256
 
 
-def _evaluations(job: Job) -> list[Evaluation]:
+def _evaluations(plan: Plan) -> list[Evaluation]:
     """Those that have something to do."""
-    return [planned.evaluation for planned in job.planned.values()]
+    return [planned.evaluation for planned in plan.planned.values()]

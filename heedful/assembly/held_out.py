@@ -16,27 +16,29 @@ from heedful.records.storage.yaml_files import read_yaml
 SPLITTING = ("hold_out", "folds", "fold")  # settings that take what is evaluated from the training set
 
 
-def require_held_out(job: Any) -> None:
-    """Compare what the model was trained on with what is evaluated; the data and the model are prepared.
+def require_held_out(model: Classifier, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
+    """Compare the examples that the model was trained on with those that are evaluated.
 
     What was trained on is said; it is refused where the settings hold it out, unless the run itself held out the very
     same, in which case what it mixed in stands there as well.
 
     Args:
-        job: A :class:`~heedful.assembly.job.Job`.
+        model: The model, bound to the task of the data.
+        data: The data, set up.
+        checkpoint: The checkpoint that is evaluated; in training, the one that training resumes from.
+        evaluating: Whether nothing is trained.
 
     Raises:
         HeedfulError: Examples that are held out were trained on, or nobody can say whether they were.
     """
-    data = job.data
-    checkpoint = job.checkpoint if job.evaluating else None
-    model = job.model
+    checkpoint = checkpoint if evaluating else None
+    trained_on = model.trained_on
     if checkpoint is not None and (of_checkpoint := TrainedOn.of_state(outline(Path(checkpoint)).get("trained_on"))):
-        model.trained_on = of_checkpoint.joined(model.trained_on)
+        trained_on = of_checkpoint.joined(trained_on)
     has_trained = checkpoint is not None or model.learned_parts is not None
     if not has_trained or data.whole is None:
         return
-    seen = None if model.trained_on is None else int(model.trained_on.seen(data.whole, data.full_task.parts).sum())
+    seen = None if trained_on is None else int(trained_on.seen(data.whole, data.full_task.parts).sum())
     flags = [f"data.{flag} {getattr(data, flag)}" for flag in SPLITTING if getattr(data, flag, None) is not None]
     if flags and seen != 0 and not getattr(data, "validate_on_train", False) and not _is_of_run(data, checkpoint):
         said = (
@@ -51,7 +53,7 @@ def require_held_out(job: Any) -> None:
             f"{data.name}: {_named(model, checkpoint)} does not say which examples it was trained on, so that nobody "
             "knows whether any of them are evaluated."
         )
-    elif job.evaluating:
+    elif evaluating:
         data.counts.seen = seen
 
 

@@ -1,10 +1,8 @@
 """``heedful.measure``: whether any model heeds every part of its input, in five lines."""
 
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,12 +12,14 @@ from typing import Any, NamedTuple
 from pytorch_lightning import LightningModule
 from torch import nn
 
-from heedful.assembly.config import load_model
-from heedful.assembly.evaluation import evaluate
+from heedful.assembly.config import Call, load_model
+from heedful.assembly.evaluation import configured, measured_in_memory, requests_of_plan
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of, readings
-from heedful.assembly.parser import shown_evaluations
-from heedful.assembly.results import Results, require_free
+from heedful.assembly.parser import SEED, shown_evaluations
+from heedful.assembly.plan import prepare
+from heedful.assembly.results import Results, require_writable
 from heedful.assembly.short_names import model_config
+from heedful.assembly.trainers import allowing, calm_lightning, restored_flags
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
 from heedful.lightning_modules import Classifier
@@ -34,7 +34,17 @@ from heedful.records.parser import class_parser, require_types
 from heedful.records.storage.run_files import CONFIG
 
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
-FREE = ("predict", "rows", "settings", "labels", "same", "evaluations", "trainer", "default_label")  # of many types
+FREE = (
+    "predict",
+    "rows",
+    "settings",
+    "labels",
+    "same",
+    "evaluations",
+    "trainer",
+    "default_label",
+    "answers",
+)  # of many types
 
 
 def measure(
@@ -57,6 +67,7 @@ def measure(
     evaluations: Sequence[str | Evaluation] | str | None = None,
     seed: int = 0,
     output: str | PathLike[str] | None = None,
+    answers: Answered | None = None,
     trainer: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Results:
@@ -94,7 +105,8 @@ def measure(
         batch_size: Most inputs that the model gets at once.
         evaluations: Only these, as for ``heedful.evaluate``.
         seed: All that is random follows from it.
-        output: Folder for the results; by default they are kept until the program ends, and ``save`` keeps them longer.
+        output: Folder for the results; by default nothing is written before ``save``.
+        answers: Answers of a call that failed, ``error.answers``: the same function is asked for the others alone.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}; a function is asked on the CPU.
         **settings: Evaluation to its settings, as for ``heedful.evaluate``.
 
@@ -118,40 +130,45 @@ def measure(
     """
     arguments = locals()
     require_types(measure, arguments, FREE)
-    said = RowSettings.of(arguments)
+    of_rows = RowSettings.of(arguments)
     require_known(settings, arguments)
+    if output is not None:
+        require_writable(Path(output))
+    if draws is not None:
+        if settings.get("attentiveness") is not None:
+            raise SettingError(
+                "draws and attentiveness both set up the test of attentiveness. Leave one of the two out."
+            )
+        settings["attentiveness"] = {"draws": draws}
     knows_labels = labels is not None or bool(class_names(rows, label))
     with _model(predict, knows_labels) as asked:
-        data, golds = data_of(rows, said, asked.outputs, asked.is_function)
+        data, golds = data_of(rows, of_rows, asked.outputs, asked.is_function)
         model = asked.model(data)
-        is_known = parts is None or knows_labels or asked.outputs or data.default_label in golds
-        if asked.is_function and not is_known:
-            model.doubtful = data.default_label
-        if draws is not None:
-            if settings.get("attentiveness") is not None:
-                raise SettingError(
-                    "draws and attentiveness both set up the test of attentiveness. Leave one of the two out."
-                )
-            settings["attentiveness"] = {"draws": draws}
-        temporary = TemporaryDirectory(prefix="heedful-") if output is None or asked.is_function else None
-        if output is not None and asked.is_function:
-            require_free(Path(output))
-        results: Any = _evaluated(
-            model,
-            data,
-            checkpoint=asked.checkpoint,
-            slices=([by] if isinstance(by, str) else list(by)) if by else None,
-            evaluations=evaluations,
-            trainer=_of_function(trainer) if asked.is_function else trainer,
-            seed=seed,
-            output=output if temporary is None else Path(temporary.name) / "results",
-            **settings,
-        )
-    if not isinstance(results, Results):  # of dry_run, by which a server is not asked
-        return results
-    if output is not None:
-        return results.save(output) if asked.is_function else results
-    return replace(results, kept=temporary, each=tuple(replace(one, kept=temporary) for one in results.each))
+        if isinstance(model, Function):
+            model.answered = answers
+            if not (parts is None or knows_labels or asked.outputs or data.default_label in golds):
+                model.doubtful = data.default_label
+        slices = [by] if isinstance(by, str) else list(by)
+        of_run = {"evaluations": evaluations, "trainer": _of_function(trainer) if asked.is_function else trainer}
+        results = _measured(model, data, asked.checkpoint, {**settings, **of_run, SEED: seed, "slices": slices or None})
+    return results.save(output) if output is not None and isinstance(results, Results) else results
+
+
+def _measured(model: Any, data: PairedData, checkpoint: str | None, settings: dict[str, Any]) -> Any:
+    """Measure a model in memory; an exception has the answers of a function so far as ``answers``."""
+    config, allowed, partial, slices, dry_run = (
+        settings.pop(name, None) for name in ("config", "allow_package", "partial", "slices", "dry_run")
+    )
+    call = Call(model, data, partial=partial, slices=slices, settings={**settings, "dry_run": dry_run or None})
+    try:
+        with allowing(allowed), calm_lightning(), restored_flags():
+            plan = prepare(configured(call, [] if config is None else [config], checkpoint))
+            return requests_of_plan(plan) if dry_run else measured_in_memory(plan)
+    except BaseException as error:
+        if isinstance(model, Function) and model.answered:
+            error.answers = model.answered  # type: ignore[attr-defined]
+            error.add_note(f"{len(model.answered):,} answers are kept: go on with measure(..., answers=error.answers).")
+        raise
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
@@ -196,37 +213,6 @@ def _of_function(trainer: Mapping[str, Any] | None) -> Mapping[str, Any]:
                 "out."
             )
     return {**(trainer or {}), **own}
-
-
-class Kept:
-    """The answers of the call that stopped last, until another call looks at them.
-
-    Attributes:
-        is_wanted: Whether another call may come; not for a model in training, whose weights will not come back.
-    """
-
-    answered: Answered | None = None
-    is_wanted = True
-
-
-def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
-    """``heedful.assembly.evaluation.evaluate``; where it stops in a function, the answers so far are kept."""
-    try:
-        return evaluate(model, data, **settings)
-    except (KeyboardInterrupt, ModelError):
-        if isinstance(model, Function):
-            _keep(model)
-        raise
-
-
-def _keep(model: Function) -> None:
-    """Keep the answers so far for the next call, and say so."""
-    if not Kept.is_wanted:
-        return
-    Kept.answered = model.answered
-    if model.answered:
-        told = f"{len(model.answered):,} answers of {model.description} stay in memory:"
-        print(f"{told} the next call with the same function begins with them.", file=sys.stderr)
 
 
 class _Asked(NamedTuple):
@@ -360,9 +346,7 @@ def _function(predict: Any, is_ordered: bool) -> _Asked:
         if is_pipeline and is_ordered and not outputs:  # LABEL_0 is the first
             numbered = predict.model.config.id2label
             spellings = {label: [*of, numbered.get(k)] for k, (label, of) in enumerate((spellings or {}).items())}
-        function = Function(asked, spellings, same, is_ordered=is_ordered or bool(outputs))
-        function.answered, Kept.answered = Kept.answered, None
-        return function
+        return Function(asked, spellings, same, is_ordered=is_ordered or bool(outputs))
 
     return _Asked(made, outputs, is_function=True)
 

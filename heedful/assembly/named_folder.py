@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from heedful.assembly.job import Job
+from heedful.assembly.config import Config
+from heedful.assembly.plan import checkpoint_of
 from heedful.assembly.saved_settings import brief, differences, saved_settings, setting_name
 from heedful.assembly.starts import is_first
 from heedful.records import HeedfulError, RunError, writing
@@ -32,22 +33,23 @@ class Named(NamedTuple):
     goes_on: bool
 
 
-def named_folder(job: Job) -> Named | None:
+def named_folder(config: Config) -> Named | None:
     """The folder of the run to be continued, or ``output``; None where a new one is to be made."""
-    resumed = None if job.evaluating else job.config.resume
-    output = job.settings.output
+    resumed = None if config.evaluating else config.resume
+    settings = config.run_settings()
+    output, checkpoint = settings.output, checkpoint_of(settings)
     if resumed and (Path(resumed) / "config.yaml").is_file():
         return Named(Path(resumed), f"resume {resumed}", True)
-    if not resumed and not job.evaluating and job.checkpoint:
-        of_checkpoint = Path(job.checkpoint).absolute().parent.parent
+    if not resumed and not config.evaluating and checkpoint:
+        of_checkpoint = Path(checkpoint).absolute().parent.parent
         if (of_checkpoint / "config.yaml").is_file() and (
             not output or Path(output).resolve() == of_checkpoint.resolve()
         ):
-            return Named(of_checkpoint, f"ckpt_path {job.checkpoint}", True)
+            return Named(of_checkpoint, f"ckpt_path {checkpoint}", True)
     return Named(Path(output), f"output {output}", False) if output else None
 
 
-def claim_named(job: Job) -> Named | None:
+def claim_named(config: Config) -> Named | None:
     """Keep other processes out of the folder that the user names, if one is named.
 
     An evaluation that was stopped there is taken up by the command that began it.
@@ -55,18 +57,18 @@ def claim_named(job: Job) -> Named | None:
     Raises:
         HeedfulError: ``output`` holds something else, or another process writes into the folder.
     """
-    named_by_user = named_folder(job)
+    named_by_user = named_folder(config)
     if named_by_user is None or not is_first():
         return None
     if not named_by_user.goes_on:
-        _require_unused(named_by_user, job)  # no lock, too, into a folder of others
+        _require_unused(named_by_user, config)  # no lock, too, into a folder of others
     claim(named_by_user.folder, named_by_user.flag)
     if not named_by_user.goes_on:
-        _require_unused(named_by_user, job)  # another process may have used it meanwhile
+        _require_unused(named_by_user, config)  # another process may have used it meanwhile
     return named_by_user
 
 
-def _require_unused(named_by_user: Named, job: Job) -> None:
+def _require_unused(named_by_user: Named, config: Config) -> None:
     """Refuse a folder that holds something else than what the same evaluation has left when it was stopped."""
     with writing(named_by_user.folder):
         held = held_in(named_by_user.folder) if named_by_user.folder.is_dir() else []
@@ -74,26 +76,27 @@ def _require_unused(named_by_user: Named, job: Job) -> None:
         named_by_user.folder / name for name in held if (named_by_user.folder / name / "config.yaml").is_file()
     ]
     stopped = [named_by_user.folder] if "config.yaml" in held and RESULTS not in held else of_prompts
-    if job.evaluating and stopped and len(of_prompts) in (0, len(held)):
+    if config.evaluating and stopped and len(of_prompts) in (0, len(held)):
         for folder in stopped:
-            _require_same(named_by_user, folder, job)
+            _require_same(named_by_user, folder, config)
         return
     if "config.yaml" in held:
-        more = "" if job.evaluating else f", or use resume {named_by_user.folder}"
+        more = "" if config.evaluating else f", or use resume {named_by_user.folder}"
         raise RunError(f"{named_by_user.flag} holds a run already. Name another folder{more}.")
     if held:
         raise RunError(f"{named_by_user.flag} holds {held[0]}, which is not of a run. Name another folder.")
 
 
-def _require_same(named_by_user: Named, folder: Path, job: Job) -> None:
+def _require_same(named_by_user: Named, folder: Path, config: Config) -> None:
     """Refuse to take up an evaluation that was stopped with other settings, or of another checkpoint."""
     try:
         before = saved_settings(folder)
     except HeedfulError:  # of another command
         raise RunError(f"{named_by_user.flag} holds a run already. Name another folder.") from None
-    changed = differences(before, job.record)
-    if before.get("checkpoint") != job.checkpoint:
-        changed = {"checkpoint": (before.get("checkpoint"), job.checkpoint), **changed}
+    changed = differences(before, config.as_dict())
+    checkpoint = checkpoint_of(config.run_settings())
+    if before.get("checkpoint") != checkpoint:
+        changed = {"checkpoint": (before.get("checkpoint"), checkpoint), **changed}
     for name, (began, now) in changed.items():
         raise RunError(
             f"{setting_name(name)} {brief(now)}: {named_by_user.flag} holds an evaluation that was stopped, with "

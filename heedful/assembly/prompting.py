@@ -1,9 +1,8 @@
-"""Models that are asked in context: the prompts that are measured, one after the other, each in a folder of its own."""
+"""Models that are asked in context: the prompts that are measured, and the requests that a server would get."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from heedful.callbacks import RunFolder
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.engine.forecast import forecast
 from heedful.datamodules import PairedData
@@ -45,37 +44,6 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
     for prompt in prompts:
         model.prompt_with(prompt)  # those that it cannot read are refused before anything is measured
     return prompts
-
-
-def each_prompt(
-    prompts: Sequence[Prompt], model: Classifier, run: RunFolder, planned: Collection[Planned]
-) -> Iterator[None]:
-    """Prepare a model for one prompt after the other; once for nothing where there is none.
-
-    The results of one prompt alone belong into the folder of the command; of several, each has a folder inside it. What
-    is sent for the first example goes into run.json.
-
-    Args:
-        prompts: The prompts to measure.
-        model: Who is asked.
-        run: Writes the results.
-        planned: The evaluations, which hold the examples.
-    """
-    whole = run.folder
-    first = next((one.plan.pool[0] for one in planned if len(one.plan.pool)), None)
-    for prompt in prompts:
-        model.prompt_with(prompt)
-        folder = whole / name_of(prompt) if whole is not None and len(prompts) > 1 else whole
-        sent = {} if first is None else {"example": first.uid, "sent": model.sent(first)}
-        run.begin(folder, {"prompt": {**prompt.as_dict(), **sent}})
-        yield
-    if not prompts:
-        yield
-
-
-def name_of(prompt: Prompt) -> str:
-    """The folder of a prompt among others of the same command."""
-    return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
 
 
 @dataclass(frozen=True)
@@ -131,14 +99,14 @@ def requests_of(
     """Count how many requests an evaluation sends at most, and about how many tokens; nothing is sent.
 
     Args:
-        model: Must be an endpoint.
+        model: An endpoint.
         data: The data, set up.
         planned: The evaluations.
         prompts: The prompts that are measured.
         limit: The trainer's limit_val_batches.
 
     Raises:
-        HeedfulError: It is another model.
+        HeedfulError: The model is no endpoint.
     """
     if not isinstance(model, Endpoint):
         raise SettingError(

@@ -2,7 +2,8 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,18 +15,51 @@ from rich.console import Console
 from heedful.assembly.numbers import Key, NoSuchNumber, Number, Numbers, name_among, words_of_name
 from heedful.records import MetricName, RunError, listing, printable, writing
 from heedful.records.storage.claim import LOCK
-from heedful.records.storage.files import WRITING
-from heedful.records.storage.results import named, read_evaluation, read_results
+from heedful.records.storage.files import WRITING, write_json
+from heedful.records.storage.results import RUN, named, read_evaluation, read_results, write_results
+from heedful.records.storage.run_files import CONFIG
 from heedful.reports.compare import paired_differences
 from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, in_notebook, table
 from heedful.reports.in_context.summary import print_summary
+from heedful.reports.page.contents import Provider
 from heedful.reports.page.writing import REPORT, write_page
+from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH, settings
 from heedful.reports.tables import Cells, number, print_cells, too_few
 from heedful.reports.terminal.table import FLAGS, footnotes, lines_of, print_table, table_cells
 
 NOTHING = "Nothing was measured."
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """The content of a folder of results that is not written.
+
+    Attributes:
+        name: Name of the prompt among several; otherwise empty.
+        write_config: Writes config.yaml.
+        about: Content of run.json.
+        rows: Evaluation to its rows and their metadata.
+        contents: Says what the examples of rows hold, for the page.
+    """
+
+    name: str
+    write_config: Callable[[Path], None]
+    about: Mapping[str, Any]
+    rows: Mapping[str, Evaluated]
+    contents: Provider
+
+    def write(self, folder: Path, content: Mapping[str, Any]) -> None:
+        """Write the files of the results.
+
+        Args:
+            folder: An empty folder.
+            content: Content of results.json, but for the hashes of the rows.
+        """
+        self.write_config(folder / CONFIG)
+        write_json(folder / RUN, self.about)
+        write_results(folder, content, self.rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,10 +69,11 @@ class Results(Numbers):
     A number is ``result["attentiveness", "premise"].value``; ``Numbers.__getitem__`` says which words name it.
 
     Attributes:
-        folder: Where results.json and the rows are, as every report reads them.
-        content: What results.json says, but for the hashes of the rows.
+        folder: Folder of results.json and the rows; None before :meth:`save`, if :func:`heedful.measure` was given no
+            ``output``.
+        content: Content of results.json, but for the hashes of the rows.
         each: Of a model that was asked by several prompts, the results of each; then ``content`` is empty.
-        kept: What the folder is gone with, where it is a temporary one.
+        unsaved: Content of the folder while the results are in memory alone.
 
     Examples:
         >>> import heedful, tempfile
@@ -56,10 +91,10 @@ class Results(Numbers):
         0.0
     """
 
-    folder: Path
+    folder: Path | None
     content: Mapping[str, Any]
     each: tuple["Results", ...] = field(default=(), kw_only=True)
-    kept: Any = field(default=None, kw_only=True, compare=False)
+    unsaved: Unsaved | None = field(default=None, kw_only=True, compare=False)
 
     def __repr__(self) -> str:
         if self.each:
@@ -72,7 +107,24 @@ class Results(Numbers):
             inside = ", ".join(
                 f"{words_of_name(names[text])} {number(self.content['metrics'][text], ci95=True)}" for text in heads
             )
-        return f"<{type(self).__name__} {printable(str(self.folder))}: {printable(inside)}>"
+        return f"<{type(self).__name__} {printable(self.display_name)}: {printable(inside)}>"
+
+    @property
+    def display_name(self) -> str:
+        """The folder, or the data and "not saved"."""
+        return str(self.folder) if self.folder else f"{self.content.get('data', 'results')} (not saved)"
+
+    @contextmanager
+    def _files(self) -> Iterator[Path]:
+        """The folder of the results; a temporary one while they are in memory alone."""
+        self._require_one()
+        if self.folder is not None:
+            yield self.folder
+            return
+        assert self.unsaved is not None
+        with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
+            self.unsaved.write(Path(temporary), self.content)
+            yield Path(temporary)
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
@@ -84,7 +136,7 @@ class Results(Numbers):
         """Refuse what is asked of the results of several prompts."""
         if self.each:
             raise RunError(
-                f"{self.folder} holds the results of {len(self.each)} prompts. Ask one of .each, such as .each[0]."
+                f"{self.display_name}: there are results of {len(self.each)} prompts. Take one, such as .each[0]."
             )
 
     @property
@@ -98,7 +150,7 @@ class Results(Numbers):
         """
         self._require_one()
         tables = []
-        for evaluation in read_results(self.folder)["rows"]:
+        for evaluation in self._evaluations():
             rows = self.rows_of(evaluation)
             rows = rows.cast(pa.schema([_any_length(column) for column in rows.schema]))
             tables.append(
@@ -117,17 +169,29 @@ class Results(Numbers):
                 among the results, which is a KeyError as well.
         """
         self._require_one()
-        read = read_evaluation(self.folder, evaluation)
+        if self.unsaved is not None:
+            read = self.unsaved.rows.get(evaluation)
+        else:
+            read = read_evaluation(self.written, evaluation)
         if read is None:
-            evaluations = listing([*read_results(self.folder)["rows"]])
-            known = f" It has those of {evaluations}." if evaluations else ""
-            raise NoSuchNumber(f"{self.folder} has no rows of {evaluation!r}.{known}")
+            known = f" It has those of {listing(names)}." if (names := self._evaluations()) else ""
+            raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.{known}")
         return read[0]
+
+    @property
+    def written(self) -> Path:
+        """The folder of results that are saved."""
+        assert self.folder is not None
+        return self.folder
+
+    def _evaluations(self) -> list[str]:
+        """The evaluations that have rows."""
+        return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
 
     def show(self) -> None:
         """Show the numbers: as a table in a terminal, in a notebook with a figure of attentiveness; of several prompts
         their summary."""
-        of_each = {str(one.folder): one.content for one in self.each or [self]}
+        of_each = {one.display_name: one.content for one in self.each or [self]}
         if not all(of_each.values()):
             print(NOTHING)
         elif self.each and not any(content["counts"].get("unlabelled") for content in of_each.values()):
@@ -141,9 +205,9 @@ class Results(Numbers):
         """The table in a notebook, and the figure."""
         if not self.content:
             return table([repr(self)], [])
-        header, rows = table_cells({str(self.folder): self.content})
+        header, rows = table_cells({self.display_name: self.content})
         worth = [f"No gold labels: {UNKNOWN_WORTH}."] if self.content["counts"].get("unlabelled") else []
-        captions = [*worth, *footnotes(self.content), f"in {self.folder}"]
+        captions = [*worth, *footnotes(self.content), *([f"in {self.folder}"] if self.folder else [])]
         return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, captions) + self._figure()
 
     def _figure(self) -> str:
@@ -160,10 +224,10 @@ class Results(Numbers):
         return f"<br>{image(figure(parts), 'attentiveness by part')}" if parts else ""
 
     def save(self, folder: str | PathLike[str]) -> "Results":
-        """Copy the folder of the results, for every report to read: compare, rescore, ``heedful.load``.
+        """Write the results into a folder, for every report to read: compare, rescore, ``heedful.load``.
 
         Args:
-            folder: Where to; it does not exist, or is empty.
+            folder: A folder that does not exist or is empty; of several prompts, each gets a folder inside.
 
         Returns:
             The results in that folder.
@@ -171,32 +235,30 @@ class Results(Numbers):
         Raises:
             HeedfulError: The folder holds something, or cannot be written; the files are not those that were written.
         """
-        self._require_one()
-        read_results(self.folder)
         to = Path(folder)
-        if to.resolve().is_relative_to(self.folder.resolve()) and to.resolve() != self.folder.resolve():
-            raise RunError(f"{to} lies in {self.folder}, which would be copied into itself. Name another folder.")
         require_free(to)
-        with writing(to):
+        if self.each:
+            return Results(to, {}, each=tuple(one.save(to / (one.unsaved or one.written).name) for one in self.each))
+        if self.folder is not None and to.resolve().is_relative_to(self.folder.resolve()):
+            raise RunError(f"{to} lies in {self.folder}, which would be copied into itself. Name another folder.")
+        with self._files() as source, writing(to):
+            read_results(source)
             to.parent.mkdir(parents=True, exist_ok=True)
-            beside = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}.", suffix=WRITING))
-            try:
-                whole = beside / to.name
-                whole.mkdir()
-                rights = whole.stat().st_mode  # those of new folders here; a temporary one is its owner's alone
+            with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as beside:
+                whole = Path(beside) / "whole"
+                whole.mkdir()  # has the rights that new folders have here
+                rights = whole.stat().st_mode
                 left = shutil.ignore_patterns(LOCK, f"*{WRITING}")
-                shutil.copytree(self.folder, whole, ignore=left, symlinks=True, dirs_exist_ok=True)
+                shutil.copytree(source, whole, ignore=left, symlinks=True, dirs_exist_ok=True)
                 whole.chmod(rights)
                 whole.replace(to)
-            finally:
-                shutil.rmtree(beside, ignore_errors=True)
         return load(to)
 
     def page(self, path: str | PathLike[str] | None = None, examples: bool = True) -> Path:
         """Write a page of HTML about the results that needs no other file: numbers, how to read them, examples.
 
         Args:
-            path: The file; by default report.html in the folder of the results.
+            path: The file; by default report.html in the folder of the results, if they are saved.
             examples: With the texts and pictures of examples.
 
         Returns:
@@ -206,7 +268,11 @@ class Results(Numbers):
             HeedfulError: The folder holds other files than those that were written, or the page cannot be written.
         """
         self._require_one()
-        return write_page([self.folder], self.folder / REPORT if path is None else Path(path), examples)
+        if path is None and self.folder is None:
+            raise RunError("These results are not saved. Name a file, as page('report.html'), or save them first.")
+        with self._files() as folder:
+            providers = {} if self.unsaved is None else {folder: self.unsaved.contents}
+            return write_page([folder], folder / REPORT if path is None else Path(path), examples, providers)
 
     def __sub__(self, other: "Results") -> "Differences":
         """What these results are above others on the same examples, with paired 95 % intervals.
@@ -217,7 +283,8 @@ class Results(Numbers):
         if not isinstance(other, Results):
             return NotImplemented
         numbers, others = self.numbers, other.numbers
-        changes = paired_differences(other.folder, self.folder)
+        with other._files() as before, self._files() as after:
+            changes = paired_differences(before, after)
         differences = {}
         for name in numbers.keys() & others.keys():
             if str(name) in changes:
@@ -226,7 +293,7 @@ class Results(Numbers):
         ordered = {name: differences[name] for name in numbers if name in differences}
         without = tuple(name for name in numbers if name in others and name not in differences)
         order = zip((self, other), ("the first", "the second"), strict=True)
-        sides = [in_order if one.kept is not None else str(one.folder) for one, in_order in order]
+        sides = [in_order if one.folder is None else str(one.folder) for one, in_order in order]
         return Differences(ordered, " less ".join(sides), without)
 
 
@@ -328,6 +395,19 @@ def require_free(folder: Path) -> None:
     with writing(folder):
         if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
             raise RunError(f"{folder} holds something already. Name another folder.")
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse a folder for new results that holds something, or that cannot be made.
+
+    Raises:
+        RunError: The folder is one of these.
+    """
+    require_free(folder)
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}."):
+            pass
 
 
 def load(folder: str | PathLike[str]) -> Results:

@@ -81,19 +81,31 @@ def class_of(kind: str, path: str) -> type:
     Raises:
         SettingError: The class does not exist, or has another base class.
     """
+    name = path.rpartition(".")[2]
+    owner = imported(path)
+    if owner is None:
+        near = nearest(name, [subclass.__name__ for subclass in _subclasses(CLASSES[kind])])
+        raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.")
+    if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
+        raise SettingError(f"{kind}: {path} is not a subclass of {class_path(CLASSES[kind])}.")
+    return owner
+
+
+def imported(path: str) -> Any:
+    """The object at an import path, also in the working folder; None if there is none.
+
+    Raises:
+        ImportError: The module exists, and one of its own imports fails.
+    """
     module, _, name = path.rpartition(".")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
-        owner = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        if isinstance(error, ImportError) and not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists, and one of its own imports failed
-        near = nearest(name, [subclass.__name__ for subclass in _subclasses(CLASSES[kind])])
-        raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.") from None
-    if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
-        raise SettingError(f"{kind}: {path} is not a subclass of {class_path(CLASSES[kind])}.")
-    return owner
+        return getattr(import_module(module), name, None)
+    except ImportError as error:
+        if f"{module}.".startswith(f"{error.name}."):
+            return None
+        raise
 
 
 def _subclasses(kind: type) -> list[type]:

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from pytorch_lightning import Callback, Trainer
+from pytorch_lightning import Trainer
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import run_folder
-from heedful.assembly.job import Job
 from heedful.assembly.named_folder import claim_named
 from heedful.assembly.parser import SEED
+from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.results import Run
 from heedful.assembly.saved_runs import initial_model, start_of
 from heedful.assembly.saved_settings import (
@@ -21,7 +21,7 @@ from heedful.assembly.saved_settings import (
     settings_of_file,
     write_settings,
 )
-from heedful.assembly.starts import is_first
+from heedful.assembly.starts import is_first, seed_all
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
@@ -153,72 +153,70 @@ def trained(config: Config) -> Run:
     """
     try:
         with calm_lightning(), restored_flags():
-            return _trained(Job(config))
+            require_resumable(config)
+            claim_named(config)  # before anything is read
+            if config.resume is not None and is_finished(Path(config.resume)):
+                return _finished(config, Path(config.resume))
+            seed_all(config.run_settings().seed)
+            return _trained(prepare(config))
     finally:
         release()
 
 
-def _finished(job: Job) -> Run | None:
-    """The run that is to go on, if it is finished: its results as they are."""
-    resume = job.config.resume
-    if resume is None or not is_finished(Path(resume)):
-        return None
-    require_as_finished(job.record, Path(resume))
-    if is_first():
-        remove_states(Path(resume) / "checkpoints")  # which a process that was killed may have left
-    return Run.finished(Path(resume))
-
-
-def _trained(job: Job) -> Run:
-    if job.checkpoint:
-        began = Path(job.config.resume or Path(job.checkpoint).absolute().parent.parent)
+def require_resumable(config: Config) -> None:
+    """Refuse settings that a resumed run would record and not follow."""
+    if checkpoint := checkpoint_of(config.run_settings()):
+        began = Path(config.resume or Path(checkpoint).absolute().parent.parent)
         if (began / CONFIG).is_file():
-            require_same_settings(job.record, began)
-    claim_named(job)  # before anything is read
-    if (finished := _finished(job)) is not None:
-        return finished
-    job.prepare()
-    trainer, run, board = assemble(job, run_folder(job, job.data.regime) if is_first() else None)
-    trainer.fit(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True)
-    if job.trainer["fast_dev_run"]:
+            require_same_settings(config.as_dict(), began)
+
+
+def _finished(config: Config, run: Path) -> Run:
+    """The results of a finished run, as they are."""
+    require_as_finished(config.as_dict(), run)
+    if is_first():
+        remove_states(run / "checkpoints")  # left there by a process that was killed
+    return Run.finished(run)
+
+
+def _trained(plan: Plan) -> Run:
+    folder = run_folder(plan, plan.data.regime) if is_first() else None
+    run = RunFolder(folder, lambda path: write_settings(plan.record, path))
+    board = Board(plan.hyperparameters)
+    trainer = build_trainer(plan, run, board)
+    checkpoint = checkpoint_of(plan.config.run_settings())
+    trainer.fit(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True)
+    if plan.trainer["fast_dev_run"]:
         return Run(run.written, {})
-    best = job.kept.best_model_path or job.kept.last_model_path
+    assert plan.checkpoints is not None
+    best = plan.checkpoints.best_model_path or plan.checkpoints.last_model_path
     if not best:
         raise SettingError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
-    trainer.validate(job.model, job.data, ckpt_path=best, weights_only=True, verbose=False)
-    if not job.engine.results:
+    trainer.validate(plan.model, plan.data, ckpt_path=best, weights_only=True, verbose=False)
+    if not plan.engine.results:
         raise SettingError("Nothing was evaluated. See trainer.limit_val_batches.")
     board.final(trainer)
-    job.engine.require_measured(job.model, "what checkpoints/backbone would hold")
+    plan.engine.require_measured(plan.model, "what checkpoints/backbone would hold")
     if trainer.is_global_zero:
-        export(job.model, run.written, weights=True)
+        export(plan.model, run.written, weights=True)
         run.finish()
-    return Run(run.written, job.engine.results, checkpoint=Path(best))
+    return Run(run.written, plan.engine.results, checkpoint=Path(best))
 
 
-class Assembled(NamedTuple):
-    """What trains a model, and what writes of it."""
-
-    trainer: Trainer
-    run: RunFolder
-    board: Board
-
-
-def assemble(job: Job, folder: Path | None) -> Assembled:
-    """The Trainer of a run and its outputs.
+def build_trainer(plan: Plan, run: RunFolder, board: Board) -> Trainer:
+    """The Trainer of a run.
 
     Args:
-        job: The run, prepared.
-        folder: Where the outputs are written; None on other processes than the first.
+        plan: The run.
+        run: Writes the folder of the run.
+        board: Feeds the loggers.
 
     Raises:
         HeedfulError: Lightning refuses a setting of the Trainer.
     """
-    run = RunFolder(folder, lambda path: write_settings(job.record, path), job.about)
-    board = Board(job.hyperparameters)
-    settings = dict(job.trainer)
+    settings = dict(plan.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
-        settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-    callbacks = [*job.plain, job.engine, run, ContactSheet(), WordSheet(), board, Report()]
-    own: list[Callback] = [*job.evaluations, job.kept]
-    return Assembled(make_trainer(callbacks, settings, evaluating=False, own=own, folder=folder), run, board)
+        settings["logger"] = BoardLogger(str(run.folder), name="", version="", default_hp_metric=False)
+    first = [plan.engine, run, ContactSheet(), WordSheet(), board, Report()]
+    assert plan.checkpoints is not None
+    return make_trainer(first, settings, evaluating=False, own=[*plan.evaluations, plan.checkpoints], folder=run.folder)

@@ -15,7 +15,7 @@ from pytorch_lightning.utilities import rank_zero_warn
 from torch import nn
 
 from heedful.assembly.alone import by_first_alone, require_whole, undisturbed
-from heedful.assembly.measuring import FREE, Kept, measure, require_known, require_rows
+from heedful.assembly.measuring import FREE, measure, require_known, require_rows
 from heedful.assembly.results import Results
 from heedful.records import MetricName, RunError, SettingError
 from heedful.records.parser import require_types
@@ -117,11 +117,7 @@ class WhileTraining:
     def _measure(self, predict: Any, step: int, trainer: Mapping[str, Any]) -> Results:
         given = self.settings.get("trainer") or {}
         settings = {**self.settings, "trainer": {"enable_progress_bar": False, **trainer, **given}}
-        try:
-            Kept.is_wanted = False
-            return measure(predict, self.rows, output=self._folder(step), **settings)
-        finally:
-            Kept.is_wanted = True
+        return measure(predict, self.rows, output=self._folder(step), **settings)
 
     def _folder(self, step: int) -> Path | None:
         """A folder that is not there yet: after training, the best weights may be measured at the last step again."""

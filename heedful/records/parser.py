@@ -246,6 +246,8 @@ def described(hint: Any) -> str:
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
     """A namespace with the settings of a layer on top."""
     values = {name: inner for name, inner in values.items() if inner != {}}  # an evaluation without settings
+    if not values:
+        return before
     parser.given = values
     try:
         require_known(parser, values)

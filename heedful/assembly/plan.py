@@ -1,0 +1,250 @@
+"""``prepare``: reads the data, binds the model and plans the evaluations, before a folder is made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning.callbacks import EarlyStopping
+
+from heedful.assembly.config import Config, Objects, load_data
+from heedful.assembly.held_out import require_held_out
+from heedful.assembly.prompting import prompts_of
+from heedful.assembly.saved_runs import max_epochs_of
+from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
+from heedful.assembly.short_names import model_folder
+from heedful.assembly.trainers import precision_of, require_fit, several
+from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, Setting
+from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_own, require_whole
+from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.outputs.run_folder import is_finished
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Classifier
+from heedful.records import SettingError
+from heedful.records.arguments import IN_MEMORY
+from heedful.records.errors import guess
+from heedful.records.numbers.metric_name import direction_of
+from heedful.records.prompts.prompt import Prompt
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that is ready to begin: its data are read, its model is bound to their task, its evaluations are planned.
+
+    Attributes:
+        config: All settings.
+        model: The model.
+        data: The data, set up.
+        trainer: Settings of Lightning's Trainer.
+        evaluations: All evaluations, with and without settings; the engine runs those that have something to do.
+        engine: Runs the evaluations.
+        checkpoints: Saves checkpoints; None in an evaluation.
+        prompts: The prompts to measure; empty for a model that is not asked in context.
+        record: All settings, as config.yaml holds them.
+        unfinished: Progress of the run that the checkpoint belongs to, such as "epoch 1 of 4, step 30"; None if that
+            run is finished.
+    """
+
+    config: Config
+    model: Classifier
+    data: PairedData
+    trainer: Mapping[str, Any]
+    evaluations: Sequence[Evaluation]
+    engine: Engine
+    checkpoints: BestCheckpoint | None
+    prompts: Sequence[Prompt]
+    record: Mapping[str, Any]
+    unfinished: str | None
+
+    @property
+    def planned(self) -> Mapping[str, Planned]:
+        """The evaluations that have something to do, by name."""
+        return self.engine.planned
+
+    @property
+    def model_name(self) -> str:
+        """The short name of the backbone, or its id as a folder name."""
+        section = self.record["model"]
+        of_model = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
+        backbone = of_model.get("backbone") or getattr(self.model, "backbone", None) or of_model.get("name")
+        return model_folder(str(backbone or type(self.model).__name__), section["class_path"])
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
+        return {
+            "data": self.data.name,
+            "model": self.model_name,
+            "regime": self.data.regime,
+            "seed": self.data.seed,
+            "epochs": self.trainer["max_epochs"],
+            "learning_rate": self.model.learning_rate,
+            "train_batch_size": self.data.batch_size,
+        }
+
+
+def prepare(config: Config) -> Plan:
+    """Read the data, bind the model to their task and plan the evaluations; mistakes show here.
+
+    Args:
+        config: All settings.
+
+    Raises:
+        HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
+    """
+    objects = config.objects()
+    settings = config.run_settings()
+    checkpoint = checkpoint_of(settings)
+    require_fit(objects.trainer)
+    checkpoints = None if config.evaluating else objects.group
+    if checkpoints is not None and checkpoints.dirpath:
+        raise SettingError(
+            f"checkpoint.dirpath {checkpoints.dirpath}: checkpoints lie in the folder of the run. Choose that with "
+            "output."
+        )
+    given = {evaluation.name for evaluation in objects.evaluations}
+    without_settings = [kind for name, kind in EVALUATIONS.items() if not kind.has_settings and name not in given]
+    evaluations = [*(kind() for kind in without_settings), *objects.evaluations]
+    only = _only(settings, evaluations)
+    data = _bound_data(config, objects, only)
+    model = objects.model
+    prompts = prompts_of(objects.group if config.evaluating else None, model, data)
+    model.require_precision(precision_of(objects.trainer, config.evaluating))
+    unfinished = _unfinished(checkpoint) if config.evaluating else None
+    engine = Engine(config.evaluating, only, unfinished)
+    _plan_evaluations(engine, evaluations, model, data)
+    _require_monitored(engine, objects, checkpoints, data)
+    if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
+        _require_weights(model, checkpoint, config.evaluating)
+        require_held_out(model, data, checkpoint, config.evaluating)
+    return Plan(
+        config=config,
+        model=model,
+        data=data,
+        trainer=objects.trainer,
+        evaluations=evaluations,
+        engine=engine,
+        checkpoints=checkpoints,
+        prompts=prompts,
+        record=_record(config, model),
+        unfinished=unfinished,
+    )
+
+
+def checkpoint_of(settings: RunSettings) -> str | None:
+    """The checkpoint whose weights are loaded: to be evaluated, or to resume from."""
+    return settings.ckpt_path if isinstance(settings, TrainingSettings) else vars(settings)["checkpoint"]
+
+
+def _record(config: Config, model: Classifier) -> dict[str, Any]:
+    record = config.as_dict()
+    arguments = record["model"]["init_args"]
+    if "backbone" in arguments and (model.from_memory or (config.evaluating and model.has_learned)):
+        arguments["backbone"] = IN_MEMORY
+    return record
+
+
+def _only(settings: RunSettings, evaluations: Sequence[Evaluation]) -> list[str] | None:
+    """The names of the evaluations that the call asks for, or None for all.
+
+    Raises:
+        SettingError: A name is unknown, its evaluation does not run in training, or the list is empty.
+    """
+    names = settings.evaluations
+    if names == []:
+        raise SettingError("evaluations is empty. Name at least one, or leave it out.")
+    available = {evaluation.name for evaluation in evaluations}
+    for name in names or []:
+        if name not in EVALUATIONS and name not in available:
+            raise SettingError(f"evaluations {name} is not an evaluation. {guess(name, EVALUATIONS)}")
+        if name not in available:
+            raise SettingError(f"evaluations {name} is not measured while a model trains. Measure it with evaluate.py.")
+    return None if names is None else list(names)
+
+
+def _bound_data(config: Config, objects: Objects, only: Sequence[str] | None) -> PairedData:
+    """Set up the data and bind the model to their task.
+
+    If all evaluations bring examples of their own, the data are not read, and their labels are those of the model.
+    """
+    data, model = objects.data, objects.model
+    if config.evaluating and only is not None and all(EVALUATIONS[name].own for name in only if name in EVALUATIONS):
+        data = data.without_examples("-".join(only))
+        learned = model.task if model.has_learned else None
+        if learned is None:
+            model.bind(data.task, trains=False)  # reads the labels of its head
+        if labels := model.answers if learned is None else learned.labels:
+            data.settle_labels(labels, default_label=None)
+    settings = config.run_settings()
+    data.setup(
+        "validate" if config.evaluating else "fit",
+        allow_changed=isinstance(settings, TrainingSettings) and settings.allow_changed_data,
+    )
+    model.bind(data.task, trains=not config.evaluating)
+    if config.evaluating:
+        model.require_learned_parts(data.full_task.parts)
+        model.require_head()
+    return data
+
+
+def _unfinished(checkpoint: str | None) -> str | None:
+    """Progress of the run that a checkpoint belongs to; None if the run is finished."""
+    if checkpoint is None:
+        return None
+    run = Path(checkpoint).absolute().parent.parent
+    if is_finished(run):
+        return None
+    saved = outline(Path(checkpoint))
+    epochs = max_epochs_of(run, f"checkpoint {checkpoint}")
+    return f"epoch {saved['epoch'] + 1}{f' of {epochs}' if epochs > 0 else ''}, step {saved['global_step']:,}"
+
+
+def _plan_evaluations(engine: Engine, evaluations: Sequence[Evaluation], model: Classifier, data: PairedData) -> None:
+    """Let the evaluations make their plans, for which they read the examples that they bring."""
+    setting = Setting(data, not engine.exhaustive, _read, model.repeated, model.has_probabilities)
+    engine.prepare(evaluations, setting)
+    for name, nothing in engine.idle.items() if engine.only else ():
+        raise SettingError(f"evaluations {name} {nothing.reason}. Leave it out, or add what is missing.")
+    for planned in engine.planned.values():
+        if planned.plan.inquiry is not None:
+            planned.plan.inquiry.require(model.processor, planned.plan.pool)
+
+
+def _read(name: str, path: str | None) -> PairedData:
+    """Data by a short name and a path, set up."""
+    data = load_data(name, **({} if path is None else {"path": path}))
+    data.setup("validate")
+    return data
+
+
+def _require_monitored(engine: Engine, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
+    """Refuse to save checkpoints or to stop by a metric that no evaluation yields, or in the wrong direction."""
+    if checkpoints is None:
+        return
+    checkpoints.require_known(engine, data)
+    trainer = objects.trainer
+    for callback in several(trainer["callbacks"]):
+        if not isinstance(callback, EarlyStopping) or not callback.strict:
+            continue
+        engine.require_monitored(callback.monitor, "trainer.callbacks.monitor")
+        if (direction := direction_of(callback.monitor)) not in (None, callback.mode):
+            raise SettingError(
+                f"trainer.callbacks.mode {callback.mode}: the best {callback.monitor} is the {direction}imum. Set mode "
+                f"{direction}."
+            )
+    if trainer["limit_val_batches"] == 0 and not trainer["fast_dev_run"]:
+        raise SettingError(f"trainer.limit_val_batches 0 leaves checkpoint.monitor {checkpoints.monitor} unmeasured.")
+
+
+def _require_weights(model: Classifier, checkpoint: str | None, evaluating: bool) -> None:
+    """Refuse a checkpoint that is damaged or of another run, and a model without weights if there is none."""
+    if checkpoint is None:
+        model.require_weights()
+        return
+    display_name = f"{'checkpoint' if evaluating else 'ckpt_path'} {checkpoint}"
+    path = Path(checkpoint)
+    require_whole(path, display_name)
+    require_of_run(outline(path), display_name)
+    require_own(path, display_name)
+    if not evaluating:
+        progress(path)  # training resumes from more than weights
