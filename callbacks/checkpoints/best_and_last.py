@@ -252,13 +252,13 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             if trainer.state.fn == "fit" and trainer.validating:
                 self._save_before_validation(trainer)
             if self.dirpath:
-                exception.message = self._where(trainer)
+                exception.message = self._where(trainer, "SIGTERM")
         elif not isinstance(exception, KeyboardInterrupt):
             super().on_exception(trainer, pl_module, exception)
         elif self._is_interrupted(trainer):
             state = checkpoint_of(trainer, self.save_weights_only)
             trainer.strategy.checkpoint_io.save_checkpoint(state, str(self._interrupted))
-            print(f"Stopped at step {trainer.global_step}: {self._interrupted} can be evaluated.", flush=True)
+            print(f"{self._where(trainer, 'Ctrl-C')}; {self._interrupted} can be evaluated.", flush=True)
 
     def _save_before_validation(self, trainer: Trainer) -> None:
         """Save a run that stops within a validation, so that it goes on with all of that validation.
@@ -270,7 +270,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             self._rewound = True
             self._save_last_checkpoint(trainer, {})
 
-    def _where(self, trainer: Trainer) -> str:
+    def _where(self, trainer: Trainer, cause: str) -> str:
         """The place where a run was stopped, and how to go on with it."""
         last = Path(self.dirpath) / LAST
         run = Path(self.dirpath).parent
@@ -281,7 +281,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         saved = "; nothing was saved yet" if step is None else f"; what is saved is step {step:,}"
         saved = ", which is saved" if step == trainer.global_step else saved
         how = "python train.py --resume" if start_of("train")[0] == "python" else "heedful train --resume"
-        return f"stopped by SIGTERM at step {trainer.global_step:,}{saved}: go on with {how} {run}"
+        return f"stopped by {cause} at step {trainer.global_step:,}{saved}: go on with {how} {run}"
 
     @staticmethod
     def _is_interrupted(trainer: Trainer) -> bool:

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from os import PathLike, fspath
 from typing import Any, NamedTuple, cast
 
@@ -129,9 +130,10 @@ class Config:
         trainer["callbacks"] = [item for item in callbacks if item is not None and not isinstance(item, Evaluation)]
         given = {item.name: item for item in callbacks if isinstance(item, Evaluation)}
         given |= {item.name: item for item in self.live.values() if isinstance(item, Evaluation)}
-        shown = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
-        shown = {name: kind for name, kind in shown.items() if name not in given}
-        evaluations = [kind(**unwrapped(instances.get(name) or {})) for name, kind in shown.items()]
+        evaluations = [
+            given.pop(kind.metric.name, None) or kind(**unwrapped(instances.get(kind.metric.name) or {}))
+            for kind in shown_evaluations(self.evaluating)
+        ]
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
         data = self.live.get("data") or self.classes["data"](**unwrapped(instances.get("data") or {}))
         if data.seed != (seed := self.values[SEED]):
@@ -407,8 +409,8 @@ def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
 
 def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
     """Import the callbacks that settings name, before the parser is built: a module may register an evaluation."""
-    paths = [path for layer in layers for path in _class_paths((layer.values.get("trainer") or {}))]
-    for name, value in zip(words, [*words[1:], ""], strict=True):
+    paths = [path for layer in layers for path in _class_paths(layer.values.get("trainer") or {})]
+    for name, value in pairwise([*words, ""]):
         if name.startswith("--trainer.callbacks"):
             paths += re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
     for path in paths:

@@ -107,12 +107,13 @@ class Results(Numbers):
             inside = ", ".join(
                 f"{words_of_name(names[text])} {number(self.content['metrics'][text], ci95=True)}" for text in heads
             )
-        return f"<{type(self).__name__} {printable(self.display_name)}: {printable(inside)}>"
+        return f"<{type(self).__name__} {printable(str(self.folder or 'in memory'))}: {printable(inside)}>"
 
     @property
     def display_name(self) -> str:
-        """The folder, or the data and "not saved"."""
-        return str(self.folder) if self.folder else f"{self.content.get('data', 'results')} (not saved)"
+        """The folder, or "memory": follows "in" in a table."""
+        name = self.unsaved.name if self.unsaved is not None else ""
+        return str(self.folder or " ".join(filter(None, ("memory", name))))
 
     @contextmanager
     def _files(self) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from pytorch_lightning.utilities import rank_zero_info
 from transformers import PretrainedConfig
 
 from heedful.datamodules import PairedData
@@ -124,9 +125,12 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     Raises:
         ModelError: It is a folder of something else, or a path where there is none.
     """
-    if name in names("model") or name.startswith("{"):
-        return None
     path = Path(name)
+    is_short = name in names("model")
+    if name.startswith("{") or (is_short and not (path / "config.json").is_file()):
+        return None
+    if is_short:
+        rank_zero_info(f"model {name} is the folder {path.absolute()}, not the short name.")
     if path.is_dir() and not (path / "config.json").is_file():
         if (path / "config.yaml").is_file():
             raise ModelError(f"model {name} is a run. Train from it with init_from, or measure it with checkpoint.")

@@ -161,8 +161,14 @@ def make_trainer(
         trainer = Trainer(**whole)
     except HeedfulError:
         raise
+    except KeyError as error:  # Lightning looks up each variable of the launcher that it detects
+        raise SettingError(
+            f"The environment variable {error} is missing, and others of its launcher are set. Set it, or unset them."
+        ) from error
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
         raise SettingError(f"trainer: {error}") from error
+    if trainer.precision == "bf16-mixed" and str(whole["precision"]).startswith("16"):
+        raise SettingError("trainer.precision 16-mixed needs a GPU. Set bf16-mixed on a CPU.")
     is_among_others = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
     if trainer.world_size == 1 and (is_among_others or not first):
         raise SettingError(

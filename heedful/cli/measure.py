@@ -9,6 +9,7 @@ from typing import Any
 
 from heedful.records import DataError, SettingError
 from heedful.records.command_lines import CommandParser
+from heedful.records.storage.folder_names import folder_name
 
 LISTS = ("parts", "labels", "swap", "keeps", "by", "evaluations")
 NUMBERS = {"draws": 5, "batch_size": 64, "seed": 0}  # and their defaults
@@ -28,7 +29,7 @@ TOLD = {  # setting: what is written behind it, and what it means
     "batch_size": ("N", "most inputs that the model gets at once"),
     "evaluations": ("NAME,NAME", "only these measurements"),
     "seed": ("N", "all that is random follows from it"),
-    "output": ("DIR", "folder for the results"),
+    "output": ("DIR", "folder for the results; by default a new one in runs/"),
 }
 
 
@@ -46,8 +47,14 @@ def main(argv: list[str]) -> Callable[[], None]:
 
 
 def _measured(predict: str, rows: str, settings: dict[str, Any]) -> None:
-    model = _function(predict) if ":" in predict and not Path(predict).exists() else predict
-    import_module("heedful").measure(model, rows, **settings).show()
+    is_function = ":" in predict and not Path(predict).exists()
+    heedful = import_module("heedful")  # imports torch and Lightning
+    results = heedful.measure(_function(predict) if is_function else predict, rows, **settings)
+    if results.folder is None:
+        model = folder_name(predict.partition(":")[2] if is_function else Path(predict).absolute().name)
+        run_folder = import_module("heedful.callbacks.outputs.run_folder")
+        results = results.save(run_folder.new_version(Path("runs", results.content["data"], model, "measured")))
+    results.show()
 
 
 def settings_of(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
