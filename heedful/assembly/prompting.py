@@ -154,17 +154,16 @@ def requests_of(
             "with endpoint."
         )
     totals: dict[str, tuple[int, int]] = {}
-    for prompt in prompts or [None]:
-        if prompt is not None:
-            model.prompt_with(prompt)
+    for _ in _each_prompt(model, prompts):
         for name, amount in forecast(data, planned, model.processor, limit).items():
             requests, tokens = totals.get(name, (0, 0))
             totals[name] = requests + amount.inputs, tokens + -(-amount.length // CHARACTERS)
     together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
     totals["together"] = together
-    of_server = (model.most_written, model.prices, str(model.cache)) if isinstance(model, Endpoint) else (None,) * 3
     inputs = partial(_inputs, model, data, planned, prompts, limit)
-    return Requests(model.description, len(prompts), totals, *of_server, inputs)
+    if isinstance(model, Function):
+        return Requests(model.description, 0, totals, None, None, None, inputs)
+    return Requests(model.description, len(prompts), totals, model.most_written, model.prices, model.cache, inputs)
 
 
 def _inputs(
@@ -174,8 +173,15 @@ def _inputs(
     prompts: Sequence[Prompt],
     limit: int | float | None,
 ) -> Iterator[tuple[Classifier, Composed]]:
-    for prompt in prompts or [None]:
-        if prompt is not None:
-            model.prompt_with(prompt)
+    for _ in _each_prompt(model, prompts):
         for block in needed(data, planned, limit):
             yield model, block.examples.take(np.flatnonzero(block.kinds != NULL))  # the null control repeats inputs
+
+
+def _each_prompt(model: Classifier, prompts: Sequence[Prompt]) -> Iterator[None]:
+    """Set each prompt of a model in turn; without prompts, once nothing."""
+    for prompt in prompts:
+        model.prompt_with(prompt)
+        yield
+    if not prompts:
+        yield
