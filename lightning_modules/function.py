@@ -228,7 +228,8 @@ class Function(Classifier):
     Args:
         predict: Gets a list of dictionaries, part name to content, and returns as many answers in their order: labels,
             texts, or None for no answer; or probabilities, as an array [inputs, labels] in the order of the labels, or
-            as a dictionary of label to probability for each input.
+            as a dictionary of label to probability for each input. Its ``quote``, if it has one, names an input in a
+            message.
         labels: Label name to its further spellings among the answers.
         same: When two texts are one answer, where answers are free texts.
         is_ordered: Whether somebody says the order of the labels, so that an array of probabilities has a meaning.
@@ -244,6 +245,7 @@ class Function(Classifier):
                 "with heedful.measure."
             )
         self.predict_rows: Predict = predict
+        self._quote = getattr(predict, "quote", quoted)
         self.same: Same | None = same
         self.is_ordered = is_ordered
         spellings = {str(other): label for label, others in (labels or {}).items() for other in (label, *others)}
@@ -282,7 +284,7 @@ class Function(Classifier):
     @property
     def description(self) -> str:
         name = getattr(self.predict_rows, "__name__", type(self.predict_rows).__name__)
-        return name if name.isidentifier() else "The function"
+        return "The function" if "<" in name else name  # <lambda>
 
     @property
     def predicting(self) -> int:
@@ -408,7 +410,7 @@ class Function(Classifier):
             self._has_probabilities = has_probabilities
         elif self._has_probabilities != has_probabilities:
             wrong = f"{self.description} returned probabilities for some inputs and not for others, as for"
-            raise ModelError(f"{wrong} {quoted(inputs.at(0))}. Return one or the other for all.")
+            raise ModelError(f"{wrong} {self._quote(inputs.at(0))}. Return one or the other for all.")
         if has_probabilities:
             probs = self._probabilities(values, inputs)
             labels = self.task.labels
@@ -425,14 +427,14 @@ class Function(Classifier):
 
     def _label(self, value: Any, row: Mapping[str, Any]) -> str:
         """An answer as the name of its label, or as the text that stands for it."""
-        if value is None:
+        if value is None or (self.same is None and isinstance(value, str) and not value):
             return NO_LABEL
         value = value.item() if isinstance(value, np.generic | np.ndarray) and np.size(value) == 1 else value
         value = value.value if isinstance(value, Enum) else value
         if not isinstance(value, str | int | float) or value != value:
             raise ModelError(
-                f"{self.description} answered {cut(repr(value))} to {quoted(row)}, which is not a label or a text. "
-                "Return None where there is no answer."
+                f"{self.description} answered {cut(repr(value))} to {self._quote(row)}, which is not a label or a text"
+                ". Return None where there is no answer."
             )
         text = str(value).strip() if not isinstance(value, float) or value % 1 else str(int(value))
         if self.same is not None:
@@ -443,7 +445,7 @@ class Function(Classifier):
         return label
 
     def _unknown(self, text: str, row: Mapping[str, Any]) -> HeedfulError:
-        wrong = f"{self.description} answered {cut(repr(text))} to {quoted(row)}; the labels are"
+        wrong = f"{self.description} answered {cut(repr(text))} to {self._quote(row)}; the labels are"
         return ModelError(f"{wrong} {listing(self.task.labels)}. Name all: labels=[...]; of texts, same=.")
 
     def _probabilities(self, values: list[Any], inputs: Inputs) -> np.ndarray:
@@ -466,14 +468,14 @@ class Function(Classifier):
             probs = np.zeros((0, 0), dtype=np.float32)
         if probs.shape != (len(inputs), len(labels)):
             wrong = f"{self.description} did not return {len(labels)} probabilities for inputs from"
-            raise ModelError(f"{wrong} {quoted(inputs.at(0))} on. Return those of {listing(labels)}.")
+            raise ModelError(f"{wrong} {self._quote(inputs.at(0))} on. Return those of {listing(labels)}.")
         sums = probs.sum(axis=1, dtype=np.float64)
         sound = np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED)
         if not sound.all():
             at = int((~sound).argmax())
             raise ModelError(
-                f"{self.description} returned {cut(str(values[at]))} for {quoted(inputs.at(at))}. Return probabilities "
-                "from 0 to 1 with the sum 1, as softmax makes them."
+                f"{self.description} returned {cut(str(values[at]))} for {self._quote(inputs.at(at))}. Return "
+                "probabilities from 0 to 1 with the sum 1, as softmax makes them."
             )
         sums[np.abs(sums - 1) <= EXACT] = 1  # so that each bit stays
         return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
@@ -485,8 +487,8 @@ class Function(Classifier):
             label = self._label(text, row)
             if label in by_label:
                 raise ModelError(
-                    f"{self.description} returned two probabilities of {cut(label)!r} for {quoted(row)}. Return one "
-                    "for each label."
+                    f"{self.description} returned two probabilities of {cut(label)!r} for {self._quote(row)}. Return "
+                    "one for each label."
                 )
             by_label[label] = probability
         return [by_label.get(label, 0.0) for label in self.task.labels]

@@ -96,7 +96,6 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         trained: The examples that are trained on, with all of their parts.
         train_examples: What the model reads of them.
         changed: The splits of which that is so.
-        evaluated_only: Positions of the only examples that are evaluated; None for all. The others still lend parts.
     """
 
     name: str
@@ -183,7 +182,6 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         self.train_examples: Examples | None = None
         self._allows_changed = False
         self.changed: list[str] = []
-        self.evaluated_only: np.ndarray | None = None
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
         """Make the task of these labels: at once, and again where labels are counted in the data, or are a model's.
@@ -362,8 +360,6 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         self.predicted, trainer.limit_val_batches = limited(
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
         )
-        if self.evaluated_only is not None:
-            self.predicted = np.intersect1d(self.predicted, self.evaluated_only)
         ranks = np.argsort(self.pool.uid_order)[self.predicted]
         near = processor.nearness(self.pool, lengths)[self.predicted]
         batches = evaluation_batches(near, ranks, self.eval_batch_size)

@@ -1,63 +1,28 @@
-"""Measuring a model that is not at hand: its inputs are written to a file, and answers to them are scored."""
+"""``write_inputs`` and ``score``: measure a model that runs elsewhere, by a file of inputs and files of its answers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from itertools import chain, starmap
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from pytorch_lightning.utilities import rank_zero_info
-
-from heedful.assembly.config import Call, load_data, load_model, resolve
-from heedful.assembly.evaluation import measured
-from heedful.assembly.input_files import (
-    FORMS,
-    VERSION,
-    Distinct,
-    Form,
-    Reading,
-    file_hash,
-    read_beside,
-    write,
-    write_beside,
-)
-from heedful.assembly.job import Job
-from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of, readings
-from heedful.assembly.named_folder import claim_named
-from heedful.assembly.parser import SEED
+from heedful.assembly.config import load_data, load_model
+from heedful.assembly.measuring import measure
 from heedful.assembly.results import Results
-from heedful.assembly.trainers import calm_lightning, restored_flags
-from heedful.callbacks.engine.forecast import Needed, needed
 from heedful.datamodules import PairedData
-from heedful.lightning_modules import Classifier, Endpoint
+from heedful.datamodules.sources.readers import read
+from heedful.datamodules.sources.values import brief
+from heedful.lightning_modules import Endpoint
+from heedful.lightning_modules.function import quoted
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
-from heedful.lightning_modules.recorded import Recorded
-from heedful.records import DataError, Examples, ModelError, SettingError, atomic_path, listing
+from heedful.lightning_modules.prompted.requests.reply import Request, at
+from heedful.records import Composed, DataError, SettingError, atomic_path, read_json
 from heedful.records.arguments import IN_MEMORY, class_path, plain
-from heedful.records.pool.contents import fingerprint
-from heedful.records.storage.claim import release
 
-ONCE = "Answers from files: each input was answered once, so that the null control shows no noise."
-FREE = ("rows", "endpoint", "settings")  # arguments of many types, of which it is said later what is wrong
-
-
-class Written(NamedTuple):
-    """A file of inputs.
-
-    Attributes:
-        path: The file.
-        inputs: How many it holds, each once.
-        examples: How many examples of the data they are made of.
-        version: With which all ids begin.
-    """
-
-    path: Path
-    inputs: int
-    examples: int
-    version: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.inputs:,} inputs of {self.examples:,} examples, version {self.version}"
+META = ".meta.json"  # suffix of the file beside the inputs, which has the settings for ``score``
+ON_CPU = {"accelerator": "cpu", "devices": 1}  # settings of the Trainer: no network runs here
 
 
 def write_inputs(
@@ -66,294 +31,206 @@ def write_inputs(
     parts: Sequence[str] | Mapping[str, str] | None = None,
     default_label: str | int | None = None,
     *,
-    label: str | None = LABEL,
-    labels: Labels | None = None,
-    swap: Sequence[str] | str | None = None,
-    keeps: Sequence[str] | str = (),
-    same: str | None = None,
-    cluster: str | None = None,
-    by: Sequence[str] | str = (),
-    uid: str | None = None,
-    name: str | None = None,
-    evaluations: Sequence[str] | str | None = None,
-    seed: int = 0,
     endpoint: Endpoint | None = None,
-    prompt: Mapping[str, Any] | None = None,
-    **settings: Mapping[str, Any],
-) -> Written:
-    """Write every input that an evaluation may need, each distinct one once, for a model that is not at hand.
+    **settings: Any,
+) -> int:
+    """Write each distinct input that ``measure`` may need, whatever the answers, for a model that runs elsewhere.
 
-    Each line holds an id and the parts of an input: ``{"id": ..., "parts": {...}}``. Which changed inputs are needed
-    depends on answers that are not known yet, so that all are there. A file beside it, NAME.meta.json, says what they
-    were made of. ``score`` makes results of the answers.
+    A line is ``{"id": ..., "parts": {...}}``; the id is a hash of the content.
 
     Args:
-        rows: As for ``heedful.measure``, and so are the arguments that are not named here.
-        path: The file to write.
-        endpoint: A model behind a server, as of ``heedful.Endpoint``: then the file is one of OpenAI's batch API,
-            with the requests that this model would get. Nothing is sent.
-        prompt: Settings of prompts, as for ``heedful.evaluate``.
-        seed: All that is random follows from it; with the same seed inputs are those of evaluate.py.
-        **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
+        rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
+        path: The file to write. PATH.meta.json gets the settings for ``score``.
+        endpoint: A model as of ``heedful.Endpoint``: each line is a request to it for OpenAI's batch API. Nothing is
+            sent.
+        **settings: Further arguments of ``heedful.measure``, without objects in memory.
 
     Returns:
-        What was written.
+        The number of inputs.
 
     Raises:
-        HeedfulError: Something is wrong with the rows or the settings, or the file cannot be written.
+        HeedfulError: The rows or the settings are wrong, or the file cannot be written.
 
     Examples:
-        >>> import tempfile
-        >>> from heedful.assembly.config import load_data
-        >>> written = write_inputs(load_data("planted", n_validation=9), f"{tempfile.mkdtemp()}/inputs.jsonl")
-        >>> written.examples
+        >>> import heedful, tempfile
+        >>> data = heedful.load_data("planted", n_validation=9)
+        >>> heedful.write_inputs(data, f"{tempfile.mkdtemp()}/inputs.jsonl", evaluations="accuracy")
         9
     """
-    arguments = locals()
-    if endpoint is None and prompt is not None:
-        raise SettingError("prompt changes nothing where no endpoint is asked. Leave it out.")
-    of_rows = RowSettings.of(arguments)._asdict()
-    del of_rows["batch_size"]
-    about: dict[str, Any] = {
-        "version": VERSION,
-        "format": "jsonl" if endpoint is None else "openai-batch",
-        "is_ordered": labels is not None or bool(class_names(rows, label)),
-        "of_rows": plain(of_rows),
-        "slices": ([by] if isinstance(by, str) else list(by)) if by else None,
-        "evaluations": evaluations if evaluations is None or isinstance(evaluations, str) else list(evaluations),
-        "settings": plain(settings),
-        "seed": seed,
-        "endpoint": None if endpoint is None else plain(endpoint.arguments),
-        "prompt": None if prompt is None else plain(prompt),
-    }
-    if Path(path).is_dir():
-        raise DataError(f"{fspath(path)} is a folder. Name a file.")
-    with calm_lightning():
-        data = _data(rows, about)
-        asked = None if endpoint is None else endpoint.with_arguments()
-        job = _job(about, data, asked or _model(about, data), dry_run=True)
-        job.prepare()
-        form = FORMS[about["format"]]
-        if asked is not None:
-            require_batch(asked)
-        _require_one_prompt(job)
-        distinct = Distinct([form.keys(job.model, some.examples) for some in _needed(job)])
-        with atomic_path(Path(path)) as temporary:
-            about["sha256"] = write(temporary, form, job.model, distinct, _needed(job))
-        about |= {"inputs": len(distinct), "ids": distinct.version, "labels": list(job.data.task.labels)}
-        about |= {"parts": list(job.data.task.parts), "examples": _examples(job), "data": _source(rows)}
-        write_beside(path, about)
-        return Written(Path(path), len(distinct), len(_pool(job)), distinct.version)
+    settings = plain({"parts": parts, "default_label": default_label, **settings})
+    about = {"rows": _saved_rows(rows), "endpoint": None, "settings": settings}
+    if endpoint is not None:
+        require_batch(endpoint)
+        about["endpoint"] = plain(endpoint.arguments)
+    plan_only = {"trainer": ON_CPU, "dry_run": True}
+    requests: Any = measure(endpoint or Answers("", {}), rows, **settings | plan_only)
+    ids = set()
+    with atomic_path(fspath(path)) as temporary, open(temporary, "w", encoding="utf-8") as file:
+        for content in chain.from_iterable(starmap(_contents, requests.inputs())):
+            if (identity := _id(content)) not in ids:
+                ids.add(identity)
+                line = {"id" if endpoint is None else "custom_id": identity, **content}
+                file.write(json.dumps(line, default=vars) + "\n")
+    with atomic_path(f"{fspath(path)}{META}") as temporary:
+        temporary.write_text(json.dumps(about, indent=2) + "\n")  # unsorted: parts and labels have an order
+    return len(ids)
 
 
 def score(
     inputs: str | PathLike[str],
     answers: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
-    partial: bool = False,
     rows: Any = None,
     output: str | PathLike[str] | None = None,
     trainer: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Make results of answers to the inputs that ``write_inputs`` has written.
+    """Measure a model by its answers to the inputs that ``write_inputs`` wrote.
 
     A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
-    any order; "" says that the model gave no answer. A line without either, or with an "error", is a request that
-    failed, and its input has no answer. Of a batch, they are lines of its output.
+    any order; "" means that the model gave no answer. A line without an answer, or with an "error", is a failed
+    request: the input has no answer yet. The output files of a batch are read as they are.
 
     Args:
-        inputs: The file of inputs, with the one beside it.
+        inputs: The file of inputs, beside its PATH.meta.json.
         answers: The file of answers, or several.
-        partial: Whether to score the examples of which every input has an answer, where some have none. All numbers
-            are flagged then.
-        rows: The rows again, where they were in memory when the inputs were written.
-        output: Folder for the results; by default a new one in runs/.
+        rows: The rows, if they were in memory when the inputs were written.
+        output: Folder for the results, as for ``heedful.measure``.
         trainer: Settings of Lightning's Trainer, such as {"enable_progress_bar": False}.
 
     Returns:
-        The results, as those of ``heedful.evaluate``.
+        The results of ``heedful.measure`` with a function that returns these answers.
 
     Raises:
-        HeedfulError: Inputs have no answer, or two; there are answers to others, or to another version of them; the
-            data are not what they were; or an answer is not a label.
+        HeedfulError: An input has no answer, or two; an id is not among the inputs; the data have changed; or an
+            answer is not a label.
     """
-    arguments = locals()
-    files = [answers] if isinstance(answers, str | PathLike) else [*answers]
-    try:
-        with calm_lightning(), restored_flags():
-            about = read_beside(inputs)
-            data = _data(_rows_again(about, rows, fspath(inputs)), about)
-            data = data.with_arguments(note=" ".join(filter(None, (data.note, ONCE))))
-            name = Path(files[0]).name.partition(".")[0] or "answers"
-            job = _job(
-                about,
-                data,
-                _model(about, data, name),
-                output=None if output is None else fspath(output),
-                trainer=trainer,
-            )
-            claim_named(job)
-            job.prepare()
-            reading = _read(job, about, files, fspath(inputs))
-            if reading.unanswered:
-                _leave_out(job, reading, partial)
-            job.about["answers"] = {"inputs": about["sha256"], "files": {fspath(f): file_hash(f) for f in files}}
-            results = measured(job)
-            assert isinstance(results, Results)
-            return results
-    finally:
-        release()
-
-
-def _data(rows: Any, about: Mapping[str, Any]) -> PairedData:
-    said = RowSettings(**about["of_rows"])
-    return data_of(rows, said, (), about["endpoint"] is None)[0]
-
-
-def _model(about: Mapping[str, Any], data: PairedData, name: str = "answers") -> Classifier:
-    """The stand-in for the model."""
+    if not Path(f"{fspath(inputs)}{META}").is_file():
+        raise DataError(f"{fspath(inputs)}{META} does not exist. Keep it beside the inputs that heedful inputs wrote.")
+    about = read_json(f"{fspath(inputs)}{META}")
+    recorded = _read_answers(fspath(inputs), [answers] if isinstance(answers, str | PathLike) else answers)
+    if rows is None and about["rows"] is None:
+        raise SettingError(f"{fspath(inputs)} was written from rows in memory. Give the same rows with rows=.")
+    if rows is None:
+        rows = load_data(about["rows"]) if isinstance(about["rows"], Mapping) else about["rows"]
+    model: Any = recorded
     if about["endpoint"] is not None:
-        return load_model({"class_path": class_path(BatchEndpoint), "init_args": about["endpoint"]})
-    return Recorded(name, *readings(data), about["is_ordered"])
+        section = {"class_path": class_path(BatchEndpoint), "init_args": about["endpoint"]}
+        model = load_model(section, responses=recorded.response)
+    settings = about["settings"] | {"output": output, "trainer": ON_CPU | dict(trainer or {})}
+    return measure(model, rows, **settings)
 
 
-def _job(
-    about: Mapping[str, Any],
-    data: PairedData,
-    model: Classifier,
-    output: str | None = None,
-    trainer: Mapping[str, Any] | None = None,
-    dry_run: bool = False,
-) -> Job:
-    settings: dict[str, Any] = {**about["settings"], SEED: about["seed"], "evaluations": about["evaluations"]}
-    settings |= {"trainer": {"accelerator": "cpu", "devices": 1, **(trainer or {})}, "prompt": about["prompt"]}
-    settings |= {"output": output, "dry_run": dry_run}
-    return Job(resolve(True, Call(model, data, slices=about["slices"], settings=settings)))
+def _saved_rows(rows: Any) -> Any:
+    """Rows as a path, a name or a section of settings; None for rows in memory."""
+    section = plain(rows)
+    if isinstance(rows, PairedData):
+        section["init_args"].pop("seed", None)  # the seed of the run
+        return None if IN_MEMORY in str(section) else section
+    return section if isinstance(rows, str | PathLike) else None
 
 
-def _require_one_prompt(job: Job) -> None:
-    """Refuse several prompts, and have the model asked by the one that there is."""
-    if len(job.prompts) > 1:
-        raise SettingError(
-            f"prompt names {len(job.prompts)} prompts, and a file of inputs holds one. Write a file for each of "
-            "prompt.wordings."
-        )
-    for prompt in job.prompts:
-        job.model.prompt_with(prompt)
+def _contents(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
+    """The lines of the file for some inputs, without ids."""
+    if isinstance(model, Endpoint):
+        return map(_request, model.requests(examples))
+    return ({"parts": row} for row in model.processor(examples)["function"].rows)
 
 
-def _needed(job: Job) -> Iterator[Needed]:
-    return needed(job.data, job.planned.values())
+def _request(request: Request) -> dict[str, Any]:
+    return {"method": "POST", "url": f"/v1{request.path}", "body": request.body}
 
 
-def _pool(job: Job) -> Examples:
-    """The examples of the data."""
-    assert job.data.pool is not None
-    return job.data.pool
+def _id(content: Mapping[str, Any]) -> str:
+    """A hash of the content of an input; the content of a picture is its bytes, wherever they are."""
+    return sha256(json.dumps(content, default=lambda picture: picture.key).encode()).hexdigest()[:16]
 
 
-def _examples(job: Job) -> list[str]:
-    """The identity of all examples."""
-    pools = [_pool(job), *(planned.plan.pool for planned in job.planned.values())]
-    return sorted({f"{pool.fingerprint} {_beside(pool)}" for pool in pools})
+class Answers:
+    """Answers from files; called as a function, it returns the answers to some inputs.
 
-
-def _beside(pool: Examples) -> str:
-    """A hash of the columns that are no part, label or group: of clusters and of slices."""
-    columns = [name for name in pool.table.column_names if name.partition(".")[0] in ("cluster", "meta")]
-    return fingerprint(pool.table, (), columns)
-
-
-def _source(rows: Any) -> Any:
-    """The rows as a file names them; None of rows in memory."""
-    if isinstance(rows, str | PathLike):
-        return fspath(rows)
-    is_file = isinstance(rows, PairedData) and isinstance(getattr(rows, "path", None), str | PathLike | None)
-    data_section = plain(rows) if is_file else None
-    if data_section is None or IN_MEMORY in str(data_section):
-        return None
-    data_section["init_args"].pop("seed", None)  # the seed of the run
-    return data_section
-
-
-def _rows_again(about: Mapping[str, Any], rows: Any, inputs: str) -> Any:
-    """The rows that the inputs were made of."""
-    if rows is not None:
-        return rows
-    source = about["data"]
-    if source is None:
-        raise SettingError(f"The inputs in {inputs} were made of rows in memory. Give them again, as rows=.")
-    if not isinstance(source, Mapping):
-        return source
-    return load_data(source)
-
-
-def _read(job: Job, about: Mapping[str, Any], files: Sequence[str | PathLike[str]], inputs: str) -> Reading:
-    """Have the model know the answers.
-
-    Raises:
-        HeedfulError: The data or the inputs are not what they were, or there are answers to other inputs.
+    Args:
+        inputs: The file of inputs.
+        found: Id of an input to its answer, or the body of the response, and the place of that.
     """
-    if _examples(job) != about["examples"]:
-        raise DataError(
-            f"{job.data.name}: the examples are not those that {inputs} was made of. Bring the data back, or write the "
-            "inputs again."
-        )
-    form: Form = FORMS[about["format"]]
-    _require_one_prompt(job)
-    distinct = Distinct([form.keys(job.model, some.examples) for some in _needed(job)])
-    if distinct.version != about["ids"]:
-        raise ModelError(
-            f"{inputs} does not hold the inputs that this version of Heedful asks about. Write the inputs again."
-        )
-    reading = Reading(distinct, form)
-    model: Any = job.model
-    for path in files:
-        model.source = fspath(path)
-        reading.read(path, model)
-    model.finish()
-    reading.require_own()
-    if isinstance(model, Recorded):
-        _require_default(model, job, about["of_rows"])
-    return reading
 
+    __name__ = "The model"  # in messages about answers
 
-def _require_default(model: Recorded, job: Job, of_rows: Mapping[str, Any]) -> None:
-    """Refuse a default label that is neither an answer nor a gold one, where nobody names the labels."""
-    default = job.data.default_label
-    is_guessed = of_rows["parts"] is not None and of_rows["labels"] is None
-    given = set(model.answered.counts()) if model.answered is not None else set()
-    if is_guessed and given and default is not None and default not in given | set(_pool(job).column("label")):
-        raise DataError(
-            f"default_label {default!r} is never an answer; some are {listing(sorted(given)[:3])}. Write the inputs "
-            "again, with the label as the model writes it."
-        )
+    def __init__(self, inputs: str, found: Mapping[str, tuple[Any, str]]) -> None:
+        self.inputs = inputs
+        self.found = found
 
+    def __call__(self, rows: Sequence[dict[str, Any]]) -> list[Any]:
+        return [self._find({"parts": row}, row)[0] for row in rows]
 
-def _leave_out(job: Job, reading: Reading, partial: bool) -> None:
-    """Leave out the examples of which an input has no answer, whether their own answers need it or not.
+    def quote(self, row: dict[str, Any]) -> str:
+        """An input in a message: the place of the answer, and the id."""
+        return f"{self._find({'parts': row}, row)[1]}, id {_id({'parts': row})}"
 
-    Raises:
-        HeedfulError: Nobody asked for that, no example is left, or examples that an evaluation brings lack an answer.
-    """
-    if not partial:
-        raise ModelError(f"{reading.missing}. Have them answered, or score the others with partial.")
-    pool = _pool(job)
-    is_whole: np.ndarray = np.ones(len(pool), dtype=bool)
-    for some in _needed(job):
-        places = reading.distinct.places(reading.form.keys(job.model, some.examples))
-        is_missing = np.logical_not(reading.is_answered[places])
-        if some.examples.pool is pool:
-            is_whole[some.bases[is_missing]] = False
-        elif is_missing.any():
-            raise ModelError(
-                f"{int(is_missing.sum()):,} inputs of other examples than those of {job.data.name} have no answer. "
-                "Have them answered; partial does not leave these out."
+    def response(self, request: Request) -> tuple[Any, str]:
+        """The body of the response to a request, and the place of it."""
+        return self._find(_request(request), request.body)
+
+    def _find(self, content: Mapping[str, Any], shown: Mapping[str, Any]) -> tuple[Any, str]:
+        if (answer := self.found.get(_id(content))) is None:
+            raise DataError(
+                f"{self.inputs} lacks an input that the data and the settings need: {quoted(shown)}. Bring back the "
+                "data that it was written from, or write the inputs again."
             )
-    left = int(np.logical_not(is_whole).sum())
-    if left == len(pool):
-        raise DataError(f"{reading.missing}, and each example lacks one. Answer more.")
-    rank_zero_info(f"{reading.missing}: {left:,} of {len(pool):,} examples are left out, and all numbers flagged.")
-    job.data.evaluated_only = np.flatnonzero(is_whole)
-    model: Any = job.model
-    model.unanswered = reading.unanswered
+        return answer
+
+
+def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
+    """The answers in files to the inputs in another.
+
+    Raises:
+        DataError: An input has no answer, or two; or an id is not among the inputs.
+    """
+    row_of = {_id_in(line): row for row, line in read(Path(inputs))}
+    found: dict[str, tuple[Any, str]] = {}
+    failures: dict[str, str] = {}
+    for file in files:
+        for row, line in read(Path(file)):
+            where, identity = f"{fspath(file)}, row {row}", _id_in(line)
+            if identity not in row_of:
+                raise DataError(f"{where}: {inputs} has no input with the id {identity}. Answer these inputs only.")
+            answer, failure = _answer(line, where)
+            if failure:
+                failures[identity] = f"{where}, id {identity}: {failure}"
+            elif identity in found:
+                raise DataError(
+                    f"{where}: the input with the id {identity} has an answer already: {found[identity][1]}. Keep one."
+                )
+            else:
+                found[identity] = answer, where
+    if missing := [identity for identity in row_of if identity not in found]:
+        first = f"{inputs}, row {row_of[missing[0]]}, id {missing[0]}: no answer"
+        first = next((failures[identity] for identity in missing if identity in failures), first)
+        raise DataError(
+            f"{first}. {len(missing):,} of {len(row_of):,} inputs have no answer. Have the model answer them, and name "
+            "that file, too."
+        )
+    with_probs = [where for answer, where in found.values() if isinstance(answer, list | dict)]
+    if with_probs and len(with_probs) < len(found):
+        raise DataError(
+            f"{with_probs[0]} has probs, and other answers have none. Give one or the other for all inputs."
+        )
+    return Answers(inputs, found)
+
+
+def _id_in(line: Mapping[str, Any]) -> str:
+    identity = line.get("custom_id", line.get("id"))
+    return identity if isinstance(identity, str) else brief(identity)
+
+
+def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
+    """The answer in a line, or the body of its response; and the reason if there is none."""
+    if line.get("error"):
+        return None, f"error {brief(line['error'])}"
+    if (status := at(line, "response", "status_code")) not in (None, 200):
+        return None, f"status {brief(status)}"
+    answer, probs = line.get("answer"), line.get("probs")
+    is_one = answer is None or (probs is None and isinstance(answer, str | int | float))
+    if not (is_one and isinstance(probs, list | dict | None)):
+        raise DataError(f'{where}: this is not one answer. Write "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
+    given = [one for one in (answer, probs, at(line, "response", "body")) if one is not None]
+    return (given[0], "") if given else (None, "no answer")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName, RunError, SettingError, listing
 from heedful.records.errors import guess
-from heedful.reports.results import INCOMPLETE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,8 +139,6 @@ class Numbers:
             why = number.reason or "it is not a share of examples"
             raise RunError(f"{name} has no interval: {why}. Measure it on more examples, or require another number.")
         wanted = float(digits) / 100 if percent else float(digits)
-        if INCOMPLETE in number.flags:
-            raise RunError(f"{name} is of some of the examples: others have no answer. Have all inputs answered.")
         own = _find(name, self.numbers).bounds
         least, most = min(self._bounds[0], own[0]), own[1]
         if not least <= wanted <= most:

@@ -1,15 +1,19 @@
 """Models that are asked in context: the prompts that are measured, and the requests that a server would get."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
 
 from heedful.callbacks.engine.engine import Planned
-from heedful.callbacks.engine.forecast import forecast
+from heedful.callbacks.engine.forecast import NULL, forecast, needed
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
+from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.prompted.requests.meter import cost
-from heedful.records import ModelError, SettingError
+from heedful.records import Composed, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 
 CHARACTERS = 4  # of a token, about, in English
@@ -48,15 +52,16 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
 
 @dataclass(frozen=True)
 class Requests:
-    """The requests that an evaluation would send to a server, at most.
+    """The requests that an evaluation would send to a server, or the inputs that a function would get, at most.
 
     Attributes:
-        model: The model, by its name at the server.
+        model: The model, by its name at the server, or the name of the function.
         prompts: How many prompts ask it.
         totals: Kind of inputs, and "together", to requests and about how many tokens are read.
         most_written: Tokens that each request may write; None without a limit.
         prices: US dollars for a million tokens that are read, and that are written; None where nobody says.
-        cache: The file of answers, in which nothing is sought here.
+        cache: The file of answers, which is not read here; None for a function.
+        inputs: Iterates over blocks of the inputs, with the model that answers them; some inputs are in several blocks.
     """
 
     model: str
@@ -64,7 +69,8 @@ class Requests:
     totals: Mapping[str, tuple[int, int]]
     most_written: int | None
     prices: Sequence[float] | None
-    cache: str
+    cache: str | None
+    inputs: Callable[[], Iterator[tuple[Classifier, Composed]]] = field(repr=False, compare=False)
 
     def at(self, prices: Sequence[float] | None) -> "Requests":
         """The same at other prices; None leaves them."""
@@ -78,11 +84,13 @@ class Requests:
 
     def __str__(self) -> str:
         of = f" for {self.prompts} prompts" if self.prompts > 1 else ""
-        lines = [f"{self.model}{of}: at most, where nothing is in {self.cache} yet"]
+        lines = [f"{self.model}{of}: at most{f', where nothing is in {self.cache} yet' if self.cache else ''}"]
         for name, (requests, tokens) in self.totals.items():
             dollars = cost(tokens, requests * (self.most_written or 0), self.prices) if self.prices else 0.0
             paid = f", {dollars:,.2f} USD" if self.prices else ""
             lines.append(f"  {name:9} {requests:>10,} requests   about {tokens:>12,} tokens to read{paid}")
+        if self.cache is None:
+            return "\n".join([*lines, "Nothing was asked."])
         most = self.most_written
         limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
         more = f"{self.prompts} more show" if self.prompts > 1 else "one more shows"
@@ -99,26 +107,49 @@ def requests_of(
     """Count how many requests an evaluation sends at most, and about how many tokens; nothing is sent.
 
     Args:
-        model: An endpoint.
+        model: An endpoint or a function.
         data: The data, set up.
         planned: The evaluations.
         prompts: The prompts that are measured.
         limit: The trainer's limit_val_batches.
 
     Raises:
-        HeedfulError: The model is no endpoint.
+        HeedfulError: The model is neither.
     """
-    if not isinstance(model, Endpoint):
+    if not isinstance(model, Endpoint | Function):
         raise SettingError(
             f"dry_run counts requests to a server, and {model.description} sends none. Leave it out, or name a model "
             "with endpoint."
         )
     totals: dict[str, tuple[int, int]] = {}
-    for prompt in prompts:
-        model.prompt_with(prompt)
+    for _ in _each_prompt(model, prompts):
         for name, amount in forecast(data, planned, model.processor, limit).items():
             requests, tokens = totals.get(name, (0, 0))
             totals[name] = requests + amount.inputs, tokens + -(-amount.length // CHARACTERS)
     together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
     totals["together"] = together
-    return Requests(model.description, len(prompts), totals, model.most_written, model.prices, str(model.cache))
+    inputs = partial(_inputs, model, data, planned, prompts, limit)
+    if isinstance(model, Function):
+        return Requests(model.description, 0, totals, None, None, None, inputs)
+    return Requests(model.description, len(prompts), totals, model.most_written, model.prices, model.cache, inputs)
+
+
+def _inputs(
+    model: Classifier,
+    data: PairedData,
+    planned: Collection[Planned],
+    prompts: Sequence[Prompt],
+    limit: int | float | None,
+) -> Iterator[tuple[Classifier, Composed]]:
+    for _ in _each_prompt(model, prompts):
+        for block in needed(data, planned, limit):
+            yield model, block.examples.take(np.flatnonzero(block.kinds != NULL))  # the null control repeats inputs
+
+
+def _each_prompt(model: Classifier, prompts: Sequence[Prompt]) -> Iterator[None]:
+    """Set each prompt of a model in turn; without prompts, once nothing."""
+    for prompt in prompts:
+        model.prompt_with(prompt)
+        yield
+    if not prompts:
+        yield

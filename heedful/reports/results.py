@@ -12,8 +12,6 @@ from heedful.metrics.metric import Numbers
 from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
 from heedful.records.storage.schema import SCHEMA
 
-UNANSWERED = "unanswered"  # in the counts: how many inputs have no answer, where the others are scored
-INCOMPLETE = "incomplete"  # the flag of all numbers then
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
 
 
@@ -61,8 +59,6 @@ def score(
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
         shown.append(metric.shown(own_numbers, context, metadata["counts"]))
     numbers = _beside_floor(numbers)
-    if counts.get(UNANSWERED):
-        numbers = {name: replace(m, flags=(*m.flags, INCOMPLETE)) for name, m in numbers.items()}
     results = {
         "schema": SCHEMA,
         **{key: run[key] for key in ("data", "split", "seed", "note")},

@@ -1,85 +1,60 @@
-"""An endpoint whose answers stand in the results of a batch: nothing is sent."""
+"""An endpoint whose answers are those of a batch: nothing is sent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, cast
-
-import numpy as np
 
 from heedful.lightning_modules.prompted.endpoint import Endpoint
 from heedful.lightning_modules.prompted.requests.asker import Asker
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Unusable
-from heedful.records import ModelError, keys
+from heedful.records import DataError, SettingError
 
-PATHS = "/chat/completions", "/completions"  # of the protocol that take a batch
-
-
-class Replies:
-    """The answers to requests, which stand where an :class:`Asker` gets them from a server."""
-
-    reused = 0
-
-    def __init__(self) -> None:
-        self._replies: dict[int, Reply] = {}
-
-    def add(self, key: int, reply: Reply) -> None:
-        """Add the answer to the request of this key."""
-        self._replies[key] = reply
-
-    def saved(self, requests: Sequence[Request]) -> dict[str, Reply]:
-        """Each request, as a text, to its answer; all are there."""
-        return {request.text: self._replies[key] for request, key in zip(requests, keys_of(requests), strict=True)}
-
-    def replies(self, requests: Sequence[Request]) -> list[Reply | None]:
-        """The answers to some requests."""
-        saved = self.saved(requests)
-        return [saved[request.text] for request in requests]
-
-
-def keys_of(requests: Sequence[Request]) -> np.ndarray:
-    """A 64-bit hash of all that decides the answer to each request: uint64 [requests]."""
-    return keys(request.text for request in requests)
+READ = "written", "first_token"  # the ways to read an answer that a batch can be asked in
 
 
 class BatchEndpoint(Endpoint):
-    """A model behind a server that was asked by a batch; its settings are those of :class:`Endpoint`.
+    """A model behind a server that was asked by a batch.
 
-    Attributes:
-        unanswered: How many inputs have no answer.
+    Args:
+        responses: Function of a request that returns the body of its response, and the place of it for messages.
+        **settings: Those of :class:`Endpoint`.
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, responses: Any = None, **settings: Any) -> None:
         super().__init__(**settings)
-        self.unanswered = 0
-        self._recorded = Replies()
+        self.responses = responses
 
-    def add(self, keys: np.ndarray, answers: Sequence[Any], rows: Sequence[int]) -> dict[int, str]:
-        """Add answers: bodies of responses to what :meth:`Endpoint.requests` asks.
+    def replies(self, requests: Sequence[Request]) -> list[Reply]:
+        """The answers to requests, in the place of an :class:`Asker`.
 
-        Args:
-            keys: uint64 [answers], of the requests.
-            answers: The bodies.
-            rows: Where each stands in its file.
-
-        Returns:
-            The place of each that is not an answer, and why.
+        Raises:
+            HeedfulError: A response is not an answer, or there is none to a request.
         """
-        way = self.way
-        unusable = {}
-        for place, (key, body) in enumerate(zip(keys.tolist(), answers, strict=True)):
-            try:
-                self._recorded.add(key, replace(way.reply(body, self.prompt), run=self.run))
-            except Unusable as why:
-                unusable[place] = str(why)
-        return unusable
+        return [self._reply(*self.responses(request)) for request in requests]
 
-    def finish(self) -> None:
-        """All that was added is found."""
+    def _reply(self, body: Any, where: str) -> Reply:
+        try:
+            return replace(self.way.reply(body, self.prompt), run=self.run)
+        except Unusable as reason:
+            raise DataError(f"{where}: {reason}. Have the model answer this request again.") from None
+
+    def _begin(self, questions: Sequence[str]) -> None:
+        self._require_answers(self.replies([self._request(question) for question in questions]))
+        self._has_begun = True
+
+    def _probe(self, asker: Asker, requests: Sequence[Request]) -> None:
+        """There is no server to try out."""
+
+    def _ask(self) -> Asker:
+        return cast(Asker, self)
+
+    def _request(self, question: str, repeat: int | str = 0) -> Request:
+        return Request("", self.way.path, self.read, self._body(question))
 
     def require_weights(self) -> None:
-        """No server is asked."""
+        """There is no server to look for."""
 
     @property
     def server(self) -> str:
@@ -88,27 +63,18 @@ class BatchEndpoint(Endpoint):
     def hidden(self, text: str) -> str:
         return text
 
-    def _ask(self) -> Asker:
-        return cast(Asker, self._recorded)
-
-    def _request(self, question: str, repeat: int | str = 0) -> Request:
-        return Request("", self.way.path, self.read, self._body(question))
-
     def on_validation_end(self) -> None:
-        """It took nothing."""
-
-    def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        return super().counts_of(counted) | ({"unanswered": self.unanswered} if self.unanswered else {})
+        """It cost nothing."""
 
 
 def require_batch(endpoint: Endpoint) -> None:
-    """Refuse a way to ask that takes no batch.
+    """Refuse a way to read answers that batches do not have.
 
     Raises:
         HeedfulError: It is a typed decision.
     """
-    if endpoint.way.path not in PATHS:
-        raise ModelError(
-            f"model.read {endpoint.read} asks for typed decisions, which servers take one by one. Take model.read "
-            "written or first_token."
+    if endpoint.read not in READ:
+        raise SettingError(
+            f"model.read {endpoint.read}: servers take typed decisions one by one. Use model.read written or "
+            "first_token."
         )

@@ -185,6 +185,9 @@ def test_the_numbers_are_those_of_the_command(prompt: str | None, monkeypatch: p
 def test_a_dry_run_needs_no_key_and_sends_nothing(here: Path) -> None:
     requests = measured(heedful.Endpoint("https://models.example/v1", "m", PROMPT), dry_run=True)
     assert "Nothing was sent" in str(requests)
+    of_function = heedful.measure(abs, pairs(), dry_run=True)
+    assert "abs" in str(of_function)
+    assert of_function.totals["together"][0] == requests.totals["together"][0]
     assert not list(here.iterdir())
 
 

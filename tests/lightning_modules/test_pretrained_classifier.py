@@ -103,7 +103,7 @@ def test_only_families_are_offered(capsys: pytest.CaptureFixture[str]) -> None:
     offered = set(
         re.findall(r"(?<![\w.])heedful\.lightning_modules\.([\w.]+)", re.sub(r"\s+", "", capsys.readouterr().out))
     )
-    offered -= {"function.Function", "recorded.Recorded", "prompted.batch.BatchEndpoint"}  # of measure and score alone
+    offered -= {"function.Function", "prompted.batch.BatchEndpoint"}  # of measure and score alone
     assert offered == {*SETTINGS, "CausalLM", "Endpoint", "Classifier"}
 
 

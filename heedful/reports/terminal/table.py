@@ -22,7 +22,6 @@ from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable
 from heedful.records.rows import UNREAD
 from heedful.records.storage.results import ACCEPTED
-from heedful.reports.results import INCOMPLETE
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import bounds, grid, percents, too_few
 
@@ -42,7 +41,6 @@ FLAGS = {  # flag: mark in the table, explanation
     ON_TIME: ("m", "the server answers differently when asked again: no change below that share is behaviour"),
     ONE_TEXT: ("o", "one text is the answer to many different questions"),
     ACCEPTED: ("p", "rows are not known to be those that were recorded: rescore took them as they were"),
-    INCOMPLETE: ("q", "some inputs have no answer: the examples made of them are left out, perhaps not by chance"),
 }
 # where attentiveness is flagged as of a model that is not above the majority
 WARNING = " A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
