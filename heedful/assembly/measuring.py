@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from inspect import signature
 from os import PathLike, fspath
@@ -20,6 +20,7 @@ from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_nam
 from heedful.assembly.parser import shown_evaluations
 from heedful.assembly.results import Results, require_free
 from heedful.assembly.short_names import model_config
+from heedful.assembly.starts import restored_generators, unseeded
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
 from heedful.lightning_modules import Classifier
@@ -210,9 +211,13 @@ class Kept:
 
 
 def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
-    """``heedful.assembly.evaluation.evaluate``; where it stops in a function, the answers so far are kept."""
+    """``heedful.assembly.evaluation.evaluate``; where it stops in a function, the answers so far are kept.
+
+    Global generators stay as the caller has them; what a function draws of them remains drawn.
+    """
     try:
-        return evaluate(model, data, **settings)
+        with unseeded(), nullcontext() if isinstance(model, Function) else restored_generators():
+            return evaluate(model, data, **settings)
     except (KeyboardInterrupt, ModelError):
         if isinstance(model, Function):
             _keep(model)
