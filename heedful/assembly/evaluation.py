@@ -16,7 +16,7 @@ from heedful.assembly.prompting import Requests, each_prompt, requests_of
 from heedful.assembly.results import Results
 from heedful.assembly.saved_runs import source_of
 from heedful.assembly.saved_settings import settings_of_file, write_settings
-from heedful.assembly.starts import is_first
+from heedful.assembly.starts import is_first, seed_all
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.outputs.run_folder import command
@@ -127,6 +127,7 @@ def evaluated(config: Config) -> Results | Requests:
 
 def _evaluated(job: Job) -> Results | Requests:
     claim_named(job)  # before anything is read
+    seed_all(job.settings.seed)
     job.prepare()
     if job.evaluation.dry_run:
         return requests_of(job.model, job.data, job.planned.values(), job.prompts, job.trainer["limit_val_batches"])

@@ -14,7 +14,6 @@ from heedful.assembly.prompting import prompts_of
 from heedful.assembly.saved_runs import max_epochs_of
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import model_folder
-from heedful.assembly.starts import seed_all
 from heedful.assembly.trainers import precision_of, require_fit, several
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Setting
 from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_own, require_whole
@@ -120,7 +119,6 @@ class Job:
         Raises:
             HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
         """
-        seed_all(self.settings.seed)
         require_fit(self.trainer)
         if self.best is not None and (folder := self.best.dirpath):
             raise SettingError(

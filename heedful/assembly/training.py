@@ -21,7 +21,7 @@ from heedful.assembly.saved_settings import (
     settings_of_file,
     write_settings,
 )
-from heedful.assembly.starts import is_first
+from heedful.assembly.starts import is_first, seed_all
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
@@ -177,6 +177,7 @@ def _trained(job: Job) -> Run:
     claim_named(job)  # before anything is read
     if (finished := _finished(job)) is not None:
         return finished
+    seed_all(job.settings.seed)
     job.prepare()
     trainer, run, board = assemble(job, run_folder(job, job.data.regime) if is_first() else None)
     trainer.fit(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True)
