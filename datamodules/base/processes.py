@@ -1,6 +1,8 @@
 """Values that the processes of one run exchange."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
@@ -9,11 +11,34 @@ from heedful.records import DataError, HeedfulError, RunError, stopping
 
 T = TypeVar("T")
 HERE, BUSY, STOPPED = "here", "busy", "stopped"  # how a process comes to a meeting, or else the error that stopped it
+LONGEST_MEASUREMENT = timedelta(days=7)  # the timeouts of torch, 10 or 30 minutes, are shorter than some measurements
+
+
+class _Communication:
+    """Whether the functions below exchange values: a state of all threads, some of which call them."""
+
+    is_off = False
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """Exchange no values with other processes: while active, this process passes for the only one."""
+    before = _Communication.is_off
+    _Communication.is_off = True
+    try:
+        yield
+    finally:
+        _Communication.is_off = before
+
+
+def is_isolated() -> bool:
+    """Whether :func:`isolated` is active."""
+    return _Communication.is_off
 
 
 def is_alone() -> bool:
     """Whether this process is the only one of its run."""
-    return not (torch.distributed.is_available() and torch.distributed.is_initialized())
+    return is_isolated() or not (torch.distributed.is_available() and torch.distributed.is_initialized())
 
 
 def is_first() -> bool:
@@ -75,8 +100,12 @@ def to_first(value: Any) -> list[Any]:
     return values or []
 
 
-def by_first(make: Callable[[], T]) -> T:
+def by_first(make: Callable[[], T], group: Any = None) -> T:
     """Have the first process make something, and give it to every process.
+
+    Args:
+        make: What it returns is pickled.
+        group: Process group that communicates; by default that of all.
 
     Raises:
         HeedfulError: It was refused there. Every process raises it.
@@ -94,10 +123,26 @@ def by_first(make: Callable[[], T]) -> T:
         told[1] = RunError("Process 0 has failed. Start the command again; a training goes on with resume RUN.")
         raise
     finally:
-        torch.distributed.broadcast_object_list(told)
+        torch.distributed.broadcast_object_list(told, group=group)
     if told[1] is not None:
         raise told[1]
     return told[0]
+
+
+def by_first_isolated(make: Callable[[], T]) -> T:
+    """As :func:`by_first`, in the processes of any training; :func:`isolated` is active while ``make`` is called."""
+
+    def make_isolated() -> T:
+        with isolated():
+            return make()
+
+    if is_alone():
+        return make_isolated()
+    group = torch.distributed.new_group(backend="gloo", timeout=LONGEST_MEASUREMENT)
+    try:
+        return by_first(make_isolated, group)
+    finally:
+        torch.distributed.destroy_process_group(group)
 
 
 def require_alike(value: Any, what: str) -> None:

@@ -131,8 +131,8 @@ class Config:
         given = {item.name: item for item in callbacks if isinstance(item, Evaluation)}
         given |= {item.name: item for item in self.live.values() if isinstance(item, Evaluation)}
         evaluations = [
-            given.pop(kind.metric.name, None) or kind(**unwrapped(instances.get(kind.metric.name) or {}))
-            for kind in shown_evaluations(self.evaluating)
+            given.pop(name) if name in given else kind(**unwrapped(instances.get(name) or {}))
+            for name, kind in ((kind.metric.name, kind) for kind in shown_evaluations(self.evaluating))
         ]
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
         data = self.live.get("data") or self.classes["data"](**unwrapped(instances.get("data") or {}))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
@@ -19,6 +19,7 @@ from heedful.assembly.parser import SEED, shown_evaluations
 from heedful.assembly.plan import prepare
 from heedful.assembly.results import Results, require_writable
 from heedful.assembly.short_names import model_config
+from heedful.assembly.starts import restored_generators
 from heedful.assembly.trainers import allowing, calm_lightning, restored_flags
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
@@ -155,13 +156,17 @@ def measure(
 
 
 def _measured(model: Any, data: PairedData, checkpoint: str | None, settings: dict[str, Any]) -> Any:
-    """Measure a model in memory; an exception has the answers of a function so far as ``answers``."""
+    """Measure a model in memory; an exception has the answers of a function so far as ``answers``.
+
+    Global generators stay as the caller has them; what a function draws of them remains drawn.
+    """
     config, allowed, partial, slices, dry_run = (
         settings.pop(name, None) for name in ("config", "allow_package", "partial", "slices", "dry_run")
     )
     call = Call(model, data, partial=partial, slices=slices, settings={**settings, "dry_run": dry_run or None})
     try:
-        with allowing(allowed), calm_lightning(), restored_flags():
+        generators = nullcontext() if isinstance(model, Function) else restored_generators()
+        with generators, allowing(allowed), calm_lightning(), restored_flags():
             plan = prepare(configured(call, [] if config is None else [config], checkpoint))
             return requests_of_plan(plan) if dry_run else measured_in_memory(plan)
     except BaseException as error:

@@ -1,6 +1,6 @@
 """Models that are asked in context: the prompts that are measured, and the requests that a server would get."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 

@@ -122,7 +122,9 @@ class Results(Numbers):
         if self.folder is not None:
             yield self.folder
             return
-        assert self.unsaved is not None
+        if self.unsaved is None:
+            yield self.written  # which says what is missing
+            return
         with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
             self.unsaved.write(Path(temporary), self.content)
             yield Path(temporary)
@@ -181,8 +183,13 @@ class Results(Numbers):
 
     @property
     def written(self) -> Path:
-        """The folder of results that are saved."""
-        assert self.folder is not None
+        """The folder of results that are saved.
+
+        Raises:
+            RunError: The results were received from rank 0, which has their rows.
+        """
+        if self.folder is None:
+            raise RunError("The rows of these results are in the memory of rank 0. Measure with output=FOLDER.")
         return self.folder
 
     def _evaluations(self) -> list[str]:

@@ -1,8 +1,13 @@
-"""Which process of a command starts here, and the seed that all of them share."""
+"""Which process of a command starts here, the seed that all of them share, and the global generators it sets."""
 
 import os
+import random
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import numpy as np
+import torch
 from pytorch_lightning import seed_everything
 from pytorch_lightning.utilities import rank_zero_only
 
@@ -40,5 +45,18 @@ def _drawn() -> int:
 
 
 def seed_all(seed: int) -> None:
-    """Seed the generators of Python, numpy and torch, and those of the workers that read data."""
+    """Seed the global generators of Python, numpy and torch, and those of data workers."""
     seed_everything(seed, workers=True, verbose=False)
+
+
+@contextmanager
+def restored_generators() -> Iterator[None]:
+    """Restore the states of the global generators of Python, numpy and torch, those of its CUDA devices included."""
+    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    try:
+        with torch.random.fork_rng(devices):
+            yield
+    finally:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)  # noqa: NPY002

@@ -12,8 +12,10 @@ import torch
 from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import ProgressBar, StochasticWeightAveraging, WeightAveraging
 from pytorch_lightning.plugins import CheckpointIO
+from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.utilities.rank_zero import rank_zero_module
 
 from heedful.assembly.settings import TrainerDefaults
 from heedful.assembly.starts import is_first
@@ -21,6 +23,7 @@ from heedful.callbacks import Engine, RunFolder
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules import PairedData
+from heedful.datamodules.base.processes import is_alone, is_isolated
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, SettingError
@@ -64,7 +67,7 @@ def require_fit(settings: Settings) -> None:
 @contextmanager
 def calm_lightning() -> Iterator[None]:
     """Leave out advertising and false alarms of Lightning; raise KeyboardInterrupt where it makes SystemExit of it."""
-    logger = logging.getLogger("pytorch_lightning.utilities.rank_zero")
+    logger = rank_zero_module.log  # of one package of Lightning or the other
     logger.addFilter(_is_wanted)
     try:
         with warnings.catch_warnings():
@@ -147,6 +150,8 @@ def make_trainer(
     plugins = several(settings.get("plugins"))
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
+    if is_isolated():  # else torchrun's or SLURM's variables count the other ranks in
+        plugins.append(LightningEnvironment())
     root = settings.get("default_root_dir") or (None if folder is None else str(folder))
     whole = {
         **settings,
@@ -169,7 +174,7 @@ def make_trainer(
         raise SettingError(f"trainer: {error}") from error
     if trainer.precision == "bf16-mixed" and str(whole["precision"]).startswith("16"):
         raise SettingError("trainer.precision 16-mixed needs a GPU. Set bf16-mixed on a CPU.")
-    is_among_others = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
+    is_among_others = not is_alone() and torch.distributed.get_world_size() > 1
     if trainer.world_size == 1 and (is_among_others or not first):
         raise SettingError(
             "trainer.devices 1: other calls in this script run on several processes, each of which runs all of it. "

@@ -649,3 +649,31 @@ def test_a_fixed_instruction_keeps_no_partner_away() -> None:
     assert len(swapped) == 5 * len(rows)
     assert result["attentiveness", "document"].value == pytest.approx((swapped.y != swapped.y2).mean())
     assert result["attentiveness", "instruction", "kept"].reason == "no example has a partner"
+
+
+def generators() -> tuple[Any, ...]:
+    """The states of the global generators."""
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002
+    return random.getstate(), (kind, keys.tobytes(), *rest), torch.get_rng_state().tolist()
+
+
+@pytest.mark.parametrize("kind", ["function", "pair"])
+def test_global_generators_are_the_callers(kind: str, classifier: Path, pairs: list[Row]) -> None:
+    drawn = []
+
+    def predict(inputs: list[Row]) -> list[str]:
+        if kind == "function":
+            drawn.append(random.random())
+        return [NAMES[len(row["premise"]) % 3] for row in inputs]
+
+    model = BertForSequenceClassification.from_pretrained(classifier)
+    measured = predict if kind == "function" else (model, AutoTokenizer.from_pretrained(classifier))
+    random.seed(7)
+    before = generators()
+    heedful.measure(measured, pairs[:30], PARTS, "neutral", draws=1, trainer=QUIET)
+    after = generators()
+    assert after[1:] == before[1:]
+    rng = random.Random(7)
+    assert drawn == [rng.random() for _ in drawn]  # neither seeded nor taken back
+    assert after[0] == rng.getstate()
+    assert len(drawn) > 1 or kind == "pair"

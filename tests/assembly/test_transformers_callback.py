@@ -12,6 +12,7 @@ import transformers
 from datasets import Dataset
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainerCallback, TrainingArguments
+from transformers.integrations import TensorBoardCallback
 
 import heedful
 from heedful.datamodules import Planted
@@ -100,9 +101,10 @@ def test_weights_and_random_numbers_are_what_they_are_without(rows: list[Row], t
 def test_numbers_are_logged_under_the_prefix_of_the_evaluation(
     rows: list[Row], train: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And by reporters that follow the callback."""
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
     callback = heeds(rows, output=tmp_path / "measured", keeps=["hypothesis"])
-    trainer = train(callback, report_to="tensorboard", num_train_epochs=1)
+    trainer = train(callback, TensorBoardCallback(), num_train_epochs=1)
     later = trainer.evaluate()
     other = trainer.evaluate(metric_key_prefix="test")
     value = callback.history[-1]["attentiveness_premise"]

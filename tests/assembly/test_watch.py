@@ -107,7 +107,7 @@ def test_an_undefined_number_neither_stops_the_training_nor_is_the_best(L: Any, 
         "pytorch_lightning.callbacks" if L.__name__ != "lightning" else "lightning.pytorch.callbacks"
     )
     monitor = "attentiveness_hypothesis"
-    stop = callbacks.EarlyStopping(monitor, mode="max", patience=2)
+    stop = callbacks.EarlyStopping(monitor, mode="max", patience=2, check_finite=False)
     best = callbacks.ModelCheckpoint(tmp_path, "{epoch}", monitor=monitor, mode="max")
     watch = watching(rows)
     trainer = fitted(L, stop, watch, best, enable_checkpointing=True, max_epochs=2)

@@ -1,0 +1,164 @@
+"""The common part of ``Watch`` and ``TransformersCallback``, which measure in the training loops of other libraries."""
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from inspect import signature
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import torch
+from pytorch_lightning.utilities import rank_zero_warn
+from pytorch_lightning.utilities.rank_zero import rank_zero_module
+from torch import nn
+
+from heedful.assembly.measuring import FREE, measure, require_known, require_rows
+from heedful.assembly.results import Results
+from heedful.assembly.starts import restored_generators
+from heedful.datamodules.base.processes import by_first_isolated
+from heedful.records import RunError, SettingError
+from heedful.records.parser import require_types
+
+Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
+FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that are not settings of a hook
+
+
+class TrainingHook:
+    """Measures a model at each evaluation of a training, on rank 0; every rank gets the numbers.
+
+    Attributes:
+        results: The last results; their rows are on the machine of rank 0.
+        history: The numbers of each measurement, with its step and its epoch.
+    """
+
+    def __init__(self, predict: Predict | None, rows: Any, settings: dict[str, Any], output: Any) -> None:
+        super().__init__()
+        if isinstance(predict, nn.Module) or not (predict is None or callable(predict)):
+            raise SettingError(
+                f"predict is of the type {type(predict).__name__}, and not a function. Write one: predict(model, "
+                "inputs) returns an answer for each input."
+            )
+        if fixed := [name for name in settings if name in FIXED]:
+            raise SettingError(f"There is no setting {fixed[0]} here. Leave it out.")
+        arguments = signature(measure).parameters.keys() - {*FIXED, "settings"}
+        require_types(measure, {name: settings[name] for name in settings if name in arguments}, FREE)
+        require_known({name: settings[name] for name in settings if name not in arguments}, dict.fromkeys(arguments))
+        self.results: Results | None = None
+        self.history: list[dict[str, float]] = []
+        self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # of the names that are logged
+        self._predict, self._rows, self._settings = predict, rows, settings
+        self._output = None if output is None else Path(output)
+
+    def require_rows(self) -> None:
+        """Refuse, before anything is trained, rows that cannot be read or that a setting does not fit."""
+        by_first_isolated(lambda: require_rows(self._rows, **self._settings))
+
+    def measure(
+        self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None, **trainer: Any
+    ) -> dict[str, float]:
+        """Measure once; every rank calls this.
+
+        Args:
+            model: The model, not wrapped for training.
+            step: Number of training steps, which names the folder.
+            epoch: The epoch.
+            tokenizer: Reads the parts if there is no function.
+            **trainer: Settings of the Trainer that measures.
+
+        Returns:
+            The numbers to log, by name.
+
+        Raises:
+            HeedfulError: As :func:`heedful.measure`; or each rank has a share of the weights.
+        """
+        if any(map(_is_sharded, model.parameters())):
+            raise SettingError(
+                f"The weights of {type(model).__name__} are sharded over ranks, and rank 0 alone measures. Train with "
+                "DDP, or measure the checkpoints afterwards."
+            )
+        predict = (model, tokenizer) if self._predict is None else _function(self._predict, model)
+        trainer = {"enable_progress_bar": False, **trainer, **(self._settings.get("trainer") or {})}
+        settings = {**self._settings, "trainer": trainer, "output": self._folder(step)}
+
+        def measured() -> Results:
+            with _undisturbed(model, is_quiet=bool(self.history)):
+                self.results = measure(predict, self._rows, **settings)
+            return replace(self.results, unsaved=None)  # rows and examples stay on rank 0
+
+        self.results, received = None, by_first_isolated(measured)
+        self.results = self.results or received
+        numbers = {self.prefix + name: value for name, value in logged_numbers(self.results.numbers).items()}
+        if numbers.keys() <= {f"{self.prefix}null_flips"}:
+            raise RunError("Attentiveness was not measured. Name it among evaluations, and two parts or more.")
+        self.history.append({"step": step, "epoch": epoch, **numbers})
+        return numbers
+
+    def warn_if_unused(self) -> None:
+        """Warn at the end of a training that had no evaluation."""
+        if not self.history:
+            rank_zero_warn("The Trainer ran no evaluation, so attentiveness was not measured.")
+
+    def _folder(self, step: int) -> Path | None:
+        """A new folder: after a training, the best weights may be measured at the last step again."""
+        if self._output is None:
+            return None
+        names = (f"step-{step}" if k == 1 else f"step-{step}-{k}" for k in count(1))
+        return next(self._output / name for name in names if not (self._output / name).exists())
+
+
+def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:
+    """Attentiveness to each part with its interval, and flips of the null control, by the names they are logged under.
+
+    An undefined number, as of a model that always gives the default label, is NaN: Trainers fail where a monitored
+    number is missing, and NaN is never the best.
+    """
+    logged = {}
+    for name, number in numbers.items():
+        value = math.nan if number["value"] is None else float(number["value"])
+        if (name.family, name.statistic, name.slice) == ("null", "flips", ""):
+            logged["null_flips"] = value
+        elif name.family == "attentiveness" and name.part and name.statistic in ("", "kept") and not name.slice:
+            key = "_".join(filter(None, (name.family, name.part, name.statistic)))
+            low, high = number["ci95"] or (math.nan, math.nan)
+            logged |= {key: value, f"{key}_low": float(low), f"{key}_high": float(high)}
+    return logged
+
+
+def _is_sharded(weights: torch.Tensor) -> bool:
+    """Whether a rank has a share of the weights: those of FSDP, tensor parallelism, or stage 3 of DeepSpeed."""
+    kinds = {type(weights).__name__, type(weights.data).__name__}
+    return bool(kinds & {"DTensor", "FlatParameter"}) or hasattr(weights, "ds_shape")
+
+
+def _function(predict: Predict, model: nn.Module) -> Callable[[list[dict[str, Any]]], Any]:
+    def function(inputs: list[dict[str, Any]]) -> Any:
+        with torch.inference_mode(False), torch.no_grad():  # a cached tensor of inference mode could not be trained on
+            return predict(model, inputs)
+
+    function.__name__ = getattr(predict, "__name__", type(predict).__name__)
+    return function
+
+
+@contextmanager
+def _undisturbed(model: nn.Module, is_quiet: bool) -> Iterator[None]:
+    """Put a model into evaluation mode, and restore each module's mode and the global generators at the end.
+
+    Args:
+        model: The model.
+        is_quiet: Whether to log warnings alone: the first measurement has logged the rest.
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    logger = rank_zero_module.log  # of one package of Lightning or the other
+    level = logger.level
+    try:
+        with restored_generators():
+            logger.setLevel(logging.WARNING if is_quiet else level)
+            model.eval()
+            yield
+    finally:
+        logger.setLevel(level)
+        for module, mode in modes:
+            module.training = mode
