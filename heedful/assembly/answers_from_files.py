@@ -65,7 +65,7 @@ def write_inputs(
     plan_only = {"trainer": ON_CPU, "dry_run": True}
     requests: Any = measure(endpoint or Answers("", {}), rows, **settings | plan_only)
     ids = set()
-    with atomic_path(fspath(path)) as temporary, open(temporary, "w", encoding="utf-8") as file:
+    with atomic_path(Path(path).absolute()) as temporary, open(temporary, "w", encoding="utf-8") as file:
         for content in chain.from_iterable(starmap(_contents, requests.inputs())):
             if (identity := _id(content)) not in ids:
                 ids.add(identity)

@@ -79,7 +79,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, Line]], Callable[[Line], Any], st
 }
 
 
-@pytest.mark.parametrize("case", [*CASES.keys() - {"tables"}, pytest.param("tables", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", [*[*CASES][:3], pytest.param("tables", marks=pytest.mark.slow)])
 def test_files_have_the_results_of_the_function(case: str) -> None:
     """Each number and each row, though the file holds the answers in another order."""
     make, rule, key = CASES[case]
