@@ -20,7 +20,7 @@ from heedful.records import DataError, RunError, SettingError, read_json, write_
 from heedful.records.storage.claim import LOCK, claim, release
 from heedful.records.storage.results import read_results
 
-from commands import job_of, run
+from commands import plan_of, run
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -221,7 +221,7 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
 def test_other_ranks_are_not_refused(of_another, monkeypatch, tmp_path):
     of_another(tmp_path / "out")
     monkeypatch.setattr("heedful.assembly.named_folder.is_first", lambda: False)
-    assert claim_named(job_of(monkeypatch, ["--output", str(tmp_path / "out")])) is None
+    assert claim_named(plan_of(monkeypatch, ["--output", str(tmp_path / "out")])) is None
 
 
 @pytest.mark.parametrize("main", [train.main, evaluate.main])

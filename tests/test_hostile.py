@@ -20,7 +20,7 @@ from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, ModelError, SettingError
 
-from commands import job_of
+from commands import plan_of
 from refusals import refused, refused_output
 from tiers import first_tier
 
@@ -197,7 +197,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def printed_by(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
     """The line that the user reads of a command that is refused."""
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: job_of(monkeypatch, argv))
+        mistakes.guarded(lambda: plan_of(monkeypatch, argv))
     assert stopped.value.code == 2
     printed = [line for line in capsys.readouterr().err.strip().splitlines() if line.startswith("train.py: ")]
     assert len(printed) == 1
@@ -297,7 +297,7 @@ class Quiet(Callback):
 def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (module / "own_callbacks.py").write_text(OWN)
     argv = ["--trainer.callbacks+", "own_callbacks.Quiet", "--trainer.callbacks.share", "0.25"]
-    (callback,) = job_of(monkeypatch, argv).trainer["callbacks"]
+    (callback,) = plan_of(monkeypatch, argv).trainer["callbacks"]
     assert (type(callback).__name__, callback.share) == ("Quiet", 0.25)
 
 
@@ -316,7 +316,7 @@ def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.M
 )
 def test_lightnings_own_may_be_named(monkeypatch: pytest.MonkeyPatch, flag: str, value: str) -> None:
     """With their defaults, some of which are functions."""
-    made = job_of(monkeypatch, [f"--trainer.{flag}", value]).trainer[flag]
+    made = plan_of(monkeypatch, [f"--trainer.{flag}", value]).trainer[flag]
     assert isinstance(made[0] if isinstance(made, list) else made, TRAINER_KINDS)
 
 
@@ -335,5 +335,5 @@ def test_a_configuration_cannot_allow_a_package(
     ):
         (tmp_path / "settings.yaml").write_text(json.dumps(settings))
         with refused(error, fact):
-            job_of(monkeypatch, ["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"]).prepare()
+            plan_of(monkeypatch, ["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"])
     assert "hostile" not in allowed_packages

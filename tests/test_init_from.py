@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from heedful.cli import training as train
 from heedful.records import RunError, SettingError
 
-from commands import QUIET, config_of, job_of, run
+from commands import QUIET, config_of, plan_of, run
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -29,10 +29,9 @@ TWO_CLASSES += ["--data.default_label", "non-entailment"]
 
 def made(monkeypatch, *argv):
     """The run of a command line, ready to train, and no trainer."""
-    job = job_of(monkeypatch, argv)
-    job.prepare()
-    job.model.configure_model()
-    return job
+    plan = plan_of(monkeypatch, argv)
+    plan.model.configure_model()
+    return plan
 
 
 @pytest.fixture(scope="module")
@@ -56,28 +55,28 @@ def nlixy(tmp_path_factory, write_nlixy):
 
 
 def test_the_model_is_that_of_the_run(monkeypatch, trained, nlixy):
-    job = made(monkeypatch, *nlixy, "--init_from", str(trained))
+    plan = made(monkeypatch, *nlixy, "--init_from", str(trained))
     weights = load_file(trained / "checkpoints" / "backbone" / "model.safetensors")
-    state = job.model.network.state_dict()
+    state = plan.model.network.state_dict()
     assert set(weights) <= set(state)
     assert weights["classifier.weight"].shape[0] == 3
     assert all(torch.equal(weights[name], state[name]) for name in weights)
-    assert (job.model.learning_rate, job.model.max_length) == (0.003, 64)
-    assert (job.data.name, job.model_name) == ("nlixy", "tiny")
+    assert (plan.model.learning_rate, plan.model.max_length) == (0.003, 64)
+    assert (plan.data.name, plan.model_name) == ("nlixy", "tiny")
 
 
 def test_settings_override_those_of_the_run(monkeypatch, trained, nlixy):
-    job = made(monkeypatch, f"--init_from={trained}", *nlixy, "--model.learning_rate", "0.01", "--data.max_train", "9")
-    assert (job.model.learning_rate, job.model.max_length, len(job.data.train_examples)) == (0.01, 64, 9)
+    plan = made(monkeypatch, f"--init_from={trained}", *nlixy, "--model.learning_rate", "0.01", "--data.max_train", "9")
+    assert (plan.model.learning_rate, plan.model.max_length, len(plan.data.train_examples)) == (0.01, 64, 9)
 
 
 def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy):
-    job = made(monkeypatch, *nlixy, "--init_from", str(trained), *TWO_CLASSES)
-    assert job.data.task.labels == ("entailment", "non-entailment")
-    assert not job.model.has_head
+    plan = made(monkeypatch, *nlixy, "--init_from", str(trained), *TWO_CLASSES)
+    assert plan.data.task.labels == ("entailment", "non-entailment")
+    assert not plan.model.has_head
     weights, state = (
         load_file(trained / "checkpoints" / "backbone" / "model.safetensors"),
-        job.model.network.state_dict(),
+        plan.model.network.state_dict(),
     )
     assert state["classifier.weight"].shape[0] == 2
     assert not state["classifier.bias"].any()

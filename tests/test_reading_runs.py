@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.assembly.job import Job
+from heedful.assembly.plan import Plan
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.cli.guard import guarded
@@ -16,7 +16,7 @@ from heedful.records.answers import exact_match, normalised
 from heedful.records.rows import read_rows, select
 from heedful.reports.rescore import rescored
 
-from commands import job_of, results_of, run
+from commands import plan_of, results_of, run
 from refusals import refused_output
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -113,33 +113,31 @@ def test_baselines_and_augmentation(data: list[str], tiny_bert: Path, tmp_path: 
     assert ("attentiveness/squad2/context" in results["metrics"]) == (flags[0] == "--augment")
 
 
-def made(*argv: str | Path) -> Job:
+def made(*argv: str | Path) -> Plan:
     """The run of a command line, checked, and no trainer."""
     with pytest.MonkeyPatch.context() as patch:
-        job = job_of(patch, [*map(str, argv)])
-        job.prepare()
-    return job
+        return plan_of(patch, [*map(str, argv)])
 
 
 def test_a_short_form_names_a_reader_with_its_settings(data: list[str], tiny_bert: Path) -> None:
-    job = made(*data, "--model", "bert", "--model.backbone", tiny_bert, *SHORT)
-    assert type(job.model).__name__ == "Reader"
-    assert (job.model.learning_rate, job.model.overlap) == (3e-5, 6)
+    plan = made(*data, "--model", "bert", "--model.backbone", tiny_bert, *SHORT)
+    assert type(plan.model).__name__ == "Reader"
+    assert (plan.model.learning_rate, plan.model.overlap) == (3e-5, 6)
 
 
 def test_a_run_on_pairs_goes_on_with_questions(data: list[str], tiny_bert: Path, tmp_path: Path) -> None:
     pairs = ["--data.n_train", "32", "--data.n_validation", "9", "--trainer.max_epochs", "1", "--output", tmp_path]
     run(train.main, "--model.backbone", tiny_bert, "--model.max_length", "24", *pairs)
-    job = made("--init_from", tmp_path, *data, "--model.overlap", "6", "--model.longest_answer", "4")
-    assert type(job.model).__name__ == "Reader"
-    assert (job.model.max_length, job.model.backbone) == (24, str(tmp_path / "checkpoints" / "backbone"))
-    job.model.configure_model()
-    assert job.model.network.qa_outputs.out_features == 2
+    plan = made("--init_from", tmp_path, *data, "--model.overlap", "6", "--model.longest_answer", "4")
+    assert type(plan.model).__name__ == "Reader"
+    assert (plan.model.max_length, plan.model.backbone) == (24, str(tmp_path / "checkpoints" / "backbone"))
+    plan.model.configure_model()
+    assert plan.model.network.qa_outputs.out_features == 2
 
 
 def test_what_is_watched_is_f1(data: list[str], tiny_bert: Path) -> None:
-    job = made(*data, "--model.backbone", tiny_bert, *SHORT)
-    assert job.best.monitor == "f1/squad2"
+    plan = made(*data, "--model.backbone", tiny_bert, *SHORT)
+    assert plan.best.monitor == "f1/squad2"
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from inspect import signature
 from itertools import pairwise
 from os import PathLike, fspath
 from typing import Any, NamedTuple, cast
 
 from jsonargparse import Namespace
+from pytorch_lightning import loggers
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser, shown_evaluations
@@ -27,6 +30,7 @@ from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
+LOGGER = "trainer.logger"
 COMMAND_ONLY = ("init_from", "resume", "allow_package")  # settings that no file may hold
 
 
@@ -119,13 +123,17 @@ class Config:
         Raises:
             HeedfulError: An object cannot be built from its settings.
         """
+        values = self.values.clone()
+        of_run, values["trainer.logger"] = _divided_loggers(values.get("trainer.logger"))
         try:
-            instances = self.parser.instantiate(self.values)
+            instances = self.parser.instantiate(values)
         except HeedfulError:
             raise
         except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
             raise SettingError(f"trainer: {error}") from error
         trainer = unwrapped(instances["trainer"])
+        if of_run:
+            trainer["logger"] = [*of_run, *(trainer["logger"] or [])]
         callbacks = trainer["callbacks"] if isinstance(trainer["callbacks"], list) else [trainer["callbacks"]]
         trainer["callbacks"] = [item for item in callbacks if item is not None and not isinstance(item, Evaluation)]
         given = {item.name: item for item in callbacks if isinstance(item, Evaluation)}
@@ -182,7 +190,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     for layer in layers:
         values = parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
-        words, nested = _divided(call.words, parser)
+        words, nested = _divided(_with_logger_folder(call.words), parser)
         values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
     values = parsed(parser, _without_classes(settings), values, "")
@@ -411,10 +419,10 @@ def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
     """Import the callbacks that settings name, before the parser is built: a module may register an evaluation."""
     paths = [path for layer in layers for path in _class_paths(layer.values.get("trainer") or {})]
     for name, value in pairwise([*words, ""]):
-        if name.startswith("--trainer.callbacks"):
+        if name.removeprefix("--").startswith("trainer.callbacks"):
             paths += re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
     for path in paths:
-        if path.partition(".")[0] not in OUR_PACKAGES:
+        if "." in path and path.partition(".")[0] not in OUR_PACKAGES:
             imported(path)
 
 
@@ -449,6 +457,27 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
         else:
             parser_words.append(f"{name}{equals}{value}")
     return parser_words, nested
+
+
+def _with_logger_folder(words: Sequence[str]) -> list[str]:
+    """Words with an empty ``save_dir`` for a logger that is named without one: it writes into the folder of the run."""
+    name = next((word.partition("=")[2] or after for word, after in pairwise([*words, ""]) if _is_logger(word)), "")
+    kind = getattr(loggers, name.rpartition(".")[2], None)
+    takes_folder = kind is not None and "save_dir" in signature(kind).parameters
+    is_given = any(re.match(r"-+trainer\.logger\.(init_args\.)?save_dir\b", word) for word in words)
+    return [*words, *([f"--{LOGGER}.save_dir="] if takes_folder and not is_given else [])]
+
+
+def _is_logger(word: str) -> bool:
+    return word.partition("=")[0].removeprefix("--") in (LOGGER, f"{LOGGER}.class_path")
+
+
+def _divided_loggers(value: Any) -> tuple[list[Any], Any]:
+    """Divide loggers into those that write into the folder of the run, to be built with it, and all others."""
+    listed = value if isinstance(value, list) else [value]
+    of_run = [item for item in listed if isinstance(item, Namespace) and item.get("init_args.save_dir") == ""]
+    deferred = [partial(imported(item.class_path), **unwrapped(item.init_args)) for item in of_run]
+    return deferred, [item for item in listed if item not in of_run] or None if deferred else value
 
 
 def _settle_seed(values: Namespace, parser: Parser) -> None:

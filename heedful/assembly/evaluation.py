@@ -13,7 +13,7 @@ from heedful.assembly.folders import evaluation_folder, run_folder
 from heedful.assembly.named_folder import claim_named
 from heedful.assembly.parser import SEED
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
-from heedful.assembly.prompting import Requests, requests_of
+from heedful.assembly.prompting import Requests, name_of, requests_of
 from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved_runs import source_of
 from heedful.assembly.saved_settings import settings_of_file, write_settings
@@ -203,8 +203,7 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
     for prompt in plan.prompts:
         plan.model.prompt_with(prompt)
         sent = {} if first is None else {"example": first.uid, "sent": plan.model.sent(first)}
-        name = f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}" if len(plan.prompts) > 1 else ""
-        yield name, {"prompt": {**prompt.as_dict(), **sent}}
+        yield name_of(prompt) if len(plan.prompts) > 1 else "", {"prompt": {**prompt.as_dict(), **sent}}
 
 
 def _validate(trainer: Trainer, plan: Plan) -> None:

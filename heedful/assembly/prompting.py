@@ -50,6 +50,11 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
     return prompts
 
 
+def name_of(prompt: Prompt) -> str:
+    """The folder of a prompt among others of the same command."""
+    return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
+
+
 @dataclass(frozen=True)
 class Requests:
     """The requests that an evaluation would send to a server, or the inputs that a function would get, at most.

@@ -116,7 +116,7 @@ class Results(Numbers):
         return str(self.folder or " ".join(filter(None, ("memory", name))))
 
     @contextmanager
-    def _files(self) -> Iterator[Path]:
+    def in_folder(self) -> Iterator[Path]:
         """The folder of the results; a temporary one while they are in memory alone."""
         self._require_one()
         if self.folder is not None:
@@ -203,7 +203,9 @@ class Results(Numbers):
         if not all(of_each.values()):
             print(NOTHING)
         elif self.each and not any(content["counts"].get("unlabelled") for content in of_each.values()):
-            print_summary(list(of_each))
+            with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
+                saved = self if all(one.folder for one in self.each) else self.save(Path(temporary) / "prompts")
+                print_summary([str(one.folder) for one in saved.each])
         elif in_notebook() and not self.each:
             _display(self)
         else:
@@ -249,7 +251,7 @@ class Results(Numbers):
             return Results(to, {}, each=tuple(one.save(to / (one.unsaved or one.written).name) for one in self.each))
         if self.folder is not None and to.resolve().is_relative_to(self.folder.resolve()):
             raise RunError(f"{to} lies in {self.folder}, which would be copied into itself. Name another folder.")
-        with self._files() as source, writing(to):
+        with self.in_folder() as source, writing(to):
             read_results(source)
             to.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as beside:
@@ -278,7 +280,7 @@ class Results(Numbers):
         self._require_one()
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as page('report.html'), or save them first.")
-        with self._files() as folder:
+        with self.in_folder() as folder:
             providers = {} if self.unsaved is None else {folder: self.unsaved.contents}
             return write_page([folder], folder / REPORT if path is None else Path(path), examples, providers)
 
@@ -291,7 +293,7 @@ class Results(Numbers):
         if not isinstance(other, Results):
             return NotImplemented
         numbers, others = self.numbers, other.numbers
-        with other._files() as before, self._files() as after:
+        with self.in_folder() as after, other.in_folder() as before:
             changes = paired_differences(before, after)
         differences = {}
         for name in numbers.keys() & others.keys():

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +154,12 @@ def make_trainer(
     if is_isolated():  # else torchrun's or SLURM's variables count the other ranks in
         plugins.append(LightningEnvironment())
     root = settings.get("default_root_dir") or (None if folder is None else str(folder))
+    loggers = [
+        item(save_dir=str(folder)) if isinstance(item, partial) else item for item in several(settings.get("logger"))
+    ]
     whole = {
         **settings,
+        **({"logger": loggers} if len(loggers) > 1 else {"logger": loggers[0]} if loggers else {}),
         **({} if has_bars() else {"enable_progress_bar": False}),
         "default_root_dir": root,
         "callbacks": [*callbacks, *([Progress()] if has_bar else []), *from_settings, *own],

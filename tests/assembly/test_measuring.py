@@ -15,7 +15,6 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, pipeline
 
 import heedful
-from heedful.assembly import measuring
 from heedful.cli.compare import main as run_command_of_compare
 from heedful.datamodules.planted import Planted
 from heedful.records import DataError, MetricName, ModelError, RunError, SettingError
@@ -58,7 +57,8 @@ def classifier(tiny_bert: Path, pairs: list[Row], tmp_path_factory: pytest.TempP
 
 
 def written(result: heedful.Results) -> bytes:
-    return (result.folder / "results.json").read_bytes()
+    with result.in_folder() as folder:
+        return (folder / "results.json").read_bytes()
 
 
 def number(result: heedful.Results, *words: str, data: str = "rows", of: str = "") -> dict[str, Any]:
@@ -72,7 +72,7 @@ def values(result: heedful.Results) -> dict[MetricName, Any]:
 
 
 @pytest.mark.slow
-def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: list[Row]) -> None:
+def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: list[Row], tmp_path: Path) -> None:
     numbered = [row | {"label": NAMES.index(row["label"])} for row in pairs]
     data = datasets.Dataset.from_list(numbered).cast_column("label", datasets.ClassLabel(names=NAMES))
     model = BertForSequenceClassification.from_pretrained(classifier).eval()
@@ -95,7 +95,7 @@ def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: lis
         heedful.load_data(data, parts={part: part for part in PARTS}, **settings),
         attentiveness={"draws": 2},
         trainer=QUIET,
-        output=folder.folder.parent / "evaluate",
+        output=tmp_path / "evaluate",
     )
     assert written(folder) == written(by_command)
     assert 0.1 < number(folder, "attentiveness", "premise")["value"] < 0.9
@@ -107,7 +107,8 @@ def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: lis
         measure(classifier, numbered, labels=labels),
     ):
         assert written(same) == written(folder)
-    assert "backbone: (in memory)" in (measure((model, tokenizer), data).folder / "config.yaml").read_text()
+    with measure((model, tokenizer), data).in_folder() as in_memory:
+        assert "backbone: (in memory)" in (in_memory / "config.yaml").read_text()
     of_function = measure(ask, data)
     of_pipeline = measure(pipeline("text-classification", model, tokenizer=tokenizer), data)
     rounded = {MetricName("loss", "rows"), MetricName("null", "rows", statistic="max_change")}
@@ -266,28 +267,25 @@ def stopping(at: int, asked: list[int]) -> Callable[[list[Row]], list[str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [3, 9, 25])
-def test_ctrl_c_keeps_what_is_there(at: int, pairs: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_of_a_call_that_was_interrupted_are_used_by_the_next(at: int, pairs: list[Row]) -> None:
     asked: list[int] = []
     predict = stopping(at, asked)
     how = {"trainer": QUIET, "batch_size": 16, "draws": 2}
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stop:
         heedful.measure(predict, pairs, PARTS, "neutral", **how)
-    told = capsys.readouterr().err
-    assert " answers of predict stay in memory" in told
+    assert "answers=error.answers" in stop.value.__notes__[0]
     before = sum(asked[:-1])
-    went_on = heedful.measure(predict, pairs, PARTS, "neutral", **how)
+    went_on = heedful.measure(predict, pairs, PARTS, "neutral", answers=stop.value.answers, **how)
     after = sum(asked[at:])
     whole: list[int] = []
     at_once = heedful.measure(stopping(-1, whole), pairs, PARTS, "neutral", **how)
     assert written(went_on) == written(at_once)
     assert after <= sum(whole)
     assert before + after <= sum(whole) + len(pairs) + 16  # the null control anew, and one batch of those that are kept
-    assert measuring.Kept.answered is None
 
 
 @pytest.mark.slow
-def test_answers_are_not_kept_for_other_meanings(pairs: list[Row]) -> None:
-    """Numbers that mean other labels now are asked for anew."""
+def test_answers_with_other_meanings_are_refused(pairs: list[Row]) -> None:
     spelled = {name: [i] for i, name in enumerate(NAMES)}
     turned = {name: [2 - i] for i, name in enumerate(NAMES)}
     asked: list[int] = []
@@ -299,8 +297,10 @@ def test_answers_are_not_kept_for_other_meanings(pairs: list[Row]) -> None:
         return [*map(NAMES.index, by_words(inputs))]
 
     how = {"trainer": QUIET, "batch_size": 16}
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stop:
         heedful.measure(predict, pairs, PARTS, "neutral", labels=spelled, **how)
+    with refused(SettingError, "answers"):
+        heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, answers=stop.value.answers, **how)
     other = heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, **how)
     assert values(other) == values(heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, **how))
 
@@ -317,15 +317,16 @@ def test_a_failure_and_a_default_that_never_is_cost_no_answers(tmp_path: Path) -
         return says_codes(inputs)
 
     how = {"batch_size": 16, "trainer": QUIET, "output": tmp_path / "out"}
-    with refused(ModelError, "TimeoutError"):
+    with refused(ModelError, "TimeoutError") as failure:
         heedful.measure(said, rows, list(SHARES), **how)
     before = sum(asked)
+    answers = failure.value.answers
     with refused(DataError, "'none'"):  # as soon as all rows are asked, before any change is
-        heedful.measure(said, rows, list(SHARES), "none", **how)
+        heedful.measure(said, rows, list(SHARES), "none", answers=answers, **how)
     assert not (tmp_path / "out").exists()
     assert sum(asked) - before <= len(rows) + 16
     n = sum(asked)
-    result = heedful.measure(said, rows, list(SHARES), **how)
+    result = heedful.measure(said, rows, list(SHARES), answers=answers, **how)
     again = sum(asked) - n
     whole: list[int] = []
     heedful.measure(lambda inputs: whole.append(len(inputs)) or says_codes(inputs), rows, list(SHARES), trainer=QUIET)
@@ -347,11 +348,11 @@ def test_the_order_of_rows_decides_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_two_functions_are_two_models(pairs: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_functions_are_two_models(pairs: list[Row], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET)
     second = heedful.measure(lambda inputs: ["entailment"] * len(inputs), pairs, PARTS, "neutral", trainer=QUIET)
     capsys.readouterr()
-    run_command_of_compare([str(first.folder), str(second.folder)])
+    run_command_of_compare([str(one.save(tmp_path / name).folder) for name, one in (("a", first), ("b", second))])
     assert "same model" not in capsys.readouterr().out
     difference = first - second
     assert difference["accuracy"].n == len(pairs)
@@ -583,11 +584,11 @@ def test_kept_answers_are_asked_again_once(pairs: list[Row]) -> None:
         return says[0](inputs)
 
     how = {"trainer": QUIET, "batch_size": 16, "evaluations": "attentiveness"}
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stop:
         heedful.measure(predict, pairs, PARTS, "neutral", **how)
     says[0] = other_function
     with refused(ModelError, "when asked again"):
-        heedful.measure(predict, pairs, PARTS, "neutral", **how)
+        heedful.measure(predict, pairs, PARTS, "neutral", answers=stop.value.answers, **how)
 
 
 @pytest.mark.slow
@@ -620,13 +621,25 @@ def test_without_gold_labels(pairs: list[Row]) -> None:
         assert number(in_words, "attentiveness", part)["value"] == number(unlabelled, "attentiveness", part)["value"]
 
 
-@pytest.mark.slow
-def test_the_results_stay_as_long_as_they_are_held(pairs: list[Row]) -> None:
+def test_nothing_is_written_before_it_is_asked_for(pairs: list[Row], tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET)
-    folder = result.folder
-    assert folder.is_dir()
-    del result
-    assert not folder.exists()
+    result.show()
+    assert result.rows.num_rows > len(pairs)
+    assert [*tmp_path.iterdir()] == []
+    with refused(RunError, "not saved"):
+        result.page()
+    assert "premise" in result.page("page.html").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_a_question(pairs: list[Row], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    asked: list[int] = []
+    with refused(RunError, "file"):
+        heedful.measure(stopping(-1, asked), pairs, PARTS, "neutral", output=tmp_path / "file" / "sub")
+    assert asked == []
 
 
 def test_a_part_alone_is_told(pairs: list[Row]) -> None:

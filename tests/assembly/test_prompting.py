@@ -1,12 +1,14 @@
 """Prompts on the command line: how they are given, and where the results of each lie."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from heedful.assembly.prompting import each_prompt, name_of, prompts_of
+from heedful.assembly.evaluation import each_prompt
+from heedful.assembly.prompting import name_of, prompts_of
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.engine.evaluation import Plan
 from heedful.datamodules import Planted
@@ -14,7 +16,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.records import Context, Example, ExamplesBuilder, HeedfulError, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 
-from commands import job_of
+from commands import config_of
 from oracles import Oracle
 from refusals import refused
 from tiers import first_tier
@@ -42,18 +44,6 @@ class Trained(InContext):
     """An oracle that may be asked in context, and need not be."""
 
     needs_prompt = False
-
-
-class Folder:
-    """A folder of results, of which it is known what was begun."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder, self.begun = folder, []
-
-    def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
-        self.folder = folder
-        self.begun.append((folder, about["prompt"]["seed"]))
-        self.prompt = about["prompt"]
 
 
 @pytest.fixture(scope="module")
@@ -102,32 +92,27 @@ def test_a_model_in_context_is_not_trained(data: Planted) -> None:
 # where results lie
 
 
-def test_several_prompts_have_a_folder_each(data: Planted, tmp_path: Path) -> None:
-    model, run = InContext(), Folder(tmp_path)
+def prepared(prompts: list[Prompt], data: Planted) -> SimpleNamespace:
+    """The part of a plan that prompts need."""
+    return SimpleNamespace(model=InContext(), prompts=prompts, planned=dict(enumerate(planned(data))))
+
+
+def test_several_prompts_have_a_folder_each(data: Planted) -> None:
     prompts = Prompting(2, 2, "extra_tuple").prompts(data)
-    for prompt, _ in zip(prompts, each_prompt(prompts, model, run, planned(data)), strict=False):
-        assert model.asked[-1] == prompt
-        assert run.prompt["sent"] == {"text": prompt.text(data.pool[0].parts["hypothesis"])}
-        assert run.prompt["example"] == data.pool[0].uid
-    names = [f"plain-extra_tuple-k2-seed{seed}" for seed in range(2)]
-    assert [name_of(prompt) for prompt in prompts] == names
-    assert run.begun == [(tmp_path / name, seed) for seed, name in enumerate(names)]
+    plan = prepared(prompts, data)
+    names = []
+    for prompt, (name, about) in zip(prompts, each_prompt(plan), strict=False):
+        assert plan.model.asked[-1] == prompt
+        assert about["prompt"]["sent"] == {"text": prompt.text(data.pool[0].parts["hypothesis"])}
+        assert about["prompt"]["example"] == data.pool[0].uid
+        names.append(name)
+    assert names == [f"plain-extra_tuple-k2-seed{seed}" for seed in range(2)]
 
 
-def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted, tmp_path: Path) -> None:
-    model, run = InContext(), Folder(tmp_path)
-    assert list(each_prompt(Prompting(1).prompts(data), model, run, planned(data))) == [None]
-    assert run.begun == [(tmp_path, 0)]
-    alone = Folder(tmp_path)
-    assert list(each_prompt([], model, alone, planned(data))) == [None]  # measured once, as ever
-    assert (alone.folder, alone.begun) == (tmp_path, [])
-
-
-def test_other_processes_learn_their_folder_from_the_first(data: Planted) -> None:
-    run = Folder(None)
-    list(each_prompt(Prompting(1, 2).prompts(data), InContext(), run, []))
-    assert [folder for folder, _ in run.begun] == [None, None]
-    assert "sent" not in run.prompt  # there was no example
+def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted) -> None:
+    ((name, about),) = each_prompt(prepared(Prompting(1).prompts(data), data))
+    assert (name, about["prompt"]["seed"]) == ("", 0)
+    assert list(each_prompt(prepared([], data))) == [("", {})]  # measured once, as ever
 
 
 def test_names_of_all_prompts_of_a_command_differ(data: Planted) -> None:
@@ -144,8 +129,8 @@ def command(monkeypatch: pytest.MonkeyPatch, data: Planted) -> Callable[..., lis
     """Parses the settings of evaluate.py, and returns the prompts that a model in context would have."""
 
     def parsed(*argv: str) -> list[Prompt]:
-        job = job_of(monkeypatch, argv, evaluating=True)
-        return prompts_of(job.prompting, InContext(), job.data)
+        objects = config_of(argv, evaluating=True).objects()
+        return prompts_of(objects.group, InContext(), objects.data)
 
     return parsed
 

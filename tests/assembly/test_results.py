@@ -384,7 +384,6 @@ def test_of_several_prompts_one_is_asked(two: tuple[Results, Results], monkeypat
         several.to_frame,
         lambda: several.rows,
         lambda: several.rows_of("accuracy"),
-        lambda: several.save("x"),
         lambda: several - two[0],
         lambda: two[0] - several,
         lambda: several.require("accuracy > 0"),

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from heedful.assembly import evaluation, training
 from heedful.assembly.config import Config
-from heedful.assembly.job import Job
+from heedful.assembly.plan import Plan, prepare
 from heedful.callbacks.outputs import board
 from heedful.cli.words import divide
 
@@ -37,10 +37,10 @@ def config_of(argv: Sequence[str], evaluating: bool = False) -> Config:
     return training.configured(call, options.config, *start)
 
 
-def job_of(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Job:
-    """The run that a command line names: its parts are made, and nothing is read yet."""
+def plan_of(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Plan:
+    """The plan of a command line."""
     monkeypatch.setattr(sys, "argv", ["evaluate.py" if evaluating else "train.py", *argv])
-    return Job(config_of(argv, evaluating))
+    return prepare(config_of(argv, evaluating))
 
 
 def results_of(folder: Path) -> dict[str, Any]:

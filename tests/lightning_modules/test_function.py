@@ -16,7 +16,7 @@ from heedful.assembly.config import load_model
 from heedful.lightning_modules.function import TOGETHER, Answered, Function, FunctionProcessor, quoted
 from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, ModelError, SettingError, Table, Task
 
-from commands import job_of
+from commands import config_of
 from refusals import refused
 
 TABLE = Table("Dog", (("legs", ("4",)), ("eats", ("meat", "bread"))))
@@ -136,7 +136,7 @@ def test_no_file_names_a_function(named: Any, tmp_path: Path, monkeypatch: pytes
         load_model(section)
     (tmp_path / "f.yaml").write_text(yaml.safe_dump(section))
     with refused(SettingError, "predict"):
-        job_of(monkeypatch, ["--model", str(tmp_path / "f.yaml")], True)
+        config_of(["--model", str(tmp_path / "f.yaml")], True).objects()
 
 
 def test_a_processor_is_sent_to_other_processes() -> None:

@@ -10,7 +10,7 @@ from heedful.cli import guard as mistakes
 from heedful.records import DataError, SettingError
 from heedful.records.storage.yaml_files import LARGEST, parse_yaml, read_yaml
 
-from commands import job_of
+from commands import plan_of
 from refusals import refused
 
 TWICE = "a: 1\nb: {c: 1, d: 2,\n c: 3}"
@@ -67,7 +67,7 @@ def test_wherever_the_command_line_takes_yaml_no_key_stands_twice(
         Path("outer.yaml").write_text("data: bad.yaml\n")
         argv = ["--config", "outer.yaml"]
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: job_of(monkeypatch, argv))
+        mistakes.guarded(lambda: plan_of(monkeypatch, argv))
     assert stopped.value.code == 2
     assert ("data.splits" if how == "value" else "bad.yaml") in capsys.readouterr().err
 
