@@ -200,14 +200,9 @@ def _of_function(trainer: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 class Kept:
-    """The answers of the call that stopped last, until another call looks at them.
-
-    Attributes:
-        is_wanted: Whether another call may come; not for a model in training, whose weights will not come back.
-    """
+    """The answers of the call that stopped last, until another call looks at them."""
 
     answered: Answered | None = None
-    is_wanted = True
 
 
 def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
@@ -226,8 +221,6 @@ def _evaluated(model: Any, data: PairedData, **settings: Any) -> Any:
 
 def _keep(model: Function) -> None:
     """Keep the answers so far for the next call, and say so."""
-    if not Kept.is_wanted:
-        return
     Kept.answered = model.answered
     if model.answered:
         told = f"{len(model.answered):,} answers of {model.description} stay in memory:"
