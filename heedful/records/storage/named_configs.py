@@ -18,7 +18,7 @@ def named_configs(kind: str) -> dict[str, Path]:
     """The files of a folder of configs/ by their names; those of the working folder come before the package's own.
 
     Args:
-        kind: "data", "model", "experiment" or "suite".
+        kind: "data", "model", "experiment" or "recipe".
     """
     package = folder("configs")
     working = Path("configs")

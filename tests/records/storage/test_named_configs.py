@@ -9,7 +9,7 @@ from heedful.rooms import folder
 from refusals import refused
 
 
-@pytest.mark.parametrize("kind", ["data", "model", "experiment", "suite"])
+@pytest.mark.parametrize("kind", ["data", "model", "experiment", "recipe"])
 def test_the_package_has_its_own(monkeypatch, tmp_path, kind):
     monkeypatch.chdir(tmp_path)
     files = named_configs(kind)
