@@ -38,7 +38,7 @@ COMMANDS = {
     "page": Command("heedful.reports.page.command", "one page of HTML about runs, to send to a colleague"),
     "card": Command("heedful.reports.card.command", "a model for the hub, with a card of its numbers"),
     "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),
-    "suite": Command("heedful.cli.suite.command", "train, measure and rank many models; what is done stays"),
+    "suite": Command("heedful.cli.suite", "train, measure and rank many models; finished steps stay"),
     "rescore": Command("heedful.reports.rescore", "make results.json anew from the rows beside it"),
     "sheet": Command("heedful.reports.sheet", "does a swap make the label wrong? sheets for people"),
     "figure": Command("heedful.cli.figure", "draw a figure of runs again"),

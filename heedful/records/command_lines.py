@@ -77,22 +77,19 @@ def exit_on_broken_pipe() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        closed = [stream for stream in (sys.stdout, sys.stderr) if _is_closed(stream)]
+        closed = [stream.fileno() for stream in (sys.stdout, sys.stderr) if _lacks_reader(stream)]
         if not closed:  # it was another pipe
             raise
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in closed:  # which is flushed once more at exit
-            os.dup2(nowhere, stream.fileno())
+        for number in closed:  # which is flushed once more at exit
+            os.dup2(nowhere, number)
         sys.exit(1)
 
 
-def _is_closed(stream: TextIO) -> bool:
+def _lacks_reader(stream: TextIO) -> bool:
     try:
-        stream.flush()
         poll = select.poll()
         poll.register(stream.fileno(), select.POLLOUT)
-    except BrokenPipeError:
-        return True
     except (AttributeError, OSError, ValueError):  # no poll on this system, or a stream that is not a file
         return False
-    return any(event & select.POLLERR for _, event in poll.poll(0))  # nothing is left to flush of an unbuffered one
+    return any(event & select.POLLERR for _, event in poll.poll(0))

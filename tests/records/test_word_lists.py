@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.records.storage.yaml_files import examine
+from heedful.records.storage.yaml_files import parse_yaml
 from heedful.records.word_lists import word_lists
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ def test_every_word_is_a_text(tmp_path):
 @pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
 def test_lists_lie_beside_their_module_and_name_no_key_twice(path):
     assert path.with_suffix(".py").is_file()
-    examine(path.read_text())
+    parse_yaml(path.read_text(), path.name)
     assert all(text == text.strip() != "" for text in texts(word_lists(str(path))))
 
 

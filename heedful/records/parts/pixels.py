@@ -1,4 +1,4 @@
-"""From the bytes of a picture to its pixels: one rule for every format, and damage is refused where it can be seen.
+"""From the bytes of a picture to its pixels: one rule for every format.
 
 Pictures of 8 bits a channel are what Pillow makes RGB of: grey becomes three equal channels, of a palette the colours
 are looked up, CMYK is converted without a profile, and transparency is dropped, so that the colour below it shows.
@@ -8,13 +8,11 @@ would clip them, so that nearly all is white. Floats go from 0 (black) to 1 (whi
 say by itself is not guessed: it is refused if floats leave 0..1, if integers of 32 bits leave 0..65535, or if all of
 its values would become black, as when 8 bits are stored in 16.
 
-A file that ends too early is refused, and so is what contradicts a checksum (PNG, compressed TIFF) or the structure of
-a JPEG: its markers, the order of its restart markers, and whether its data last for all blocks. A bit that changed
-within the data of JPEG, WebP, GIF, BMP or PPM mostly shows other colours and cannot be told from another picture.
+Pillow refuses a file that ends too early and one that contradicts a checksum (PNG, compressed TIFF). A bit that changed
+within the data of a JPEG, WebP, GIF, BMP or PPM mostly shows other colours and cannot be told from another picture.
 """
 
 import io
-import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -27,19 +25,7 @@ from heedful.records.parts.picture import FORMATS, Picture
 
 WHITE_IS_ZERO = 0  # of the TIFF tag that says what 0 stands for; Pillow inverts 8 bits itself
 BITS, PHOTOMETRIC = 258, 262  # tags of TIFF
-MARKER = re.compile(rb"\xff+([^\x00\xff])")
-RESTARTS = range(0xD0, 0xD8)  # markers of JPEG
-SCAN = 0xDA
-END = 0xD9
-FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-PROGRESSIVE = 0xC2
-HUFFMAN = (
-    0xC0,
-    0xC1,
-    PROGRESSIVE,
-)  # frames whose data end with the last block; those of arithmetic coding may end earlier
-BETWEEN_SCANS = (0xC4, 0xCC, 0xDA, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0))  # tables, scans, comments
-FILLER = bytes([0x35, 0xCA, 0x5A, 0xA6]) * 64
+UNCLEAR = "Save it with 8 bits, so that it is clear which value is white."
 
 
 def pixels(
@@ -66,12 +52,8 @@ def pixels(
             prepare(opened)
             tags = getattr(opened, "tag_v2", {})
             values = np.asarray(shaped(rgb(ImageOps.exif_transpose(opened), tags)))
-        if data.startswith(b"\xff\xd8"):
-            _require_whole_jpeg(data)
-    except UnclearError as error:
-        raise DataError(
-            f"{display_name} does not say which of its values is white: {error}. Save it with 8 bits."
-        ) from None
+    except DataError as error:
+        raise error.at(display_name) from None
     except MemoryError:
         raise DataError(f"{display_name} does not fit into the memory. Free some, or leave it out.") from None
     except Image.UnidentifiedImageError:  # whose words are about an object in memory
@@ -83,10 +65,6 @@ def pixels(
     return values
 
 
-class UnclearError(ValueError):
-    """A picture does not say which of its values is white."""
-
-
 def rgb(picture: Image.Image, tags: Mapping[int, Any] = MappingProxyType({})) -> Image.Image:
     """A picture as RGB of 8 bits, by the rule of this module.
 
@@ -95,7 +73,7 @@ def rgb(picture: Image.Image, tags: Mapping[int, Any] = MappingProxyType({})) ->
         tags: Those of its TIFF file, if it comes from one.
 
     Raises:
-        UnclearError: Its values are of more bits, and which of them is white is not clear.
+        DataError: Its values are of more bits, and which of them is white is not clear.
     """
     if picture.mode != "F" and not picture.mode.startswith("I"):
         return picture.convert("RGB")
@@ -110,7 +88,7 @@ def _of_floats(values: np.ndarray) -> np.ndarray:
     low = values.min()  # NaN if any is
     high = values.max()
     if not (low >= 0 and high <= 1):
-        raise UnclearError(f"its floats go from {low:g} to {high:g}, and should go from 0 to 1")
+        raise DataError(f"The floats go from {low:g} to {high:g}, and should go from 0 to 1. {UNCLEAR}")
     return np.rint(values * 255).astype(np.uint8)
 
 
@@ -119,55 +97,7 @@ def _of_integers(values: np.ndarray, mode: str, tags: Mapping[int, Any]) -> np.n
     high = int(values.max())
     bits = 12 if mode != "I" and tags.get(BITS) in (12, (12,)) else 16
     if not 0 <= low <= high < 2**bits:
-        raise UnclearError(f"its values go from {low} to {high}, and should go from 0 to 65535")
+        raise DataError(f"The values go from {low} to {high}, and should go from 0 to 65535. {UNCLEAR}")
     if 0 < high < 2 ** (bits - 8):
-        raise UnclearError(f"its values of {bits} bits go only up to {high}, which is black")
+        raise DataError(f"The values of {bits} bits go only up to {high}, which is black. {UNCLEAR}")
     return (values >> (bits - 8)).astype(np.uint8)
-
-
-def _require_whole_jpeg(data: bytes) -> None:
-    """Look for damage that libjpeg passes over.
-
-    Raises:
-        ValueError: The markers are out of order, or the data end before the last block.
-    """
-    end, frame = _walk(data)
-    if frame not in HUFFMAN:
-        return
-    size = None if frame == PROGRESSIVE else (1, 1)  # an eighth of the size takes a fraction of the time
-    if _decoded(data, size) != _decoded(data[:end] + FILLER + data[end:], size):
-        raise ValueError("its data end before its last block")
-
-
-def _decoded(data: bytes, size: tuple[int, int] | None) -> bytes:
-    with Image.open(io.BytesIO(data), formats=("JPEG",)) as opened:
-        opened.draft(None, size)
-        return opened.tobytes()
-
-
-def _walk(data: bytes) -> tuple[int, int]:
-    """(Where the last marker stands, which kind of frame it is) of a JPEG.
-
-    Bytes between segments are passed over, as they are by whoever shows pictures.
-    """
-    place = 2
-    frame = 0
-    scanned = False
-    restart = 0
-    while match := MARKER.search(data, place):
-        marker = match[1][0]
-        if marker == END and scanned:
-            return match.start(), frame
-        if scanned and RESTARTS.start <= marker < RESTARTS.stop:
-            if marker != RESTARTS[restart]:
-                raise ValueError(f"a restart marker is missing before byte {match.start()}")
-            restart = (restart + 1) % len(RESTARTS)
-            place = match.end()
-            continue
-        if scanned and marker not in BETWEEN_SCANS:
-            raise ValueError(f"the marker 0x{marker:02x} at byte {match.start()} does not belong there")
-        frame = marker if marker in FRAMES else frame
-        scanned = scanned or marker == SCAN
-        restart = 0
-        place = match.end() + int.from_bytes(data[match.end() : match.end() + 2], "big")
-    raise ValueError("its end is missing")

@@ -3,7 +3,6 @@
 import ast
 import re
 from pathlib import Path
-from typing import Any
 
 from heedful.records.errors import DataError, SettingError, guess
 from heedful.records.storage.schema import ROOMS, present, whole
@@ -18,7 +17,7 @@ def named_configs(kind: str) -> dict[str, Path]:
     """The files of a folder of configs/ by their names; those of the working folder come before the package's own.
 
     Args:
-        kind: "data", "model", "experiment" or "suite".
+        kind: "data", "model", "experiment" or "recipe".
     """
     package = folder("configs")
     working = Path("configs")
@@ -27,22 +26,17 @@ def named_configs(kind: str) -> dict[str, Path]:
     return dict(sorted(path_of_name.items()))
 
 
-def backbones() -> dict[str, tuple[Any, str | None]]:
-    """The backbone and the import path of the class of each named model; None where its file does not say.
+def backbones() -> dict[str, tuple[str, str]]:
+    """The backbone and the import path of the class of each named model; files that say neither are left out.
 
     Raises:
         HeedfulError: A file cannot be read.
     """
     backbone_of = {}
     for name, path in named_configs("model").items():
-        config = read_yaml(str(path), str(path))
-        config = config if isinstance(config, dict) else {}
-        settings = config.get("init_args")
-        class_path = config.get("class_path")
-        backbone_of[name] = (
-            settings.get("backbone") if isinstance(settings, dict) else None,
-            whole("model", class_path) if isinstance(class_path, str) else None,
-        )
+        match read_yaml(str(path), str(path)):
+            case {"class_path": str(class_path), "init_args": {"backbone": str(backbone)}}:
+                backbone_of[name] = backbone, whole("model", class_path)
     return backbone_of
 
 

@@ -9,7 +9,6 @@ from yaml.constructor import ConstructorError
 from heedful.records.errors import DataError, SettingError
 from heedful.records.storage.files import open_file
 
-LARGEST = 2**22  # bytes of a file of settings
 PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MERGE = "tag:yaml.org,2002:merge"
 
@@ -17,64 +16,57 @@ MERGE = "tag:yaml.org,2002:merge"
 class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
     """Reads YAML 1.2: 1e-5 is a number, dates are texts, and so are yes, no, on and off, which are labels."""
 
+    yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in forms if not tag.endswith((":float", ":timestamp", ":bool"))]
+        for first, forms in PARSER.yaml_implicit_resolvers.items()
+    }
 
-OF_NUMBERS = re.compile(
-    r"[-+]?([0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|[0-9][0-9_]*[eE][-+]?[0-9]+|[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*|"
-    r"\.(inf|Inf|INF))$|\.[0-9_]+([eE][-+][0-9]+)?$|\.(nan|NaN|NAN)$"
+
+BOOL = re.compile(r"(true|True|TRUE|false|False|FALSE)$")
+FLOAT = re.compile(
+    r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
 )
-SettingsLoader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in forms if not tag.endswith((":float", ":timestamp", ":bool"))]
-    for first, forms in PARSER.yaml_implicit_resolvers.items()
-}
-SettingsLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile(r"(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
-)
-SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", OF_NUMBERS, list("-+0123456789."))
-
-
-def examine(text: str) -> None:
-    """Go through YAML without making anything of it.
-
-    Raises:
-        yaml.YAMLError: It is not YAML, a key stands twice in one mapping, or a value holds itself.
-    """
-    _look_through(yaml.compose(text, Loader=PARSER), (), set())
-
-
-def _look_through(node: yaml.Node | None, outer: tuple[yaml.Node, ...], seen: set[int]) -> None:
-    """Check a node and what it holds; an alias is the node that it names, which is looked through once."""
-    if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
-        return
-    if any(node is other for other in outer):
-        raise ConstructorError(None, None, "a value holds itself", node.start_mark)
-    for inner in _values(node) if isinstance(node, yaml.MappingNode) else node.value:
-        _look_through(inner, (*outer, node), seen)
-    seen.add(id(node))
-
-
-def _values(mapping: yaml.MappingNode) -> list[yaml.Node]:
-    """The values of a mapping, none of whose keys stands twice."""
-    keys = set()
-    for key, _ in mapping.value:
-        if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
-            continue
-        if (key.tag, key.value) in keys:  # a number in quotes is another key
-            raise ConstructorError(None, None, f"the key {key.value!r} stands twice in one place", key.start_mark)
-        keys.add((key.tag, key.value))
-    return [value for _, value in mapping.value]
+SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:bool", BOOL, list("tTfF"))
+SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
 
 
 def parse_yaml(text: str, display_name: str) -> Any:
     """The values of YAML; ``display_name`` begins the message.
 
     Raises:
-        HeedfulError: It is not YAML, a key stands twice, or a value holds itself.
+        HeedfulError: It is not YAML, or a key stands twice.
     """
     try:
-        examine(text)
-        return yaml.load(text, Loader=SettingsLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that no calendar has is a ValueError
-        raise SettingError(f"{display_name} is not valid YAML: {_first(error)}.") from None
+        loader = SettingsLoader(text)
+        node = loader.get_single_node()
+        _require_unique(node)
+        return None if node is None else loader.construct_document(node)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" (line {mark.line + 1})" if mark is not None else ""
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise SettingError(f"{display_name} is not valid YAML: {problem}{line}.") from None
+
+
+def _require_unique(root: yaml.Node | None) -> None:
+    """Refuse a mapping in which a key stands twice; an alias is the node that it names."""
+    nodes, seen = [root], set()
+    while nodes:
+        node = nodes.pop()
+        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+            continue
+        keys = set()
+        for key, value in node.value:
+            nodes.append(value)
+            if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
+                continue
+            if (key.tag, key.value) in keys:  # a number in quotes is another key
+                raise ConstructorError(None, None, f"the key {key.value!r} stands twice in one place", key.start_mark)
+            keys.add((key.tag, key.value))
 
 
 def read_yaml(path: str, display_name: str) -> Any:
@@ -90,21 +82,11 @@ def read_text(path: str, display_name: str) -> str:
     """The text of a file of settings; ``display_name`` begins the message.
 
     Raises:
-        HeedfulError: It is not a file, too large, or not UTF-8.
+        HeedfulError: It is not a file, or not UTF-8.
     """
     with open_file(path, display_name) as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise SettingError(f"{display_name} has more than {LARGEST >> 20} MiB. Check that it is a file of settings.")
+        content = file.read()
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{display_name} is not UTF-8: {error.reason}. Save the file as UTF-8.") from None
-
-
-def _first(error: Exception) -> str:
-    """The fault and its line, without the lines of the file that a YAMLError quotes."""
-    problem = getattr(error, "problem", None)
-    mark = getattr(error, "problem_mark", None)
-    said = problem or (str(error).splitlines() or [type(error).__name__])[0]
-    return f"{said} (line {mark.line + 1})" if mark is not None else said

@@ -9,7 +9,7 @@ from heedful.rooms import folder
 from refusals import refused
 
 
-@pytest.mark.parametrize("kind", ["data", "model", "experiment", "suite"])
+@pytest.mark.parametrize("kind", ["data", "model", "experiment", "recipe"])
 def test_the_package_has_its_own(monkeypatch, tmp_path, kind):
     monkeypatch.chdir(tmp_path)
     files = named_configs(kind)
@@ -30,18 +30,16 @@ def test_a_file_of_the_working_folder_comes_first(monkeypatch, tmp_path):
     assert list(named_configs("model")) == sorted(path.stem for path in (folder("configs") / "model").iterdir())
 
 
-def test_a_file_that_says_nothing_of_a_backbone_has_none_and_a_broken_one_is_named(monkeypatch, tmp_path):
+def test_a_file_without_a_backbone_is_left_out_and_a_broken_one_is_named(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     folder_ = tmp_path / "configs" / "model"
     folder_.mkdir(parents=True)
-    odd = {"a": "[1]", "b": "class_path: 3", "c": "init_args: 3", "d": "class_path: mine.Own", "e": ""}
-    for name, text in odd.items():
+    whole = "class_path: mine.Own\ninit_args: {backbone: own}"
+    for name, text in {"a": "[1]", "b": "class_path: 3", "c": "init_args: 3", "d": whole, "e": ""}.items():
         (folder_ / f"{name}.yaml").write_text(text)
     found = backbones()
-    assert {name: found[name] for name in odd} == {
-        **dict.fromkeys("abce", (None, None)),
-        "d": (None, "mine.Own"),
-    }
+    assert found.keys() & {*"abcde"} == {"d"}
+    assert found["d"] == ("own", "mine.Own")
     assert found["bert"] == ("google-bert/bert-base-uncased", "heedful.lightning_modules.Encoder")
     (folder_ / "a.yaml").write_text("a: [")
     with refused(SettingError, "configs/model/a.yaml"):

@@ -1,0 +1,312 @@
+"""The command that runs a recipe: finished steps are skipped, and stopped ones go on.
+
+A recipe is a YAML file of steps, in their order, and of values for their placeholders:
+
+    values:
+      seed: [0, 1]
+      part: {p: premise, h: hypothesis}
+    steps:
+      models/<part>-<seed>: train --data mnli --data.path $DATA/mnli --partial <part.value> --seed <seed>
+      dev/<part>-<seed>: evaluate --checkpoint @models/<part>-<seed>
+      table: compare @dev/*
+
+A step is a command of ``heedful``, and its name is its folder below the folder of the recipe. A report, such as
+``compare`` or ``rank``, goes to ``NAME.txt`` instead, and runs each time. ``<part>`` is a key of values and
+``<part.value>`` its value, ``@`` refers to earlier steps, ``$DATA`` is --data_path, ``$OUT`` the folder of the recipe.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from argparse import ArgumentTypeError
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import product, zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from filelock import FileLock, Timeout
+
+from heedful.records import HeedfulError, RunError, SettingError, read_json, stopping, write_json
+from heedful.records.command_lines import CommandParser, called
+from heedful.records.errors import guess
+from heedful.records.launchers import without_launcher
+from heedful.records.storage.folder_names import FIT, is_folder_name
+from heedful.records.storage.named_configs import named_configs
+from heedful.records.storage.yaml_files import read_yaml
+
+RUNS, REPORTS = ("train", "evaluate"), ("compare", "matrix", "page", "rank")
+QUIET = ["--trainer.enable_progress_bar", "false"]
+PLACEHOLDER = re.compile(r"<(\w+)([.]value)?>")
+REMEDY = "Move the folder away, or name another one with --output."
+
+
+class Step(NamedTuple):
+    """One command of a recipe.
+
+    Attributes:
+        name: The path of its folder below the folder of the recipe.
+        folder: Its results; log, record and lock lie beside it.
+        command: Its words.
+        needs: The steps that it refers to.
+        tags: Words of ``--only`` that choose it.
+    """
+
+    name: str
+    folder: Path
+    command: list[str]
+    needs: list["Step"]
+    tags: set[str]
+
+    def beside(self, ending: str) -> Path:
+        """A file next to the folder."""
+        return self.folder.with_name(f"{self.folder.name}{ending}")
+
+    def weights(self) -> str | None:
+        """The hash of the weights that its results are of, if there are any."""
+        results = self.folder / "results.json"
+        return read_json(results).get("weights") if results.is_file() else None
+
+    def record(self, finished: bool) -> None:
+        """Write what the results are made of: the command, and the weights of the steps that it needs."""
+        weights = {need.name: need.weights() for need in self.needs}
+        write_json(self.beside(".json"), {"command": self.command, "weights": weights, "finished": finished})
+
+    def is_done(self) -> bool:
+        """Whether there are results.
+
+        Raises:
+            RunError: They are of another command or of other weights.
+        """
+        if not self.beside(".json").is_file():
+            if self.folder.exists():
+                raise RunError(f"{self.folder} is not of this recipe. {REMEDY}")
+            return False
+        record = read_json(self.beside(".json"))
+        for old, new in zip_longest(record["command"], self.command, fillvalue="nothing"):
+            if old != new:
+                raise RunError(f"{self.folder} was made with {old} where the recipe has {new}. {REMEDY}")
+        for need in self.needs:
+            if need.weights() not in (None, record["weights"][need.name]):
+                raise RunError(f"{self.folder} was made of other weights than {need.folder} has. {REMEDY}")
+        return bool(record["finished"]) and self.folder.is_dir()
+
+
+def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
+    """The steps of a recipe in their order: one for each combination of the values that a name has placeholders for.
+
+    Raises:
+        HeedfulError: The file cannot be read, or does not make sense; the message says where.
+    """
+    recipe = read_yaml(str(path), str(path))
+    if not isinstance(recipe, Mapping) or not recipe.get("steps") or {*recipe} - {"steps", "values"}:
+        raise SettingError(f"{path} is not a recipe. Write steps: names and their commands, and values: if they vary.")
+    choices = {
+        name: [(str(key), "" if value is None else str(value)) for key, value in pairs]
+        for name, given in recipe.get("values", {}).items()
+        for pairs in [given.items() if isinstance(given, Mapping) else zip(given, given, strict=True)]
+    }
+    steps: dict[str, Step] = {}
+    for pattern, text in recipe["steps"].items():
+        varied = list(dict.fromkeys(name for name, _ in PLACEHOLDER.findall(pattern)))
+        try:
+            if unknown := {name for name, _ in PLACEHOLDER.findall(text)} - {*varied} or {*varied} - {*choices}:
+                raise SettingError(f"<{min(unknown)}> has to be in the name of the step and among the values.")
+            if "$DATA" in text and data is None:
+                raise SettingError("$DATA is not known. Name that folder with --data_path DIR (or make ... DATA=DIR).")
+            for chosen in product(*(choices[name] for name in varied)):
+                values = dict(zip(varied, chosen, strict=True))
+                words = [
+                    w.replace("$DATA", data or "").replace("$OUT", str(output))
+                    for w in shlex.split(_fill(text, values))
+                ]
+                name = _fill(pattern, values)
+                steps[name] = _step(name, output / name, words, steps, {key for key, _ in chosen})
+        except (HeedfulError, ValueError) as error:
+            raise SettingError(str(error)).at(f"{path}: steps: {pattern}") from None
+    return [*steps.values()]
+
+
+def _fill(text: str, values: Mapping[str, tuple[str, str]]) -> str:
+    return PLACEHOLDER.sub(lambda found: values[found[1]][bool(found[2])], text)
+
+
+def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step], keys: set[str]) -> Step:
+    kind = words[0] if words else ""
+    if kind not in (*RUNS, *REPORTS):
+        raise SettingError(f"{kind!r} is no command of a recipe. {guess(kind, (*RUNS, *REPORTS))}")
+    if name in earlier or not all(map(is_folder_name, name.split("/"))):
+        raise SettingError(f"{name} names two steps, or cannot name a folder. Rename one, with {FIT}.")
+    command: list[str] = []
+    needs: dict[str, Step] = {}
+    for word in words:
+        before, at, pattern = word.partition("@")
+        found = {other: step for other, step in earlier.items() if at and fnmatchcase(other, pattern)}
+        if at and not found:
+            raise SettingError(f"@{pattern} is no earlier step. {guess(pattern, earlier)}")
+        folders = [str(step.folder) for step in found.values()]
+        command += folders if at and not before else [before + ",".join(folders)]
+        needs |= found
+    command += QUIET if kind in RUNS else []
+    return Step(name, folder, command, [*needs.values()], {kind, *name.split("/"), *keys})
+
+
+def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
+    """The runs of shard ``number`` of ``count``, in their order; no shard has reports.
+
+    Models that begin from one another stay together, with their evaluations. The longest of these groups goes first to
+    the shard with the fewest runs, so that a share depends on the recipe alone.
+    """
+    first: dict[str, str] = {}  # the run with which the group of a run begins
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        if step.command[0] in RUNS:
+            first[step.name] = first[step.needs[0].name] if step.needs else step.name
+            groups.setdefault(first[step.name], []).append(step)
+    shares: list[list[Step]] = [[] for _ in range(count)]
+    for group in sorted(groups.values(), key=len, reverse=True):
+        min(shares, key=len).extend(group)
+    return [step for step in steps if step in shares[number - 1]]
+
+
+def run(steps: Sequence[Step]) -> None:
+    """Run the steps that are not done yet, with a line on the terminal for each.
+
+    Raises:
+        HeedfulError: A step fails or lacks a run that it needs, another process runs it, or its folder has the results
+            of something else.
+    """
+    for step in steps:
+        step.is_done()  # an error comes before the first step runs
+    for number, step in enumerate(steps, 1):
+        step.folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(step.folder.with_name(f".{step.folder.name}.lock"), timeout=0):
+                _run(step, f"[{number}/{len(steps)}] {step.command[0]} {step.name}")
+        except Timeout:
+            raise RunError(f"Another process runs {step.name} in {step.folder}. Wait until it has ended.") from None
+
+
+def _run(step: Step, line: str) -> None:
+    if step.is_done():
+        print(f"{line}: done before", flush=True)
+        return
+    if missing := [need.name for need in step.needs if not need.is_done()]:
+        raise RunError(f"{step.name} needs {', '.join(missing)}: not finished. Run these first, without --only.")
+    print(line, end="", flush=True)
+    start = time.monotonic()
+    try:
+        {"train": _train, "evaluate": _evaluate}.get(step.command[0], _report)(step)
+    finally:
+        print(f": {time.monotonic() - start:,.0f} s", flush=True)
+    if step.command[0] in REPORTS:
+        print(f"\n{step.beside('.txt').read_text(encoding='utf-8')}", end="")
+
+
+def _train(step: Step) -> None:
+    step.record(finished=False)
+    words = step.command
+    if resumes := (step.folder / "config.yaml").is_file():
+        place = words.index("--init_from") if "--init_from" in words else len(words)
+        words = [*words[:place], *words[place + 2 :]]  # the checkpoint has these weights
+    elif step.folder.exists():
+        shutil.rmtree(step.folder)  # it was stopped before it trained
+    _execute([*words, "--resume" if resumes else "--output", str(step.folder)], step.beside(".log"))
+    step.record(finished=True)
+
+
+def _evaluate(step: Step) -> None:
+    """Give results their name once they are complete: an evaluation that outlives this process writes elsewhere."""
+    with TemporaryDirectory(dir=step.folder.parent, prefix=f".{step.folder.name}.") as temporary:
+        results = Path(temporary, step.folder.name)
+        _execute([*step.command, "--output", str(results)], step.beside(".log"))
+        step.record(finished=True)
+        results.replace(step.folder)
+
+
+def _report(step: Step) -> None:
+    step.beside(".txt").unlink(missing_ok=True)
+    _execute(step.command, step.beside(".txt"))
+
+
+def _execute(words: Sequence[str], log: Path) -> None:
+    """Run a command; a signal that ends this process ends the command first, which saves its state.
+
+    The command is not one of the processes that a launcher such as srun has started.
+
+    Raises:
+        RunError: It fails.
+    """
+    command = [sys.executable, "-m", "heedful", *words]
+    environment = without_launcher(os.environ) | {"COLUMNS": "80", "NO_COLOR": "1"}
+    with log.open("ab") as out:
+        child = subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True)
+        try:
+            status = child.wait()
+        except (KeyboardInterrupt, stopping.Stopped):
+            child.terminate()
+            child.wait()
+            raise
+    if status:
+        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+        last = next((line.strip().rstrip(".") for line in reversed(lines) if line.strip()), "no output")
+        raise RunError(
+            f"{log.stem} ended with status {status}: {last}. See {log}; the same command goes on from there."
+        )
+
+
+def main(argv: list[str]) -> None:
+    """Run the steps of a recipe that are left."""
+    stopping.listen()
+    try:
+        _main(argv)
+    except (KeyboardInterrupt, stopping.Stopped) as stop:
+        name, status = ("SIGTERM", stop.code) if isinstance(stop, stopping.Stopped) else ("Ctrl-C", 130)
+        print(f"\n{called()}: stopped by {name}: the same command goes on.", file=sys.stderr)
+        sys.exit(status)
+
+
+def _main(argv: list[str]) -> None:
+    options = _parser().parse_args(argv)
+    path = named_configs("recipe").get(options.recipe, Path(options.recipe))
+    output = Path(options.output or Path("runs", "suites", path.stem))
+    recipe = read_recipe(path, options.data_path, output.absolute())
+    tags = {tag for step in recipe for tag in step.tags}
+    only = {*options.only.split(",")} if options.only else tags
+    if unknown := sorted(only - tags):
+        raise SettingError(f"--only {unknown[0]} is no command, value or step. {guess(unknown[0], sorted(tags))}")
+    run([step for step in (share(recipe, *options.shard) if options.shard else recipe) if step.tags & only])
+    for report in (step for step in recipe if options.shard and step.command[0] in REPORTS):
+        missing = ", ".join(need.name for need in report.needs if not need.is_done()) or "nothing"
+        print(f"{report.name} waits for {missing}. The same command without --shard runs it.")
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """The number of a shard, from 1, and their count."""
+    written = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", text)
+    if not written or not 1 <= int(written[1]) <= int(written[2]):
+        raise ArgumentTypeError(f"{text} is no shard, such as 3/8 for the third of eight")
+    return int(written[1]), int(written[2])
+
+
+def _parser() -> CommandParser:
+    examples = [
+        ("msgs --data_path DIR", "a known recipe; DIR is the folder of all data"),
+        ("msgs --data_path DIR --only train,morph", "some of its steps"),
+        ("msgs --data_path DIR --shard 3/8", "the third of eight shares, which run side by side"),
+    ]
+    about = (
+        "Run the steps of a recipe: train, evaluate and rank many models. The same command goes on with a stopped one."
+    )
+    parser = CommandParser("suite", about, examples)
+    parser.add_argument("recipe", help=f"a YAML file, or one of {', '.join(named_configs('recipe'))}")
+    parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the file")
+    parser.add_argument("--output", metavar="DIR", help="folder of the recipe, by default runs/suites/NAME")
+    parser.add_argument("--only", metavar="NAMES", help="commands, values or names of steps, joined by commas")
+    parser.add_argument("--shard", metavar="I/N", type=_shard, help="share I of N of the runs, without reports")
+    return parser
