@@ -28,7 +28,7 @@ from fnmatch import fnmatchcase
 from itertools import product, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -104,15 +104,12 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
         HeedfulError: The file cannot be read, or does not make sense; the message says where.
     """
     recipe = read_yaml(str(path), str(path))
-    if not isinstance(recipe, Mapping) or not recipe.get("steps") or {*recipe} - {"steps", "values"}:
+    is_recipe = isinstance(recipe, Mapping) and isinstance(recipe.get("steps"), Mapping)
+    if not is_recipe or {*recipe} - {"steps", "values"}:
         raise SettingError(f"{path} is not a recipe. Write steps: names and their commands, and values: if they vary.")
-    choices = {
-        name: [(str(key), "" if value is None else str(value)) for key, value in pairs]
-        for name, given in recipe.get("values", {}).items()
-        for pairs in [given.items() if isinstance(given, Mapping) else zip(given, given, strict=True)]
-    }
+    choices = {str(name): _choices(given) for name, given in (recipe.get("values") or {}).items()}
     steps: dict[str, Step] = {}
-    for pattern, text in recipe["steps"].items():
+    for pattern, text in ((str(name), str(command)) for name, command in recipe["steps"].items()):
         varied = list(dict.fromkeys(name for name, _ in PLACEHOLDER.findall(pattern)))
         try:
             if unknown := {name for name, _ in PLACEHOLDER.findall(text)} - {*varied} or {*varied} - {*choices}:
@@ -120,16 +117,24 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
             if "$DATA" in text and data is None:
                 raise SettingError("$DATA is not known. Name that folder with --data_path DIR (or make ... DATA=DIR).")
             for chosen in product(*(choices[name] for name in varied)):
-                values = dict(zip(varied, chosen, strict=True))
+                name, command = (_fill(each, dict(zip(varied, chosen, strict=True))) for each in (pattern, text))
                 words = [
-                    w.replace("$DATA", data or "").replace("$OUT", str(output))
-                    for w in shlex.split(_fill(text, values))
+                    each.replace("$DATA", data or "").replace("$OUT", str(output)) for each in shlex.split(command)
                 ]
-                name = _fill(pattern, values)
                 steps[name] = _step(name, output / name, words, steps, {key for key, _ in chosen})
         except (HeedfulError, ValueError) as error:
             raise SettingError(str(error)).at(f"{path}: steps: {pattern}") from None
     return [*steps.values()]
+
+
+def _choices(given: Any) -> list[tuple[str, str]]:
+    """The keys of the values of a placeholder, and what they stand for."""
+    values = (
+        given
+        if isinstance(given, Mapping)
+        else {each: each for each in (given if isinstance(given, list) else [given])}
+    )
+    return [(str(key), "" if value is None else str(value)) for key, value in values.items()]
 
 
 def _fill(text: str, values: Mapping[str, tuple[str, str]]) -> str:

@@ -40,7 +40,7 @@ class Same:
 
     Attributes:
         given: What the user says of it.
-        known: Each text that it has met, to the one that stands for it.
+        representatives: Each text that it has met, to the one that stands for it.
 
     Raises:
         HeedfulError: It is something else.

@@ -140,6 +140,7 @@ def test_placeholders_and_references_are_replaced(tmp_path: Path) -> None:
         ("<set>/<model>: evaluate --checkpoint @models/<model> <set.value>", "models/<model>: train", ["models/base"]),
         ("@models/base", "@models/bass", ["models/more", "models/bass", "models/base"]),
         ("--steps 2", "--steps '", ["models/more", "quotation"]),
+        ("models/base: train --data.path $DATA/x --steps 0", "models/base:", ["models/base", "train"]),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, old: str, new: str, facts: list[str]) -> None:
@@ -401,7 +402,7 @@ def test_real_commands(tiny_bert: Path, tmp_path: Path) -> None:
     """Under srun, with a port in the environment that others may have; and a run that was stopped goes on."""
     (tmp_path / "own.yaml").write_text(REAL.format(backbone=tiny_bert))
     argv = [sys.executable, "-m", "heedful", "suite", str(tmp_path / "own.yaml"), "--output", str(tmp_path / "out")]
-    start = partial(subprocess.run, cwd=ROOT, env=os.environ | LAUNCHERS | KEPT, text=True, timeout=500)
+    start = partial(subprocess.run, cwd=ROOT, env=os.environ | LAUNCHERS | KEPT, text=True, timeout=1500)
     assert start(argv).returncode == 0
     out = tmp_path / "out"
     processes = [json.loads((out / name / "run.json").read_text())["processes"] for name in ("models/one", "own/one")]
