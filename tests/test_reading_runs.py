@@ -137,7 +137,7 @@ def test_a_run_on_pairs_goes_on_with_questions(data: list[str], tiny_bert: Path,
 
 def test_what_is_watched_is_f1(data: list[str], tiny_bert: Path) -> None:
     plan = made(*data, "--model.backbone", tiny_bert, *SHORT)
-    assert plan.best.monitor == "f1/squad2"
+    assert plan.checkpoints.monitor == "f1/squad2"
 
 
 @pytest.mark.parametrize(

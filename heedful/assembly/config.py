@@ -183,6 +183,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     _import_callbacks([*layers, Layer(settings)], call.words)
     classes = _classes(sections, live)
     parser = build_parser(evaluating, classes["data"], classes["model"])
+    _drop_foreign(sections["model"][0], classes["model"], parser)
     values = Namespace()
     for source in {where for _, where, _ in sections.values()}:  # both sections at once where their source is one
         of_source = {kind: section["init_args"] for kind, (section, where, _) in sections.items() if where == source}
@@ -385,6 +386,13 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
         return {"data": data, "model": type(live["model"])}
     live.pop("model", None)
     return {"data": data, "model": class_of("model", stand_in(data, model_path))}
+
+
+def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
+    """Drop settings of the class that a run names from a section, if another family replaces it and lacks them."""
+    if section["class_path"] != class_path(model):
+        known = {name: value for name, value in section["init_args"].items() if f"model.{name}" in parser.names}
+        section["init_args"] = known
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:

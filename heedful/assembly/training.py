@@ -127,8 +127,9 @@ def configured(
     )
     if start.run is not None:
         layers.insert(0, Layer(saved_settings(start.run), str(start.run / CONFIG), is_trusted=False))
-    if init_from is not None:
-        named = {"model": call.model, "resume": start.run, "ckpt_path": start.ckpt_path}
+    is_begun = start.run is not None and resume is None  # ckpt_path last resumes a run that began from init_from
+    if init_from is not None and not is_begun:
+        named = {"model": call.model, "resume": resume, "ckpt_path": start.ckpt_path}
         if others := [name for name, value in named.items() if value is not None]:
             raise SettingError(f"init_from and {others[0]} both say where the model comes from. Leave one of them out.")
         run = fspath(init_from)
