@@ -43,7 +43,6 @@ from heedful.records import (
 )
 from heedful.records import rows as r
 from heedful.records.errors import guess
-from heedful.records.storage.sound_rows import SURE
 from heedful.reports.results import Evaluated, score
 
 LOSS = "loss/train"  # which is logged in training
@@ -84,6 +83,7 @@ class Engine(Runner):
         results: What results.json says of it.
         rows: Evaluation name to (rows, metadata), on the first process; nothing on the others.
         unfinished: How far the run is whose checkpoint is measured, where it has not ended.
+        identity: Who is measured, for results.json, which adds the prompt.
         weights: The hash of the weights that the last epoch measured; None of a model without any.
     """
 
@@ -91,6 +91,7 @@ class Engine(Runner):
         self.exhaustive = exhaustive
         self.only = only
         self.unfinished: str | None = None
+        self.identity: dict[str, Any] = {}
         self.planned: dict[str, Planned] = {}
         self.idle: dict[str, Nothing] = {}
         self.measurements: dict[str, Measurement] = {}
@@ -199,6 +200,7 @@ class Engine(Runner):
         base = self._base(data)
         run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note}
         run |= {"weights": self.weights, "unfinished": self.unfinished}
+        run["identity"] = self.identity | ({} if pl_module.prompt is None else {"prompt": pl_module.prompt.as_dict()})
         run["counts"] = {
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),
@@ -314,16 +316,8 @@ class Engine(Runner):
             counts["no_label"] = int(without.sum())
             about = {name: run[name] for name in ("data", "seed")}
             metadata = {**about, "manifest": manifests[evaluation.name], "run": run}
-            if plan.inquiry is None:
-                metadata[SURE] = self._is_sure(rows, context)
             metadata |= {"context": context.as_dict(), "counts": counts}
             self.rows[evaluation.name] = rows, json.loads(json.dumps(metadata, sort_keys=True))  # as from a file
-
-    @staticmethod
-    def _is_sure(rows: pa.Table, context: Context) -> bool:
-        """Whether every answer is the most probable label, as that of a classifier is."""
-        pairs = (("y", "p"), ("y2", "p2"))
-        return all(bool(r.is_most_probable(rows, *pair, context.labels).all()) for pair in pairs)
 
     def _log(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
         on_data = [p for p in self.planned.values() if p.plan.pool is trainer.datamodule.pool]

@@ -1,6 +1,7 @@
 """Measuring a model that is not at hand: its inputs are written to a file, and answers to them are scored."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.assembly.config import Call, load_data, load_model, resolve
 from heedful.assembly.evaluation import measured
+from heedful.assembly.folders import named_folder
 from heedful.assembly.input_files import (
     FORMS,
     VERSION,
@@ -23,7 +25,6 @@ from heedful.assembly.input_files import (
 )
 from heedful.assembly.job import Job
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of, readings
-from heedful.assembly.named_folder import claim_named
 from heedful.assembly.parser import SEED
 from heedful.assembly.results import Results
 from heedful.assembly.trainers import calm_lightning, restored_flags
@@ -35,7 +36,6 @@ from heedful.lightning_modules.recorded import Recorded
 from heedful.records import DataError, Examples, ModelError, SettingError, atomic_path, listing
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.pool.contents import fingerprint
-from heedful.records.storage.claim import release
 
 ONCE = "Answers from files: each input was answered once, so that the null control shows no noise."
 FREE = ("rows", "endpoint", "settings")  # arguments of many types, of which it is said later what is wrong
@@ -179,30 +179,27 @@ def score(
     """
     arguments = locals()
     files = [answers] if isinstance(answers, str | PathLike) else [*answers]
-    try:
-        with calm_lightning(), restored_flags():
-            about = read_beside(inputs)
-            data = _data(_rows_again(about, rows, fspath(inputs)), about)
-            data = data.with_arguments(note=" ".join(filter(None, (data.note, ONCE))))
-            name = Path(files[0]).name.partition(".")[0] or "answers"
-            job = _job(
-                about,
-                data,
-                _model(about, data, name),
-                output=None if output is None else fspath(output),
-                trainer=trainer,
-            )
-            claim_named(job)
-            job.prepare()
-            reading = _read(job, about, files, fspath(inputs))
-            if reading.unanswered:
-                _leave_out(job, reading, partial)
-            job.about["answers"] = {"inputs": about["sha256"], "files": {fspath(f): file_hash(f) for f in files}}
-            results = measured(job)
-            assert isinstance(results, Results)
-            return results
-    finally:
-        release()
+    with calm_lightning(), restored_flags(), ExitStack() as held:
+        about = read_beside(inputs)
+        data = _data(_rows_again(about, rows, fspath(inputs)), about)
+        data = data.with_arguments(note=" ".join(filter(None, (data.note, ONCE))))
+        name = Path(files[0]).name.partition(".")[0] or "answers"
+        job = _job(
+            about,
+            data,
+            _model(about, data, name),
+            output=None if output is None else fspath(output),
+            trainer=trainer,
+        )
+        named = named_folder(job, held)
+        job.prepare()
+        reading = _read(job, about, files, fspath(inputs))
+        if reading.unanswered:
+            _leave_out(job, reading, partial)
+        job.about["answers"] = {"inputs": about["sha256"], "files": {fspath(f): file_hash(f) for f in files}}
+        results = measured(job, held, named)
+        assert isinstance(results, Results)
+        return results
 
 
 def _data(rows: Any, about: Mapping[str, Any]) -> PairedData:

@@ -1,6 +1,7 @@
 """Evaluation: every measurement of a model, on all examples and in full precision."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,12 @@ from typing import Any
 from pytorch_lightning import Trainer
 
 from heedful.assembly.config import Call, Config, Layer, resolve
-from heedful.assembly.folders import evaluation_folder, identity, run_folder
+from heedful.assembly.folders import evaluation_folder, named_folder, run_folder
 from heedful.assembly.job import Job
-from heedful.assembly.named_folder import claim_named
 from heedful.assembly.parser import SEED
 from heedful.assembly.prompting import Requests, each_prompt, requests_of
 from heedful.assembly.results import Results
-from heedful.assembly.saved_runs import source_of
-from heedful.assembly.saved_settings import settings_of_file, write_settings
+from heedful.assembly.saved import settings_of_file, source_of, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
@@ -23,7 +22,6 @@ from heedful.callbacks.outputs.run_folder import command
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.records import DataError, SettingError
-from heedful.records.storage.claim import release
 
 
 def evaluate(
@@ -118,28 +116,30 @@ def evaluated(config: Config) -> Results | Requests:
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    try:
-        with calm_lightning(), restored_flags():
-            return _evaluated(Job(config))
-    finally:
-        release()
+    with calm_lightning(), restored_flags(), ExitStack() as held:
+        return _evaluated(Job(config), held)
 
 
-def _evaluated(job: Job) -> Results | Requests:
-    claim_named(job)  # before anything is read
+def _evaluated(job: Job, held: ExitStack) -> Results | Requests:
+    named = named_folder(job, held)  # before anything is read
     job.prepare()
     if job.evaluation.dry_run:
         return requests_of(job.model, job.data, job.planned.values(), job.prompts, job.trainer["limit_val_batches"])
-    return measured(job)
+    return measured(job, held, named)
 
 
-def measured(job: Job) -> Results:
+def measured(job: Job, held: ExitStack, named: Path | None) -> Results:
     """Measure a model by a run that is prepared, and write what was measured into its folder.
+
+    Args:
+        job: The evaluation, prepared.
+        held: Holds the lock of the folder.
+        named: The folder that the user named.
 
     Raises:
         HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.
     """
-    trainer, run = assemble(job, output_folder(job) if is_first() else None)
+    trainer, run = assemble(job, output_folder(job, held, named) if is_first() else None)
     results: list[Results] = []
     for _ in each_prompt(job.prompts, job.model, run, job.planned.values()):
         trainer.validate(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
@@ -165,13 +165,11 @@ def assemble(job: Job, folder: Path | None) -> tuple[Trainer, RunFolder]:
     return make_trainer(callbacks, settings, evaluating=True, own=job.evaluations, folder=folder), run
 
 
-def output_folder(job: Job) -> Path:
+def output_folder(job: Job, held: ExitStack, named: Path | None) -> Path:
     """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
     if isinstance(job.model, Endpoint):
         job.about["server"] = job.model.server
         job.about["command"] = [job.model.hidden(word) for word in command()]  # a script may have taken the key there
     if job.checkpoint and not job.settings.output:
-        return evaluation_folder(job)
-    if job.checkpoint:
-        job.about["evaluation"] = identity(job)
-    return run_folder(job, "pretrained")
+        return evaluation_folder(job, held)
+    return run_folder(job, held, named, "pretrained")

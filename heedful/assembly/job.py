@@ -10,14 +10,15 @@ from pytorch_lightning.callbacks import EarlyStopping
 
 from heedful.assembly.config import Config, load_data
 from heedful.assembly.held_out import require_held_out
+from heedful.assembly.identity import identity_of
 from heedful.assembly.prompting import prompts_of
-from heedful.assembly.saved_runs import max_epochs_of
+from heedful.assembly.saved import max_epochs_of
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import model_folder
 from heedful.assembly.starts import seed_all
 from heedful.assembly.trainers import precision_of, require_fit, several
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Setting
-from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_own, require_whole
+from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_whole
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
@@ -131,6 +132,7 @@ class Job:
         self.prompts = prompts_of(self.prompting, self.model, self.data)
         self.model.require_precision(precision_of(self.trainer, self.evaluating))
         self._plan_evaluations()
+        self.engine.identity = identity_of(self.record, self.model)
         if not (self.evaluating and self.evaluation.dry_run):
             self._require_weights()
             require_held_out(self)
@@ -144,7 +146,6 @@ class Job:
             path = Path(self.checkpoint)
             require_whole(path, display_name)
             require_of_run(outline(path), display_name)
-            require_own(path, display_name)
             self.engine.unfinished = self.unfinished
             if not self.evaluating:
                 progress(path)  # training goes on from more than weights

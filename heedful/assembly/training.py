@@ -1,6 +1,7 @@
 """Training: from the settings of a run to its folder."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,17 +9,16 @@ from typing import Any, NamedTuple
 from pytorch_lightning import Callback, Trainer
 
 from heedful.assembly.config import Call, Config, Layer, resolve
-from heedful.assembly.folders import run_folder
+from heedful.assembly.folders import named_folder, run_folder
 from heedful.assembly.job import Job
-from heedful.assembly.named_folder import claim_named
 from heedful.assembly.parser import SEED
 from heedful.assembly.results import Run
-from heedful.assembly.saved_runs import initial_model, start_of
-from heedful.assembly.saved_settings import (
-    require_as_finished,
+from heedful.assembly.saved import (
+    initial_model,
     require_same_settings,
     saved_settings,
     settings_of_file,
+    start_of,
     write_settings,
 )
 from heedful.assembly.starts import is_first
@@ -29,8 +29,7 @@ from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
 from heedful.records import SettingError
-from heedful.records.storage.claim import release
-from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.results import CONFIG
 
 
 def train(
@@ -135,7 +134,7 @@ def configured(
         layers.append(Layer({"model": initial_model(run)}, str(Path(run) / CONFIG), is_trusted=False))
     call.layers = layers
     call.settings = {**call.settings, "output": start.output, "ckpt_path": start.ckpt_path}
-    call.resume = None if start.run is None else str(start.run)
+    call.resume = start.output if start.may_exist else None if start.run is None else str(start.run)
     return resolve(False, call)
 
 
@@ -151,11 +150,8 @@ def trained(config: Config) -> Run:
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    try:
-        with calm_lightning(), restored_flags():
-            return _trained(Job(config))
-    finally:
-        release()
+    with calm_lightning(), restored_flags(), ExitStack() as held:
+        return _trained(Job(config), held)
 
 
 def _finished(job: Job) -> Run | None:
@@ -163,22 +159,22 @@ def _finished(job: Job) -> Run | None:
     resume = job.config.resume
     if resume is None or not is_finished(Path(resume)):
         return None
-    require_as_finished(job.record, Path(resume))
+    require_same_settings(job.record, Path(resume))
     if is_first():
         remove_states(Path(resume) / "checkpoints")  # which a process that was killed may have left
     return Run.finished(Path(resume))
 
 
-def _trained(job: Job) -> Run:
+def _trained(job: Job, held: ExitStack) -> Run:
     if job.checkpoint:
         began = Path(job.config.resume or Path(job.checkpoint).absolute().parent.parent)
         if (began / CONFIG).is_file():
             require_same_settings(job.record, began)
-    claim_named(job)  # before anything is read
+    named = named_folder(job, held)  # before anything is read
     if (finished := _finished(job)) is not None:
         return finished
     job.prepare()
-    trainer, run, board = assemble(job, run_folder(job, job.data.regime) if is_first() else None)
+    trainer, run, board = assemble(job, run_folder(job, held, named, job.data.regime) if is_first() else None)
     trainer.fit(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True)
     if job.trainer["fast_dev_run"]:
         return Run(run.written, {})
