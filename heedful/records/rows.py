@@ -189,26 +189,6 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
     return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
 
 
-def is_most_probable(rows: pa.Table, answers: str, probs: str, labels: Sequence[str]) -> np.ndarray:
-    """Whether each answer is the most probable label, or one that is as probable: bool [rows]; of no answer true.
-
-    Args:
-        rows: Rows.
-        answers: The column of answers, "y" or "y2".
-        probs: That of their probabilities.
-        labels: The labels, in the order of the probabilities.
-    """
-    is_one = rows[answers].is_null().to_numpy()
-    here = ~is_one & rows[probs].is_valid().to_numpy()
-    if here.any():
-        answered = rows.select([answers, probs]).filter(pa.array(here))
-        number = pc.index_in(answered[answers], value_set=pa.array(labels, pa.string()))
-        p = probabilities(answered, probs)
-        own = p[np.arange(len(p)), pc.fill_null(number, 0).to_numpy()]
-        is_one[here] = number.is_valid().to_numpy() & (own == p.max(axis=1))
-    return is_one
-
-
 def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     """Write rows to Parquet, each page with a checksum; ``metadata`` goes into the schema as JSON.
 

@@ -26,20 +26,19 @@ def locked(folder: Path, display_name: str | None = None, made: Sequence[Path] =
     """
     made = [*made, *(path for path in (folder, *folder.parents) if not path.exists())]
     lock = FileLock(folder / LOCK, timeout=0)
-    try:
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
             lock.acquire()
-    except Timeout:
-        raise RunError(
-            f"{display_name or folder}: another process writes there. Wait until it has ended, or name another folder."
-        ) from None
+        except Timeout:
+            raise RunError(
+                f"{display_name or folder}: another process writes there. Wait until it has ended, or name another "
+                "folder."
+            ) from None
     try:
         yield
     finally:
-        (folder / LOCK).unlink(
-            missing_ok=True
-        )  # filelock asks again whether the file that it has locked is still there
+        (folder / LOCK).unlink(missing_ok=True)  # whoever opened it meanwhile sees that it is gone
         lock.release()
         with suppress(OSError):  # the first that is not empty
             for path in made:
