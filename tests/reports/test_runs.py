@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from heedful.records import RunError
-from heedful.records.storage.named_configs import config_path, names
-from heedful.reports.runs import columns, measured, short_name
+from heedful.records.storage.named_configs import config_path, names, short_name
+from heedful.reports.runs import columns, measured
 
 import written_results
 from refusals import refused
