@@ -12,7 +12,7 @@ example: rows of two runs are joined only where these are the same. The null con
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 

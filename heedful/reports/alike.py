@@ -160,7 +160,7 @@ def _set(run: Measured) -> tuple[str, str]:
 def _of_models(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
     """Whether one model was measured twice, or was trained twice with one seed."""
     one, two = first.run, other.run
-    is_copy = bool(first.hashes) and first.hashes == other.hashes
+    is_copy = bool(one.of and first.hashes) and first.hashes == other.hashes
     if is_copy or (one.same is not None and one.same == two.same):
         yield MODEL, f"{_both(first, other)} hold results of the same model"
     if one.of and two.of:  # else nobody knows what they are of
@@ -184,7 +184,7 @@ def _of_identities(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
     own = [side.seed == (side.run.seeds or (None,))[0] for side in (first, other)]  # of its training
     if first.seed != other.seed and not all(own):
         yield IDENTITY, f"{both} were evaluated with the seeds {first.seed} and {other.seed}, and swaps differ"
-    if "model" in one and not (first.run.seeds or other.run.seeds):
+    if "model" in one and not (first.run.seeds or other.run.seeds or one["trained"]):
         yield IDENTITY, f"{both} were not trained, so that they have no seed of a training"
 
 

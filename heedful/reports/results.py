@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
 from heedful.metrics.metric import Numbers
 from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
+from heedful.records.rows import BASE
 
 UNANSWERED = "unanswered"  # in the counts: how many inputs have no answer, where the others are scored
 INCOMPLETE = "incomplete"  # the flag of all numbers then
@@ -78,6 +80,7 @@ def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dic
     """Who was measured, with the hash of the weights and the version of each intervention."""
     versions: dict[str, int] = {}
     for rows, _ in evaluated.values():
+        rows = rows.filter(pc.not_equal(rows["intervention"], BASE))
         made = rows.select(["intervention", "version"]).group_by(["intervention", "version"]).aggregate([])
         versions |= dict(zip(made["intervention"].to_pylist(), made["version"].to_pylist(), strict=True))
     data = {"data": run["data"], "split": run["split"]}
