@@ -132,10 +132,10 @@ class Job:
         self.prompts = prompts_of(self.prompting, self.model, self.data)
         self.model.require_precision(precision_of(self.trainer, self.evaluating))
         self._plan_evaluations()
-        self.engine.identity = identity_of(self.record, self.model)
         if not (self.evaluating and self.evaluation.dry_run):
             self._require_weights()
             require_held_out(self)
+            self.engine.identity = identity_of(self.record, self.model)
 
     def _require_weights(self) -> None:
         """Refuse a checkpoint that is damaged or of another run, and a model that has no weights without one."""
