@@ -63,7 +63,6 @@ class Classifier(RecordsArguments, pl.LightningModule):
             nothing is trained.
         has_learned: Whether it was trained here, or took the weights of a model that was.
         learned_parts: The parts that it was trained on; None where nobody says.
-        run_id: What its checkpoints call the run that they are of; None of no run folder.
         trained_on: The examples that it was trained on, and those of the models that it took its weights from; None
             where nobody says.
         architectures: Regular expressions of the architectures of models, as config.json names them, that the family
@@ -102,7 +101,6 @@ class Classifier(RecordsArguments, pl.LightningModule):
     has_probabilities: bool = True
     at_work: Callable[[], None] = staticmethod(lambda: None)
     learned_parts: Sequence[str] | None = None
-    run_id: str | None = None
     trained_on: TrainedOn | None = None
 
     def __init__(
@@ -328,7 +326,6 @@ class Classifier(RecordsArguments, pl.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["task"] = self.task.as_dict()
-        checkpoint["run"] = self.run_id
         if self.trained_on is not None:
             checkpoint["trained_on"] = self.trained_on.state()
         if self.meanings is not None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.assembly.saved_runs import tidy
+from heedful.assembly.saved import tidy
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
 from heedful.records import DataError, ModelError, RunError, SettingError, atomic_path
 

@@ -15,7 +15,7 @@ from heedful.cli.guard import guarded
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.records import DataError, SettingError
-from heedful.records.storage.claim import LOCK
+from heedful.records.storage.lock import LOCK
 
 from commands import results_of
 from commands import run as run_command

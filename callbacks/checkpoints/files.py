@@ -14,8 +14,6 @@ from torch.serialization import get_unsafe_globals_in_checkpoint
 
 from heedful.records import HeedfulError, ModelError, RunError, atomic_path
 from heedful.records.storage.files import flush_file
-from heedful.records.storage.results import read_run
-from heedful.records.storage.run_files import RUN_ID
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
 INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
@@ -158,24 +156,6 @@ def require_of_run(content: Any, display_name: str) -> None:
                 f"{display_name} is not a checkpoint that train.py wrote: it lacks its {names.get(key, key)}. Name a "
                 "checkpoint that train.py wrote."
             )
-
-
-def require_own(path: Path, display_name: str) -> None:
-    """Refuse a checkpoint in the folder of a run that another run wrote.
-
-    Args:
-        path: The checkpoint.
-        display_name: What the user wrote; the message begins with it.
-
-    Raises:
-        HeedfulError: It does not name the run of its folder, whose name is that of its first start.
-    """
-    run = path.absolute().parent.parent
-    own = read_run(run).get(RUN_ID)
-    if own is not None and outline(path).get("run") != own:
-        raise RunError(
-            f"{display_name} is a checkpoint of another run than {run}. Bring back the one that this run wrote."
-        )
 
 
 def best_of(run: Path, display_name: str, finished: bool) -> Path:

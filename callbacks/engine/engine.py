@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,6 @@ from heedful.records import (
 )
 from heedful.records import rows as r
 from heedful.records.errors import guess
-from heedful.records.storage.sound_rows import SURE
 from heedful.reports.results import Evaluated, score
 
 LOSS = "loss/train"  # which is logged in training
@@ -77,6 +77,7 @@ class Engine(Runner):
         exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
         only: Names of the evaluations to run; None for all that run by default.
         unfinished: Progress of the run whose checkpoint is measured, where the run has not ended.
+        identity: The model that is measured and its training, for results.json; the prompt is added.
 
     Attributes:
         planned: What is done, by the name of the evaluation; made once.
@@ -88,11 +89,16 @@ class Engine(Runner):
     """
 
     def __init__(
-        self, exhaustive: bool = True, only: Sequence[str] | None = None, unfinished: str | None = None
+        self,
+        exhaustive: bool = True,
+        only: Sequence[str] | None = None,
+        unfinished: str | None = None,
+        identity: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.exhaustive = exhaustive
         self.only = only
         self.unfinished = unfinished
+        self.identity = dict(identity)
         self.planned: dict[str, Planned] = {}
         self.idle: dict[str, Nothing] = {}
         self.measurements: dict[str, Measurement] = {}
@@ -201,6 +207,7 @@ class Engine(Runner):
         base = self._base(data)
         run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note}
         run |= {"weights": self.weights, "unfinished": self.unfinished}
+        run["identity"] = self.identity | ({} if pl_module.prompt is None else {"prompt": pl_module.prompt.as_dict()})
         run["counts"] = {
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),
@@ -316,16 +323,8 @@ class Engine(Runner):
             counts["no_label"] = int(without.sum())
             about = {name: run[name] for name in ("data", "seed")}
             metadata = {**about, "manifest": manifests[evaluation.name], "run": run}
-            if plan.inquiry is None:
-                metadata[SURE] = self._is_sure(rows, context)
             metadata |= {"context": context.as_dict(), "counts": counts}
             self.rows[evaluation.name] = rows, json.loads(json.dumps(metadata, sort_keys=True))  # as from a file
-
-    @staticmethod
-    def _is_sure(rows: pa.Table, context: Context) -> bool:
-        """Whether every answer is the most probable label, as that of a classifier is."""
-        pairs = (("y", "p"), ("y2", "p2"))
-        return all(bool(r.is_most_probable(rows, *pair, context.labels).all()) for pair in pairs)
 
     def _log(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
         on_data = [p for p in self.planned.values() if p.plan.pool is trainer.datamodule.pool]

@@ -100,7 +100,7 @@ class Board(Callback):
             with atomic_path(path) as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
             log_figure(trainer, f"figures/{name}", figure, trainer.global_step - 1)  # as Lightning logs the rest
-        write_epochs(Path(folder), pl_module.run_id, self.history)
+        write_epochs(Path(folder), self.history)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Write out what was logged up to here: from here a killed run goes on."""

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from secrets import token_hex
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
@@ -16,18 +15,15 @@ import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from heedful.callbacks.checkpoints.files import flush, kept, remove_states
+from heedful.callbacks.checkpoints.files import flush, remove_states
 from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.stop import stop_if_asked, take_over
 from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.command_lines import called
 from heedful.records.stopping import Stopped, is_postponed, postpone
-from heedful.records.storage.epochs import EPOCHS
 from heedful.records.storage.files import flush_file, share_file
-from heedful.records.storage.results import RUN, file_hash, read_run, record_results, write_results
-from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
-from heedful.records.storage.schema import SCHEMA, as_written
+from heedful.records.storage.results import BACKBONE, CHECKPOINTS, CONFIG, RUN, read_run, write_results
 from heedful.records.version import VERSION
 from heedful.reports.page.writing import REPORT
 
@@ -69,7 +65,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
     Raises:
         HeedfulError: They cannot be written.
     """
-    folder = run / "checkpoints" / "backbone"
+    folder = run / BACKBONE
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.parent, prefix=".backbone.") as temporary:
@@ -129,7 +125,7 @@ class RunFolder(Callback):
         take_over(trainer)
         for callback in trainer.callbacks:
             if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
-                callback.dirpath = str(self.folder / "checkpoints")
+                callback.dirpath = str(self.folder / CHECKPOINTS)
         if self._goes_on is None:
             self._goes_on = trainer.state.fn == "fit" and (self.folder / CONFIG).exists()
             if not self._goes_on:
@@ -140,31 +136,22 @@ class RunFolder(Callback):
         self._describe(trainer)
 
     def _describe(self, trainer: Trainer) -> None:
-        """Write the configuration, and who runs it."""
+        """Write the configuration, and who runs it: the first start, and each that went on from there."""
         if not trainer.is_global_zero or self._described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(self.folder / CONFIG) as temporary:
             self.save_config(temporary)
-            config_hash = file_hash(temporary)
-            if self._goes_on:  # a kill leaves the file of the start before, whose hash stays
-                self._record(trainer, config_hash)
-        if not self._described:
-            self._record(trainer, config_hash)
-
-    def _record(self, trainer: Trainer, config_hash: str) -> None:
-        files = {FILES: hashes_of(self.folder)} if trainer.state.fn == "fit" else {}
-        about = self._history(trainer, {CONFIG_HASH: config_hash}) | files
-        write_json(self.folder / RUN, about)
-        trainer.lightning_module.run_id = about.get(RUN_ID)
+        now = describe(trainer, self.about)
+        if trainer.datamodule.changed:
+            now["changed_data"] = trainer.datamodule.changed
+        first = read_run(self.folder) if self._goes_on else {}
+        write_json(self.folder / RUN, first | {"resumed": [*first.get("resumed", []), now]} if first else now)
         self._described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if not trainer.is_global_zero:
-            return
-        export(pl_module, self.folder, weights=False)
-        if self._described:
-            write_json(self.folder / RUN, as_written(read_run(self.folder)) | {FILES: hashes_of(self.folder)})
+        if trainer.is_global_zero:
+            export(pl_module, self.folder, weights=False)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.state.fn == "fit":
@@ -173,13 +160,11 @@ class RunFolder(Callback):
         postpone()  # what follows is short, and ends in a table
         if not trainer.is_global_zero:
             return
-        if not self._described:  # a run that went on, and had nothing left to train
-            self._record(trainer, file_hash(self.folder / CONFIG))
+        self._describe(trainer)  # a run that went on, and had nothing left to train
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
         # they are made again, if they are
         sheets = [path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern)]
         write_results(self.folder, engine.results, engine.rows, [*sheets, self.folder / REPORT])
-        record_results(self.folder)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Processes that Lightning has started, and that are not connected yet, end with the first."""
@@ -189,21 +174,9 @@ class RunFolder(Callback):
     def finish(self) -> None:
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        epochs = [path for path in (self.folder / EPOCHS,) if path.is_file()]
-        files = {FILES: hashes_of(self.folder, [*kept(self.folder / CHECKPOINTS), *epochs])}
-        write_json(self.folder / RUN, as_written(read_run(self.folder)) | files | {FINISHED: now})
+        write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: now})
         flush(self.folder)
         remove_states(self.folder / CHECKPOINTS)
-
-    def _history(self, trainer: Trainer, config: Mapping[str, str]) -> dict[str, Any]:
-        """The description of the first start, and of each that went on from there."""
-        now = {**describe(trainer, self.about), **config}
-        if trainer.datamodule.changed:
-            now["changed_data"] = trainer.datamodule.changed
-        first = as_written(read_run(self.folder)) if self._goes_on else {}
-        if not first:
-            return now | {RUN_ID: token_hex(16)}
-        return first | {"resumed": [*first.get("resumed", []), now]}
 
 
 @cache
@@ -220,7 +193,6 @@ def describe(trainer: Trainer, about: Mapping[str, Any]) -> dict[str, Any]:
         about: More facts.
     """
     return {
-        "schema": SCHEMA,
         "command": command(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),

@@ -27,7 +27,6 @@ from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, p
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.parser import InMemory, Parser, construct, parsed, require_kinds, unwrapped
 from heedful.records.storage.named_configs import DEFAULTS, config_path
-from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 LOGGER = "trainer.logger"
@@ -316,7 +315,7 @@ def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -
     Raises:
         SettingError: A file holds a setting of one command, or a placeholder of an object that the call does not give.
     """
-    values = with_present_classes(dict(layer.values))
+    values = dict(layer.values)
     if layer.where and layer.is_trusted and (typed := [name for name in COMMAND_ONLY if values.get(name)]):
         raise SettingError(f"{layer.where}: {typed[0]} may not stand in a file of settings. Give it in the call.")
     readable: dict[str, Any] = {}

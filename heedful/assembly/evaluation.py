@@ -1,6 +1,7 @@
 """Evaluation: every measurement of a model, on all examples and in full precision."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
@@ -9,14 +10,12 @@ from typing import Any
 from pytorch_lightning import Callback, Trainer
 
 from heedful.assembly.config import Call, Config, Layer, resolve
-from heedful.assembly.folders import evaluation_folder, run_folder
-from heedful.assembly.named_folder import claim_named
+from heedful.assembly.folders import evaluation_folder, named_folder, run_folder
 from heedful.assembly.parser import SEED
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.prompting import Requests, name_of, requests_of
 from heedful.assembly.results import Results, Unsaved
-from heedful.assembly.saved_runs import source_of
-from heedful.assembly.saved_settings import settings_of_file, write_settings
+from heedful.assembly.saved import settings_of_file, source_of, write_settings
 from heedful.assembly.settings import EvaluationSettings
 from heedful.assembly.starts import is_first, seed_all
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
@@ -27,7 +26,6 @@ from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.records import DataError, SettingError
-from heedful.records.storage.claim import release
 
 
 def evaluate(
@@ -122,16 +120,13 @@ def evaluated(config: Config) -> Results | Requests:
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    try:
-        with calm_lightning(), restored_flags():
-            claim_named(config)  # before anything is read
-            seed_all(config.run_settings().seed)
-            plan = prepare(config)
-            if is_dry_run(config):
-                return requests_of_plan(plan)
-            return measured(plan, output_folder(plan) if is_first() else None)
-    finally:
-        release()
+    with calm_lightning(), restored_flags(), ExitStack() as held:
+        named = named_folder(config, held)  # before anything is read
+        seed_all(config.run_settings().seed)
+        plan = prepare(config)
+        if is_dry_run(config):
+            return requests_of_plan(plan)
+        return measured(plan, output_folder(plan, held, named) if is_first() else None)
 
 
 def is_dry_run(config: Config) -> bool:
@@ -235,9 +230,8 @@ def build_trainer(plan: Plan, outputs: Sequence[Callback], folder: Path | None) 
     return make_trainer([plan.engine, *outputs], settings, evaluating=True, own=plan.evaluations, folder=folder)
 
 
-def output_folder(plan: Plan) -> Path:
+def output_folder(plan: Plan, held: ExitStack, named: Path | None) -> Path:
     """A folder in the run of the checkpoint; under ``pretrained`` for a model that was never trained here."""
-    settings = plan.config.run_settings()
-    if checkpoint_of(settings) and not settings.output:
-        return evaluation_folder(plan)
-    return run_folder(plan, "pretrained")
+    if named is None and checkpoint_of(plan.config.run_settings()):
+        return evaluation_folder(plan, held)
+    return run_folder(plan, held, named, "pretrained")

@@ -32,7 +32,7 @@ from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import ModelError, SettingError, listing
 from heedful.records.errors import guess
 from heedful.records.parser import class_parser, require_types
-from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.results import CONFIG
 
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
 FREE = (

@@ -9,13 +9,14 @@ from pytorch_lightning.callbacks import EarlyStopping
 
 from heedful.assembly.config import Config, Objects, load_data
 from heedful.assembly.held_out import require_held_out
+from heedful.assembly.identity import identity_of
 from heedful.assembly.prompting import prompts_of
-from heedful.assembly.saved_runs import max_epochs_of
+from heedful.assembly.saved import max_epochs_of
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import model_folder
 from heedful.assembly.trainers import precision_of, require_fit, several
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, Setting
-from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_own, require_whole
+from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_whole
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
@@ -111,7 +112,8 @@ def prepare(config: Config) -> Plan:
     prompts = prompts_of(objects.group if config.evaluating else None, model, data)
     model.require_precision(precision_of(objects.trainer, config.evaluating))
     unfinished = _unfinished(checkpoint) if config.evaluating else None
-    engine = Engine(config.evaluating, only, unfinished)
+    record = _record(config, model)
+    engine = Engine(config.evaluating, only, unfinished, identity_of(record, model))
     _plan_evaluations(engine, evaluations, model, data)
     _require_monitored(engine, objects, checkpoints, data)
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
@@ -126,7 +128,7 @@ def prepare(config: Config) -> Plan:
         engine=engine,
         checkpoints=checkpoints,
         prompts=prompts,
-        record=_record(config, model),
+        record=record,
         unfinished=unfinished,
     )
 
@@ -245,6 +247,5 @@ def _require_weights(model: Classifier, checkpoint: str | None, evaluating: bool
     path = Path(checkpoint)
     require_whole(path, display_name)
     require_of_run(outline(path), display_name)
-    require_own(path, display_name)
     if not evaluating:
         progress(path)  # training resumes from more than weights

@@ -14,18 +14,18 @@ from rich.console import Console
 
 from heedful.assembly.numbers import Key, NoSuchNumber, Number, Numbers, name_among, words_of_name
 from heedful.records import MetricName, RunError, listing, printable, writing
-from heedful.records.storage.claim import LOCK
 from heedful.records.storage.files import WRITING, write_json
-from heedful.records.storage.results import RUN, named, read_evaluation, read_results, write_results
-from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.lock import LOCK
+from heedful.records.storage.results import CONFIG, RUN, named, read_evaluation, read_results, write_results
 from heedful.reports.compare import paired_differences
+from heedful.reports.configs import settings
 from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, in_notebook, table
 from heedful.reports.in_context.summary import print_summary
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
-from heedful.reports.runs import UNKNOWN_WORTH, settings
+from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import Cells, number, print_cells, too_few
 from heedful.reports.terminal.table import FLAGS, footnotes, lines_of, print_table, table_cells
 

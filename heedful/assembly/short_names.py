@@ -19,10 +19,9 @@ from heedful.records import ModelError, SettingError
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.named_configs import backbones, config_path, names
+from heedful.records.storage.named_configs import backbones, config_path, names, short_name
 from heedful.records.storage.schema import whole
 from heedful.records.storage.yaml_files import parse_yaml, read_text
-from heedful.reports.runs import short_name
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": Classifier}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # which any file may name

@@ -1,6 +1,7 @@
 """Training: from the settings of a run to its folder."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -8,17 +9,16 @@ from typing import Any
 from pytorch_lightning import Trainer
 
 from heedful.assembly.config import Call, Config, Layer, resolve
-from heedful.assembly.folders import run_folder
-from heedful.assembly.named_folder import claim_named
+from heedful.assembly.folders import named_folder, run_folder
 from heedful.assembly.parser import SEED
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.results import Run
-from heedful.assembly.saved_runs import initial_model, start_of
-from heedful.assembly.saved_settings import (
-    require_as_finished,
+from heedful.assembly.saved import (
+    initial_model,
     require_same_settings,
     saved_settings,
     settings_of_file,
+    start_of,
     write_settings,
 )
 from heedful.assembly.starts import is_first, seed_all
@@ -29,8 +29,7 @@ from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
 from heedful.records import SettingError
-from heedful.records.storage.claim import release
-from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.results import CONFIG
 
 
 def train(
@@ -136,7 +135,7 @@ def configured(
         layers.append(Layer({"model": initial_model(run)}, str(Path(run) / CONFIG), is_trusted=False))
     call.layers = layers
     call.settings = {**call.settings, "output": start.output, "ckpt_path": start.ckpt_path}
-    call.resume = None if start.run is None else str(start.run)
+    call.resume = start.output if start.may_exist else None if start.run is None else str(start.run)
     return resolve(False, call)
 
 
@@ -152,16 +151,14 @@ def trained(config: Config) -> Run:
     Raises:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
-    try:
-        with calm_lightning(), restored_flags():
-            require_resumable(config)
-            claim_named(config)  # before anything is read
-            if config.resume is not None and is_finished(Path(config.resume)):
-                return _finished(config, Path(config.resume))
-            seed_all(config.run_settings().seed)
-            return _trained(prepare(config))
-    finally:
-        release()
+    with calm_lightning(), restored_flags(), ExitStack() as held:
+        require_resumable(config)
+        named = named_folder(config, held)  # before anything is read
+        if config.resume is not None and is_finished(Path(config.resume)):
+            return _finished(config, Path(config.resume))
+        seed_all(config.run_settings().seed)
+        plan = prepare(config)
+        return _trained(plan, run_folder(plan, held, named, plan.data.regime) if is_first() else None)
 
 
 def require_resumable(config: Config) -> None:
@@ -174,14 +171,13 @@ def require_resumable(config: Config) -> None:
 
 def _finished(config: Config, run: Path) -> Run:
     """The results of a finished run, as they are."""
-    require_as_finished(config.as_dict(), run)
+    require_same_settings(config.as_dict(), run)
     if is_first():
         remove_states(run / "checkpoints")  # left there by a process that was killed
     return Run.finished(run)
 
 
-def _trained(plan: Plan) -> Run:
-    folder = run_folder(plan, plan.data.regime) if is_first() else None
+def _trained(plan: Plan, folder: Path | None) -> Run:
     run = RunFolder(folder, lambda path: write_settings(plan.record, path))
     board = Board(plan.hyperparameters)
     trainer = build_trainer(plan, run, board)

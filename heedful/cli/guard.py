@@ -11,7 +11,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.records import HeedfulError, stopping
 from heedful.records.command_lines import called, exit_on_broken_pipe
-from heedful.records.storage.claim import release
 
 
 def guarded(main: Callable[[], None]) -> None:
@@ -30,8 +29,6 @@ def guarded(main: Callable[[], None]) -> None:
             raise
         print(f"{called()}: {message}", file=sys.stderr, flush=True)
         sys.exit(2)
-    finally:
-        release()
 
 
 def explanation(error: BaseException | None) -> str | None:

@@ -12,8 +12,7 @@ import yaml
 
 from heedful.records import RunError, printable
 from heedful.records.command_lines import CommandParser
-from heedful.records.storage.results import read_run
-from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.results import CONFIG, read_run
 from heedful.records.storage.yaml_files import read_yaml
 
 PACKAGES = """torch torchvision pytorch-lightning lightning transformers tokenizers torchmetrics datasets accelerate

@@ -12,8 +12,7 @@ example: rows of two runs are joined only where these are the same. The null con
 
 import hashlib
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ import pyarrow.parquet as pq
 
 from heedful.records.errors import RunError
 from heedful.records.storage.files import unreadable
-from heedful.records.storage.schema import ENTRY, SCHEMA, of_today, own_entry
+from heedful.records.storage.schema import ENTRY, SCHEMA, require_schema
 
 BASE = "base"
 SPLIT = "split"  # the meta column that several splits are told apart by
@@ -33,9 +32,6 @@ MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
 GROUP = 65_536  # rows of a Parquet row group
 UNREAD = "unread"
 KEY = ("uid", "intervention", "part", "variant", "draw")
-WORDS = r"(/.+\|.+\|.+)?"  # the end of uids that are composed of a context and two words
-BY_ROW = re.compile(rf".*/\d{{1,12}}{WORDS}")  # uids of examples without an id before schema 7, and since
-BY_CONTENT = re.compile(rf".*/[0-9a-f]{{16}}{WORDS}(#\d+)?")
 ABOUT = "uid", "group", "content"  # texts about the base example
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
@@ -193,33 +189,13 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
     return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
 
 
-def is_most_probable(rows: pa.Table, answers: str, probs: str, labels: Sequence[str]) -> np.ndarray:
-    """Whether each answer is the most probable label, or one that is as probable: bool [rows]; of no answer true.
-
-    Args:
-        rows: Rows.
-        answers: The column of answers, "y" or "y2".
-        probs: That of their probabilities.
-        labels: The labels, in the order of the probabilities.
-    """
-    is_one = rows[answers].is_null().to_numpy()
-    here = ~is_one & rows[probs].is_valid().to_numpy()
-    if here.any():
-        answered = rows.select([answers, probs]).filter(pa.array(here))
-        number = pc.index_in(answered[answers], value_set=pa.array(labels, pa.string()))
-        p = probabilities(answered, probs)
-        own = p[np.arange(len(p)), pc.fill_null(number, 0).to_numpy()]
-        is_one[here] = number.is_valid().to_numpy() & (own == p.max(axis=1))
-    return is_one
-
-
 def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     """Write rows to Parquet, each page with a checksum; ``metadata`` goes into the schema as JSON.
 
     Returns:
         The sha256 of the file.
     """
-    entry = json.dumps({"schema": SCHEMA, "columns": rows.schema.names, **metadata}, sort_keys=True)
+    entry = json.dumps({"schema": SCHEMA, **metadata}, sort_keys=True)
     rows = rows.replace_schema_metadata({ENTRY: entry})
     repeated = [name for name in (*STRINGS, "version", "draw") if name != "partner" and name in rows.schema.names]
     repeated.append("slices.list.element")
@@ -244,17 +220,10 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
             raise unreadable(str(path), error) from None
         raise RunError(f"{path} is not a whole Parquet file. Evaluate again.") from None
     try:
-        entry = json.loads(own_entry(rows.schema.metadata) or b"{}")
+        entry = json.loads((rows.schema.metadata or {}).get(ENTRY.encode(), b"{}"))
     except ValueError:
         entry = None
-    entry = of_today(entry, str(path))
-    columns = entry.pop("columns", schema(1).names)
-    missing = [name for name in columns if name not in rows.schema.names]
-    if missing:
-        raise RunError(f"{path} is damaged: it has no column {missing[0]!r}. Evaluate again.")
-    if columns == [name for name in schema(1).names if name != UNREAD]:  # of schema 4 or 5
-        rows = rows.append_column(UNREAD, pa.nulls(rows.num_rows, pa.bool_()))
-    return rows, entry
+    return rows, require_schema(entry, str(path))
 
 
 def contents(rows: pa.Table) -> dict[str, str]:
@@ -273,9 +242,6 @@ def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | Non
         second: The same of another run.
     """
     lone = sorted(first.keys() ^ second.keys())
-    forms = [[form.fullmatch(uid) is not None for uid in lone] for form in (BY_ROW, BY_CONTENT)]
-    if all(map(any, forms)) and all(map(any, zip(*forms, strict=True))):
-        return "before schema 7 examples without an id are named by their row: evaluate that run again"
     if lone:
         return f"{len(lone):,} are in one of them only, the first is {lone[0]}"
     other = sorted(uid for uid, content in first.items() if content != second[uid])

@@ -12,9 +12,12 @@ from heedful.records.rows import BASE, contents, difference, select
 from heedful.records.storage.results import read_evaluation, read_results, rows_file
 from heedful.reports.runs import Measured, measured
 
+OF_SEEDS = {"seeds", "fold", "split", "weights"}  # of an identity: what a seed or a fold changes
+OF_PROMPT = {("prompt", "seed"), ("prompt", "demonstrations")}
 UNCHANGED = ("accuracy", "answers", "two_class")  # evaluations whose numbers rest on base examples alone
 WHOLE = ("accuracy", "answers", "attentiveness")  # evaluations whose base examples no seed draws
 MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, SEED = "model", "kind", "regime", "training", "data", "default", "seed"
+IDENTITY = "identity"  # all that results.json says of who was measured, but for what a seed changes
 EXAMPLES, GROUPS, CHANGES, SECTIONS = "examples", "groups", "changes", "sections"
 PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # matters where rows of different models are joined
 OF_ROWS = {DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES}
@@ -22,6 +25,7 @@ REMEDIES = {
     MODEL: "Name one of them.",
     KIND: "Name runs of one of them.",
     REGIME: "Name runs that were trained alike.",
+    IDENTITY: "A mean is over runs that differ in the seed of their training alone.",
     TRAINING: "Name one of them.",
     DATA: "Name runs on the same examples.",
     DEFAULT: "Evaluate both with the same data.default_label.",
@@ -86,6 +90,7 @@ def differences(runs: Sequence[Basis], what: Collection[str]) -> Iterator[tuple[
     for first, other in pairs:
         yield from (entry for entry in _of_models(first, other) if entry[0] in what)
     for first, other in pairs[: len(runs) - 1]:
+        yield from _of_identities(first, other) if IDENTITY in what else ()
         if first.run.data != other.run.data or (first.run.split != other.run.split and not _folds(first, other)):
             sets = f"{' '.join(_set(first.run))} and {' '.join(_set(other.run))}"
             yield from [(DATA, f"{_both(first, other)} were evaluated on {sets}")] if DATA in what else ()
@@ -155,10 +160,10 @@ def _set(run: Measured) -> tuple[str, str]:
 def _of_models(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
     """Whether one model was measured twice, or was trained twice with one seed."""
     one, two = first.run, other.run
-    is_copy = one.started is not None and (one.started, first.hashes) == (two.started, other.hashes)
+    is_copy = bool(one.of and first.hashes) and first.hashes == other.hashes
     if is_copy or (one.same is not None and one.same == two.same):
         yield MODEL, f"{_both(first, other)} hold results of the same model"
-    if None not in (one.same, two.same):  # else nobody knows what they are of
+    if one.of and two.of:  # else nobody knows what they are of
         if (one.model, one.of) != (two.model, two.of):
             yield KIND, f"{_both(first, other)} are of different models, {one.label} and {two.label}"
         regimes = [run.regime.removesuffix(f"-fold-{run.fold}") for run in (one, two)]
@@ -167,6 +172,30 @@ def _of_models(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
     if one.seeds and (one.seeds, one.fold) == (two.seeds, two.fold):
         of_fold = "" if one.fold is None else f" on the fold {one.fold}"
         yield TRAINING, f"{_both(first, other)} have the same seed, {one.seeds[0]}{of_fold}"
+
+
+def _of_identities(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
+    """In what else than the seed of its training, and the fold, a run is not the other."""
+    one, two = (_flat(side.run.identity) for side in (first, other))
+    both = _both(first, other)
+    for name in sorted(one.keys() | two.keys()):
+        if one.get(name) != two.get(name):
+            yield IDENTITY, f"{both} differ in {name}, {one.get(name)} and {two.get(name)}"
+    own = [side.seed == (side.run.seeds or (None,))[0] for side in (first, other)]  # of its training
+    if first.seed != other.seed and not all(own):
+        yield IDENTITY, f"{both} were evaluated with the seeds {first.seed} and {other.seed}, and swaps differ"
+    if "model" in one and not (first.run.seeds or other.run.seeds or one["trained"]):
+        yield IDENTITY, f"{both} were not trained, so that they have no seed of a training"
+
+
+def _flat(who: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity but for what a seed or a fold changes; a setting of the model is "settings.NAME"."""
+    flat = {name: value for name, value in who.items() if name not in OF_SEEDS and not isinstance(value, Mapping)}
+    for name, value in who.items():
+        inner = value.items() if isinstance(value, Mapping) else ()
+        flat |= {f"{name}.{key}": of for key, of in inner if (name, key) not in OF_PROMPT}
+    regime = who.get("regime", "")
+    return flat | ({"regime": regime.removesuffix(f"-fold-{who.get('fold')}")} if regime else {})
 
 
 def _of_rows(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from heedful.records import MetricName
-from heedful.records.storage.results import CLOSED, named
-from heedful.records.storage.schema import WRITTEN
+from heedful.records.storage.results import named
 from heedful.records.version import AUTHORS, TITLE, VERSION
 from heedful.reports.terminal.table import about_model, cell_text, explained, lines_of
 
@@ -180,8 +179,6 @@ def _intervals(content: Mapping[str, Any]) -> str:
     if not names:
         return ""
     of = "clusters of examples that share a group or a content"
-    if content[WRITTEN] < CLOSED:
-        return f"Intervals come from a percentile bootstrap over {of}."
     parts = [f"Intervals of shares are Clopper and Pearson's at the effective number of examples, over {of}"]
     if "natural_logic" in names:
         parts.append("those of differences and ratios combine the intervals of two shares (MOVER)")

@@ -23,6 +23,7 @@ from heedful.reports.alike import (
     DEFAULT,
     EXAMPLES,
     GROUPS,
+    IDENTITY,
     KIND,
     MODEL,
     REGIME,
@@ -41,7 +42,7 @@ from heedful.reports.terminal.natural_logic import print_categories
 from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 NOTHING = {"value": None}
-MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES)  # matters where runs are averaged
+MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # matters where runs are averaged
 
 
 def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

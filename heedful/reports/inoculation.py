@@ -162,8 +162,8 @@ def _cells(test: Test, numbers: Numbers) -> Cells:
 
 def _chosen_by(folder: Path) -> str:
     """The accuracy by which the best epoch of the run was chosen, where the folder lies in that of its run."""
-    run = folder.absolute().parent.parent
-    results = read_results(run) if (run / RESULTS).is_file() else {"metrics": {}, "data": ""}
+    run = next((at for at in folder.absolute().parents[1:3] if (at / RESULTS).is_file()), None)
+    results = read_results(run) if run is not None else {"metrics": {}, "data": ""}
     value = results["metrics"].get(str(MetricName(ORIGINAL, results["data"])), {"value": None})["value"]
     return "" if value is None else f"accuracy on {results['split']}, when it was trained: {percents(value)}"
 

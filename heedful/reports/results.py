@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
 from heedful.metrics.metric import Numbers
 from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
-from heedful.records.storage.schema import SCHEMA
+from heedful.records.rows import BASE
 
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
 
@@ -26,11 +27,11 @@ class Scored:
 def score(
     run: Mapping[str, Any], evaluated: Mapping[str, Evaluated], metrics: Mapping[str, Metric] = METRICS
 ) -> Scored:
-    """Everything that results.json says, from the rows and their metadata.
+    """Everything that results.json says but for hashes, from the rows and their metadata.
 
     Args:
         run: What was evaluated: "data", "split", "seed", "note", "counts" of the examples, the hash of the "weights",
-            and "unfinished", how far the run was where it had not ended.
+            "unfinished", how far the run was where it had not ended, and the "identity" of the model.
         evaluated: Evaluation to its rows and their metadata, of which "context" and "counts" are read.
         metrics: Those that there are, by name. Tables show them in this order.
 
@@ -60,15 +61,26 @@ def score(
         shown.append(metric.shown(own_numbers, context, metadata["counts"]))
     numbers = _beside_floor(numbers)
     results = {
-        "schema": SCHEMA,
         **{key: run[key] for key in ("data", "split", "seed", "note")},
-        **{key: run[key] for key in ("weights", "unfinished") if key in run},  # since schema 7
+        "unfinished": run.get("unfinished"),
+        "identity": _identity(run, evaluated),
         "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},
         "names": {str(name): list(name) for name in numbers},
         "counts": counts,
         "display": _together(shown).as_dict(),
     }
     return Scored(numbers, results)
+
+
+def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dict[str, Any]:
+    """Who was measured, with the hash of the weights and the version of each intervention."""
+    versions: dict[str, int] = {}
+    for rows, _ in evaluated.values():
+        rows = rows.filter(pc.not_equal(rows["intervention"], BASE))
+        made = rows.select(["intervention", "version"]).group_by(["intervention", "version"]).aggregate([])
+        versions |= dict(zip(made["intervention"].to_pylist(), made["version"].to_pylist(), strict=True))
+    data = {"data": run["data"], "split": run["split"]}
+    return {**data, "weights": run.get("weights"), **run.get("identity", {}), "interventions": versions}
 
 
 def _beside_floor(numbers: Numbers) -> Numbers:

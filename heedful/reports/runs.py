@@ -9,26 +9,12 @@ from typing import Any
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Context, MetricName, RunError
-from heedful.records.arguments import IN_MEMORY
-from heedful.records.storage.folder_names import folder_name, regime_name
-from heedful.records.storage.named_configs import backbones
-from heedful.records.storage.results import ACCEPTED, distinct, named, read_results, read_run
-from heedful.records.storage.run_files import require_config
-from heedful.records.storage.schema import whole
-from heedful.records.storage.yaml_files import read_yaml
+from heedful.records.storage.results import distinct, named, read_results
 
-CONFIG = "config.yaml"
-EXPORTED = ("checkpoints", "backbone")
 PLAIN = "plain"
-PROMPT = "prompt"  # in run.json
-EXAMPLE = ("example", "sent")  # of a prompt: what it is for the first example
-WHO = ("server", "weights")  # hashes of who answers, where nobody trained it here
-HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
-PATHS = {"backbone", "sha256"}  # settings that say where weights are from
+HASHES = {"weights": 8, "server": 12}  # hashes of who answers, and how many characters of each are shown
 FITTED = {"collapse", "compiled", "labels", "learning_rate", "max_length", "max_unknown", "warmup", "weight_decay"}
-READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
 UNKNOWN_WORTH = "whether the model is better than a single answer is not known"
-DEEPEST = 9  # runs that began with the weights of each other
 Numbers = Mapping[MetricName, Mapping[str, Any]]
 
 
@@ -51,7 +37,7 @@ class Measured:
         fold: That it was validated on, of a cross-validation.
         same: Identifies what was measured: weights, how they are asked, and what they read. None where nobody knows.
         unlabelled: Whether its examples have no gold labels: nobody knows whether it is above the majority share.
-        started: When and how it was measured, which a copy of the folder says as well. None where nobody knows.
+        identity: What results.json says of who was measured.
     """
 
     folder: str
@@ -67,8 +53,8 @@ class Measured:
     seeds: tuple[int, ...] = ()
     fold: int | None = None
     same: str | None = None
-    started: str | None = None
     unlabelled: bool = False
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def score(self) -> Mapping[str, Any] | None:
@@ -169,136 +155,47 @@ def columns(runs: Sequence[Measured]) -> dict[tuple[str, str], str]:
     return {(name, split): name if data.count(name) == 1 else f"{name} {split}" for name, split in pairs}
 
 
-def settings(folder: Path) -> dict[str, Any]:
-    """Settings of the model and of the data, in the folder of a run or of an evaluation; nothing where there are none.
-
-    Returns:
-        "model" and "data", each with its "class_path"; "checkpoint", of an evaluation; "seed"; and whether the model
-        was "trained" there.
-
-    Raises:
-        HeedfulError: They are damaged, or were changed.
-    """
-    path = folder / CONFIG
-    if not path.is_file():
-        return {}
-    require_config(folder)
-    saved = read_yaml(str(path), str(path))
-    try:
-        sections = {
-            kind: saved[kind]["init_args"] | {"class_path": whole(kind, saved[kind]["class_path"])}
-            for kind in ("model", "data")
-        }
-    except (KeyError, TypeError):
-        raise RunError(
-            f"{path} is not a configuration that train.py wrote. Bring the file back that was written, or begin a new "
-            "run."
-        ) from None
-    checkpoint = saved.get("checkpoint")  # of a run, settings of how they are kept
-    seed = saved.get("seed_everything")
-    return {
-        **sections,
-        "checkpoint": checkpoint if isinstance(checkpoint, str) else None,
-        "seed": seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
-        "trained": isinstance(checkpoint, dict),
-    }
-
-
-def short_name(backbone: str, class_path: str | None) -> str | None:
-    """The short name of a model, as --model takes it; None where no file in configs/model names the backbone."""
-    fitting = {name: of_class for name, (of, of_class) in backbones().items() if of == backbone}
-    same = [name for name, of_class in fitting.items() if class_path and of_class == whole("model", class_path)]
-    return next(iter([*same, *fitting]), None)
-
-
 def _read(folder: str) -> Measured:
     results = read_results(folder)
-    own = settings(Path(folder))
-    run = read_run(folder)
-    states = results.get("unfinished"), "rows accepted" if ACCEPTED in results else None
-    state = "".join(f" ({text})" for text in states if text)
-    about = results["data"], results["split"], results["seed"], named(results)
-    started = json.dumps(run, sort_keys=True) if "started" in run else None
-    unlabelled = bool(results["counts"].get("unlabelled"))
-    if not own:
-        name = Path(folder).resolve().name
-        return Measured(folder, name, PLAIN, None, *about, name + state, started=started, unlabelled=unlabelled)
-    trained = own
-    if own["checkpoint"]:
-        of = Path(own["checkpoint"]).parents[1]
-        trained = settings(of) or settings(Path(folder).resolve().parents[1]) or own
-    chain = trainings(trained)
-    model = _name(chain[-1])
-    data = trained["data"]
-    partial = own["data"].get("partial")
-    n = (data.get("inoculation") or {}).get("n", 0)
-    mixed = bool(data.get("mixture")), data.get("control")
-    regime = regime_name(partial, data.get("augment"), n, data.get("fold"), *mixed)
-    if (of_data := data.get("name")) and own["data"].get("name") not in (None, of_data):
-        model = f"{model} trained on {of_data}"
-    seeds = [before["seed"] for before in chain if before["trained"] and before["seed"] is not None]
-    prompt = run.get(PROMPT)
-    label = model if partial or regime == PLAIN else f"{model} {regime}"
-    return replace(
-        Measured(folder, model, regime, partial, *about, label + state),
-        of=_told_by(chain[-1], trained["trained"], results, run),
-        seed=seeds[0] if seeds else results["seed"],
-        seeds=(*seeds, *([prompt["seed"]] if isinstance(prompt, dict) and "seed" in prompt else [])),
-        fold=data.get("fold"),
-        same=_identity(results, folder, own, run),
-        started=started,
-        unlabelled=unlabelled,
+    data, split, seed = results["data"], results["split"], results["seed"]
+    who = results.get("identity", {})
+    model = who.get("model") or Path(folder).resolve().name
+    if who.get("trained_on") not in (None, data):
+        model = f"{model} trained on {who['trained_on']}"
+    regime, partial = who.get("regime", PLAIN), who.get("partial")
+    prompt = who.get("prompt")
+    seeds = (*who.get("seeds", ()), *([prompt["seed"]] if prompt else []))
+    state = f" ({results['unfinished']})" if results.get("unfinished") else ""
+    return Measured(
+        folder,
+        model,
+        regime,
+        partial,
+        data,
+        split,
+        who["seeds"][0] if who.get("seeds") else seed,
+        named(results),
+        (model if partial or regime == PLAIN else f"{model} {regime}") + state,
+        of=_told_by(who) if "model" in who else {},
+        seeds=seeds,
+        fold=who.get("fold"),
+        same=_same(who),
+        unlabelled=bool(results["counts"].get("unlabelled")),
+        identity=who,
     )
 
 
-def _told_by(
-    began: Mapping[str, Any], is_trained: bool, results: Mapping[str, Any], run: Mapping[str, Any]
-) -> dict[str, Any]:
+def _told_by(who: Mapping[str, Any]) -> dict[str, Any]:
     """What tells a model from another of the same name: what it began with, or where nobody trained it all of it."""
-    model = began["model"]
-    if is_trained:
-        return {"backbone": model.get("backbone"), "trained": True}
-    model_settings = {key: value for key, value in model.items() if key not in HOW | FITTED} | {"trained": False}
-    weights = {"weights": str(results["weights"])[:8]} if results.get("weights") else {}
-    return model_settings | weights | ({"server": run["server"]} if "server" in run else {})
+    of_model = who.get("settings", {})
+    if who.get("trained"):
+        return {"backbone": of_model.get("backbone"), "trained": True}
+    hashes = {name: str(who[name])[:length] for name, length in HASHES.items() if who.get(name)}
+    return {name: value for name, value in of_model.items() if name not in FITTED} | {"trained": False} | hashes
 
 
-def _identity(results: Mapping[str, Any], folder: str, own: Mapping[str, Any], run: Mapping[str, Any]) -> str:
-    """Identifies what was measured: by the hash of its weights, or else by where they are from."""
-    origin: Any = results.get("weights") or run.get("server")
-    if origin is None and own["checkpoint"]:
-        origin = [str(Path(own["checkpoint"]).resolve()), (run.get("evaluation") or {}).get("steps")]
-    elif origin is None:
-        is_unknown = own["trained"] or IN_MEMORY in own["model"].values()  # as of a function
-        origin = str(Path(folder).resolve()) if is_unknown else own["model"].get("backbone")
-    model = {key: value for key, value in own["model"].items() if key not in HOW | PATHS}
-    reads = {key: own["data"].get(key) for key in READS}
-    prompt = {key: value for key, value in (run.get(PROMPT) or {}).items() if key not in EXAMPLE}
-    return json.dumps([origin, model, reads, prompt], sort_keys=True, default=str)
-
-
-def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The settings of a training, of the one whose weights it began with, and so on; the last has others' weights."""
-    configs = [config]
-    while len(configs) < DEEPEST:
-        backbone = Path(backbone_of(configs[-1]))
-        before = settings(backbone.parents[1]) if backbone.parts[-2:] == EXPORTED else {}
-        if not before:
-            break
-        configs.append(before)
-    return configs
-
-
-def backbone_of(config: Mapping[str, Any]) -> str:
-    own = config["model"]
-    return str(own.get("backbone") or own.get("name") or own["class_path"].rpartition(".")[2])
-
-
-def _name(began: Mapping[str, Any]) -> str:
-    """The short name of the model that the first training began with."""
-    backbone = backbone_of(began)
-    if Path(backbone).parts[-2:] == EXPORTED:
-        return Path(backbone).parents[1].name
-    name = short_name(backbone, began["model"]["class_path"])
-    is_place = Path(backbone).is_absolute()  # of a machine, whose other folders are nobody's business
-    return name or folder_name(Path(backbone).name if is_place else backbone).lower()
+def _same(who: Mapping[str, Any]) -> str | None:
+    """Identifies what was measured, by the hash of its weights or of its server; None where nobody knows."""
+    origin = who.get("weights") or who.get("server")
+    of_model = {name: value for name, value in who.get("settings", {}).items() if name != "backbone"}
+    return json.dumps([origin, of_model, who.get("reads"), who.get("prompt")], sort_keys=True) if origin else None

@@ -9,7 +9,7 @@ from transformers import AutoConfig, PretrainedConfig
 from heedful.lightning_modules.pretrained.backbones import load
 from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.records import ModelError, same_name
-from heedful.records.storage.schema import ENTRY, FORMER_ENTRY
+from heedful.records.storage.schema import ENTRY
 
 # models that count positions from the one after padding's
 OFFSET = {"roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "longformer", "mpnet"}
@@ -63,9 +63,6 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
         HeedfulError: It cannot be loaded, or something in it cannot be.
     """
     config: PretrainedConfig = load(AutoConfig.from_pretrained, folder, **kwargs)
-    if hasattr(config, FORMER_ENTRY):
-        setattr(config, LEARNED, getattr(config, FORMER_ENTRY))
-        delattr(config, FORMER_ENTRY)
     config.id2label = {i: config.id2label[i] for i in sorted(config.id2label)}
     for name, (is_sound, should) in SOUND.items():
         if hasattr(config, name) and not is_sound(getattr(config, name)):

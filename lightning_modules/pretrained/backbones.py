@@ -26,7 +26,6 @@ from heedful.lightning_modules.pretrained.weights import (
     weight_files,
 )
 from heedful.records import HeedfulError, ModelError, RunError
-from heedful.records.storage.run_files import require_exported
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
@@ -77,7 +76,6 @@ def resolve(backbone: str, sha256: str | None = None, file: str | None = None) -
         raise ModelError(f"model.backbone {backbone} is neither a folder nor a name that the hub could have.")
     if file is None and path.is_dir():
         require_one_set(path)
-        require_exported(path)
     return backbone
 
 

@@ -21,7 +21,7 @@ from heedful.callbacks.evaluations import Accuracy
 from heedful.cli import training as shell
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import DataError, RunError, SettingError
-from heedful.records.storage.claim import LOCK
+from heedful.records.storage.lock import LOCK
 
 from commands import run as run_command
 from refusals import refused

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
+from heedful.assembly.identity import identity_of
 from heedful.interventions.demonstrations import VERSIONS
 from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records import rows as r
@@ -93,6 +94,7 @@ def save(
     backbone: str = "models/tiny",
     swapped: bool = True,
     version: int | None = None,
+    server: str | None = None,
     **model: Any,
 ) -> str:
     """Write the results of one prompt; returns the name of the folder.
@@ -109,6 +111,7 @@ def save(
         backbone: Of the model.
         swapped: Whether attentiveness was measured.
         version: Of the demonstrations; 0 for a folder that does not say it, by default today's.
+        server: Hash of the server.
         **model: Further settings of the model.
     """
     base = r.select(rows, intervention=r.BASE)
@@ -116,16 +119,16 @@ def save(
     written = {name: (base, written_results.about(base, context, manifest))}
     if swapped:
         written["attentiveness"] = (rows, written_results.about(rows, context, manifest))
-    found = written_results.results(data=context.data, seed=context.seed)
-    write_results(folder, found, written)
     prompt = {"wording": wording, "seed": seed, "tuples": tuples, "kind": kind, "demonstrations": []}
     if version != 0:
         prompt["version"] = VERSIONS[kind] if version is None else version
-    (folder / "run.json").write_text(json.dumps({"prompt": prompt}))
     config = {
         "model": {"class_path": "heedful.lightning_modules.CausalLM", "init_args": {"backbone": backbone, **model}},
         "data": {"class_path": "heedful.datamodules.TextPairs", "init_args": {}},
         "checkpoint": None,
     }
+    who = identity_of(config, None) | {"prompt": prompt, "server": server}
+    write_results(folder, written_results.results(data=context.data, seed=context.seed, identity=who), written)
+    (folder / "run.json").write_text(json.dumps({"prompt": prompt}))
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return str(folder)

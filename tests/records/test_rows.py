@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from heedful.records import HeedfulError, RunError
 from heedful.records import rows as r
-from heedful.records.storage.schema import SCHEMA
 
 from plain_rows import LABELS, plain, table
 from python_rows import sort_rows
@@ -135,23 +134,9 @@ def test_to_disk_and_back_is_the_same(tmp_path_factory, found):
     again, entry = r.read_rows(path)
     assert again.schema.equals(rows.schema)
     assert again.equals(rows)
-    assert entry == {"schema": SCHEMA, "written": SCHEMA, **metadata}
+    assert entry == metadata
     assert sha == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [f.name for f in path.parent.iterdir()] == ["rows.parquet"]
-
-
-@pytest.mark.parametrize("number", [4, 5])
-def test_rows_of_earlier_schemas_do_not_know_what_was_read(tmp_path, number):
-    """A file of today that lacks the column is damaged."""
-    old = plain(3).drop_columns(["unread"])
-    for columns in (old.schema.names, r.schema(LABELS).names):
-        entry = json.dumps({"schema": number, "columns": columns})
-        pq.write_table(old.replace_schema_metadata({"heedful": entry}), tmp_path / f"{len(columns)}.parquet")
-    rows, _ = r.read_rows(tmp_path / f"{len(old.schema.names)}.parquet")
-    assert rows.schema.equals(r.schema(LABELS))
-    assert rows["unread"].null_count == 3
-    with refused(RunError, f"{len(columns)}.parquet", "'unread'"):
-        r.read_rows(tmp_path / f"{len(columns)}.parquet")
 
 
 def test_the_same_rows_give_the_same_bytes_in_whatever_order_they_came(tmp_path):
@@ -260,13 +245,3 @@ def test_lists_hold_one_text_of_each_column(length, width, data):
     lists = r.lists_of(*(pa.array(column, pa.string()) for column in texts))
     assert lists.type == pa.list_(pa.string())
     assert lists.to_pylist() == [list(row) for row in zip(*texts, strict=True)]
-
-
-def test_examples_that_an_earlier_schema_named_by_their_row_are_called_so():
-    now = {"d/dev/0123456789abcdef": "c", "d/dev/0123456789abcdef#2": "c"}
-    before = {"d/dev/1": "c", "d/dev/2": "c"}
-    for pair in ((now, before), (before, now)):
-        assert "schema 7" in r.difference(*pair)
-    assert "in one of them only" in r.difference(before, {"d/dev/1": "c"})
-    assert "in one of them only" in r.difference(now, {"d/dev/0123456789abcdef": "c"})
-    assert "in one of them only" in r.difference(before, {"d/dev/x": "c"})

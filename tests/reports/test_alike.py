@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from heedful.cli import command
-from heedful.records import Context, RunError, read_json, write_json
+from heedful.records import Context, RunError
 from heedful.records.rows import BASE
-from heedful.records.storage.schema import SCHEMA
 from heedful.reports.results import score
 
 import prompted_runs
@@ -30,8 +29,8 @@ LABELS = ("entailment", "neutral", "contradiction")
 UIDS = [f"d/test/{i:04}" for i in range(24)]
 OWN: dict[str, dict] = {"accuracy": {}, "attentiveness": {"swap": ["premise"]}}
 CHALLENGE = {"challenge": {"kinds": ["negation"], "title": False}}
-BACKBONE = "/x/base/checkpoints/backbone"
-OTHER = "/y/base/checkpoints/backbone"
+BACKBONE = "x/base"
+OTHER = "x-base"
 
 
 def rows_of_run(seed: int, content: str) -> pa.Table:
@@ -63,7 +62,7 @@ def run_folder(
     number = sum(map(ord, f"{folder.name}{seed}"))
     context = Context("d", parts=("premise", "hypothesis"), labels=LABELS, default_label=default_label)
     run = {"data": "d", "split": "test", "seed": 0, "note": None, "counts": {"examples": 24}}
-    about = {"data": "d", "seed": 0, "manifest": "m", "counts": {}, "most_probable": False, "run": run}
+    about = {"data": "d", "seed": 0, "manifest": "m", "counts": {}, "run": run}
     rows = rows_of_run(number, content)
     evaluations = OWN | (CHALLENGE if report == "inoculation" else {})
     written = {n: (rows, about | {"context": replace(context, own=own).as_dict()}) for n, own in evaluations.items()}
@@ -74,9 +73,8 @@ def run_folder(
         written["attributions"] = words, about | {"context": of_words.as_dict()}
     if data:  # a model of one part
         written = {"accuracy": written["accuracy"]}
-    found = score(run, written).results | {"weights": f"weights of {folder.name}"}
+    found = score(run | {"weights": f"weights of {folder.name}"}, written).results
     configured(folder, backbone, found=found, written=written, seed_everything=seed, **data)
-    write_json(folder / "run.json", {"schema": SCHEMA, "started": folder.name, "command": []})
     return str(folder)
 
 
@@ -86,9 +84,8 @@ def asked(
     """The same of a model that was asked in context, where the seed is that of demonstrations."""
     rows = rows_of_run(sum(map(ord, folder.name)), content)
     context = Context("d", parts=("premise", "hypothesis"), labels=LABELS, default_label=default_label)
-    prompted_runs.save(folder, rows, seed=seed, context=replace(context, own=OWN["attentiveness"]), backbone="gpt")
-    prompt = read_json(folder / "run.json")["prompt"]
-    write_json(folder / "run.json", {"schema": SCHEMA, "prompt": prompt, "server": backbone})
+    context = replace(context, own=OWN["attentiveness"])
+    prompted_runs.save(folder, rows, seed=seed, context=context, backbone="gpt", server=backbone)
     return str(folder)
 
 
@@ -125,7 +122,7 @@ REPORTS: dict[str, Callable[[list[str], Path], None]] = {
     "partial_figure": with_partial,
 }
 SHOWN = "shown"  # without a word, since each run has its own name there
-DIFFERENT = f"are of different models, base, backbone {BACKBONE} and base, backbone {OTHER}"
+DIFFERENT = f"are of different models, x-base, backbone {BACKBONE} and x-base, backbone {OTHER}"
 SAME_PROMPT = "/a and /b hold results of the same model with the same prompt"
 NOTED = {(report, case) for report in ("compare", "matrix") for case in SAID if case != "one seed twice"}
 BESIDE = ("compare", "comparable", "ranking")
@@ -133,8 +130,8 @@ OTHERWISE = {  # (report, case) that is neither refused nor noted in the words a
     **{(report, "two seeds"): SHOWN for report in REPORTS},
     **{(report, "one seed twice"): SHOWN for report in (*BESIDE, "inoculation", "partial_figure")},
     **{(report, "another model of this name"): SHOWN for report in BESIDE},
-    ("matrix", "one seed twice"): "base, seed 0: /b",
-    ("matrix", "another model of this name"): f"base, backbone {OTHER}",
+    ("matrix", "one seed twice"): "x-base, seed 0: /b",
+    ("matrix", "another model of this name"): f"x-base, backbone {OTHER}",
     ("compare --mean", "another model of this name"): DIFFERENT,
     ("inoculation", "another model of this name"): DIFFERENT,
     ("in_context", "one seed twice"): SAME_PROMPT,
@@ -142,7 +139,7 @@ OTHERWISE = {  # (report, case) that is neither refused nor noted in the words a
     ("in_context", "another model of this name"): f"gpt, server {OTHER}",
     ("partial_figure", "other examples"): "/b and /alone0 were evaluated on different examples",
     ("partial_figure", "another default label"): SHOWN,
-    ("partial_figure", "another model of this name"): f"base, backbone {OTHER}",
+    ("partial_figure", "another model of this name"): f"x-base, backbone {OTHER}",
 }
 REFUSED = (DIFFERENT, SAME_PROMPT)
 

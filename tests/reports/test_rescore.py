@@ -23,11 +23,10 @@ from heedful.callbacks import (
 from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.metrics import METRICS, Metric
-from heedful.records import DataError, HeedfulError, Measurement, MetricName, RunError, SettingError, generator
-from heedful.records.storage.results import read_results, write_results
+from heedful.metrics import METRICS
+from heedful.records import RunError, SettingError, generator
+from heedful.records.storage.results import read_results, results_text, write_results
 from heedful.reports.rescore import rescored
-from heedful.reports.runs import measured as runs_of
 
 from infotabs_files import module, write_infotabs
 from letters import METHODS, Letters, reader
@@ -112,11 +111,13 @@ def test_results_are_made_of_rows_alone(made, request, tmp_path):
 
 
 def test_the_command_writes_what_differs(tmp_path, capsys):
+    """As where another version has counted otherwise."""
     engine = texts()
     write_results(tmp_path, engine.results, engine.rows)
     path, text = tmp_path / "results.json", (tmp_path / "results.json").read_text()
     command.main(["rescore", str(tmp_path)])
-    path.write_text(text.replace('"n": 40', '"n": 41'))
+    other = json.loads(text.replace('"n": 40', '"n": 41'))
+    path.write_text(results_text({k: v for k, v in other.items() if k != "checksum"}, other["rows"]))
     command.main(["rescore", str(tmp_path)])
     assert path.read_text() == text
     said = [line.partition("results.json: ")[2] for line in capsys.readouterr().out.splitlines()]
@@ -179,112 +180,39 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("later", [[], ["--accept_rows"]])
-def test_rows_that_were_not_recorded_are_not_scored(runs, attack, later, capsys):
-    """Nor are they with --accept_rows where they make no sense; results.json stays as it was."""
+def test_rows_that_were_not_recorded_are_not_scored(runs, attack):
+    """And results.json stays as it was."""
     before = (runs / "one" / "results.json").read_text()
     ATTACKS[attack](runs / "one" / "rows", runs / "other" / "rows")
-    if attack == "a missing file" and later:
-        command.main(["rescore", str(runs / "one"), *later])
-        told = capsys.readouterr().out
-        assert "are gone, the first is attentiveness/planted/hypothesis; marked" in told
-        return
-    with pytest.raises(RunError) as error:
-        command.main(["rescore", str(runs / "one"), *later])
-    assert ("accept_rows" in str(error.value)) != bool(later)
+    with pytest.raises(RunError, match="Evaluate again"):
+        command.main(["rescore", str(runs / "one")])
     assert (runs / "one" / "results.json").read_text() == before
 
 
-def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_for_good(runs, capsys):
-    folder = runs / "one"
-    before = read_results(folder)
-    save_edited(folder / "rows" / ACCURACY, lambda table: table)
-    with refused(RunError, folder / "rows" / ACCURACY, "accept_rows"):
-        command.main(["rescore", str(folder)])
-    command.main(["rescore", "--accept_rows", str(folder)])
-    assert "marked, since rows are not known to be those that were recorded" in capsys.readouterr().out
-    first = (folder / "results.json").read_text()
-    for again in ([], ["--accept_rows"]):
-        command.main(["rescore", str(folder), *again])
-        assert (folder / "results.json").read_text() == first
-    found = read_results(folder)
-    assert found["accepted_rows"] is True
-    for name, m in found["metrics"].items():
-        assert m == before["metrics"][name] | {"flags": [*before["metrics"][name]["flags"], "accepted_rows"]}
-    told = "results.json: made by rescore, of rows that are not known to be those that were recorded."
-    assert capsys.readouterr().err.count(told) == 1
-    command.main(["compare", str(folder), str(runs / "other")])
-    assert "(p) rows are not known to be those that were recorded" in " ".join(capsys.readouterr().out.split())
-    command.main(["compare", str(folder), "--format", "csv"])
-    assert "(accepted_rows)" in capsys.readouterr().out
-    assert runs_of([str(folder)])[0].label == "one (rows accepted)"
-
-
-def test_rows_alone_give_marked_results(runs, capsys):
-    (runs / "one" / "results.json").unlink()
-    command.main(["rescore", str(runs / "one")])
-    assert "written, there was none; marked" in capsys.readouterr().out
-    assert read_results(runs / "one")["accepted_rows"] is True
-    assert json.loads(rescored(runs / "one"))["accepted_rows"] is True
-
-
-def test_results_that_say_no_hashes_stay_unless_rows_are_accepted(runs, capsys):
+def test_rows_alone_give_the_same_results(runs, capsys):
     path = runs / "one" / "results.json"
-    contents = {"{": DataError, "[]": RunError, '{"schema": 7}': RunError}
-    for content, error in {**contents, '{"schema": 7, "rows": []}': RunError}.items():
-        path.write_text(content)
-        with refused(error, path, "accept_rows"):
-            command.main(["rescore", str(runs / "one")])
-        assert path.read_text() == content
-        command.main(["rescore", str(runs / "one"), "--accept_rows"])
-        assert "what was there could not be read; marked" in capsys.readouterr().out
+    before = path.read_text()
+    path.unlink()
+    command.main(["rescore", str(runs / "one")])
+    assert "written, there was none" in capsys.readouterr().out
+    assert path.read_text() == before
+
+
+def test_results_that_were_edited_are_not_scored_over(runs):
+    path = runs / "one" / "results.json"
+    path.write_text(path.read_text().replace('"n": 40', '"n": 41'))
+    with refused(RunError, path, "was edited"):
+        command.main(["rescore", str(runs / "one")])
 
 
 def test_a_flipped_bit_is_seen_wherever_it_is(runs):
-    """By its hash; without results.json the file is refused, or the results are marked."""
     file = runs / "one" / "rows" / ATTENTIVE
     content = file.read_bytes()
-    places = generator("flips").integers(len(content), size=20).tolist()
-    for place in places:
+    for place in generator("flips").integers(len(content), size=20).tolist():
         flip(file, place)
         with refused(RunError, file):
             rescored(runs / "one")
         file.write_bytes(content)
-    (runs / "one" / "results.json").unlink()
-    seen = 0
-    for place in places:
-        flip(file, place)
-        try:
-            assert json.loads(rescored(runs / "one"))["accepted_rows"] is True
-        except HeedfulError:
-            seen += 1
-        file.write_bytes(content)
-    assert seen > len(places) / 2  # by the checksums of pages
-
-
-def test_results_that_could_not_be_read_again_are_not_written(runs):
-    def beyond(rows, context):
-        return {MetricName("accuracy", context.data): Measurement(1.5, 3)}
-
-    before = (runs / "one" / "results.json").read_text()
-    with refused(RunError, runs / "one", "'accuracy/planted'"):
-        rescored(runs / "one", METRICS | {"accuracy": Metric("accuracy", beyond)})
-    assert (runs / "one" / "results.json").read_text() == before
-
-
-@pytest.mark.parametrize(("answer", "is_sure"), [(guess, True), (lambda table, hypothesis: "?", False)])
-def test_it_is_recorded_whether_answers_are_the_most_probable(answer, is_sure):
-    engine = measure(answer, Planted(n_validation=8), Attentiveness(), only=["accuracy", "attentiveness"])
-    assert [metadata["most_probable"] for _, metadata in engine.rows.values()] == [is_sure] * 2
-
-
-def test_a_context_without_what_its_metric_needs_is_one_sentence(tmp_path):
-    engine = texts(Attentiveness())
-    rows, meta = engine.rows["attentiveness"]
-    lacking = meta | {"context": {k: v for k, v in meta["context"].items() if k != "own"}}
-    write_results(tmp_path, engine.results, engine.rows | {"attentiveness": (rows, lacking)})
-    with refused(RunError, tmp_path, "KeyError: 'swap'"):
-        rescored(tmp_path)
 
 
 def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
@@ -296,11 +224,8 @@ def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
     table, meta = engine.rows["accuracy"]
     others = {"accuracy": (table, meta | {"run": meta["run"] | {"split": "test"}})}
     write_results(tmp_path, engine.results, engine.rows | others)
-    with refused(RunError, "accuracy.parquet", "attentiveness.parquet"):
+    with refused(RunError, tmp_path, "were not written by one evaluation"):
         rescored(tmp_path)
-    write_results(tmp_path / "third", engine.results, {"accuracy": (table, {"data": "d", "seed": 0, "manifest": "m"})})
-    with refused(RunError, "third/rows/accuracy.parquet", "'run'"):
-        rescored(tmp_path / "third")
     write_results(tmp_path / "fourth", engine.results, {"unheard_of": (table, meta)})
     with refused(SettingError, "fourth", "unheard_of"):
         rescored(tmp_path / "fourth")

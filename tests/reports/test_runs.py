@@ -4,8 +4,9 @@ import pytest
 import yaml
 
 from heedful.records import RunError
-from heedful.records.storage.named_configs import config_path, names
-from heedful.reports.runs import columns, measured, short_name
+from heedful.records.storage.named_configs import config_path, names, short_name
+from heedful.reports.configs import settings
+from heedful.reports.runs import columns, measured
 
 import written_results
 from refusals import refused
@@ -52,9 +53,10 @@ def test_a_model_that_was_trained_on_other_data_is_called_that(tmp_path):
     run = tmp_path / "run"
     best, exported = run / "checkpoints" / "best.ckpt", run / "checkpoints" / "backbone"
     configured(run, name="mnli", augment="counterfactual")
-    configured(tmp_path / "same", exported, best, name="mnli")
-    configured(tmp_path / "other", exported, best, name="rte")
-    configured(tmp_path / "tuned", exported, name="rte")
+    on = {name: written_results.results(data=name) for name in ("mnli", "rte")}
+    configured(tmp_path / "same", exported, best, found=on["mnli"], name="mnli")
+    configured(tmp_path / "other", exported, best, found=on["rte"], name="rte")
+    configured(tmp_path / "tuned", exported, found=on["rte"], name="rte")
     runs = measured([str(tmp_path / name) for name in ("same", "other", "tuned")])
     trained = "minilm trained on mnli"
     assert [run.model for run in runs] == ["minilm", trained, "minilm"]
@@ -83,4 +85,4 @@ def test_a_folder_without_settings_goes_by_its_name_and_damaged_ones_are_refused
     assert run.label == "mine"
     (tmp_path / "mine" / "config.yaml").write_text("- no\n")
     with refused(RunError, tmp_path / "mine" / "config.yaml"):
-        measured([str(tmp_path / "mine")])
+        settings(tmp_path / "mine")

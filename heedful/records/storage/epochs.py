@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.records.errors import DataError, RunError
+from heedful.records.errors import DataError
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.storage.files import read_json, write_json
-from heedful.records.storage.results import read_run
-from heedful.records.storage.run_files import RUN_ID, require_files
 
 EPOCHS = "figures/epochs.json"  # in the folder of a run
 Points = list[tuple[int, dict[str, Measurement]]]  # epoch, and the name of each curve to its measurement
@@ -31,26 +29,21 @@ def from_plain(plain: Mapping[str, Any]) -> History:
     }
 
 
-def write_epochs(folder: Path, run_id: str | None, history: Mapping[str, Points]) -> None:
+def write_epochs(folder: Path, history: Mapping[str, Points]) -> None:
     """Write the history of a run into its folder."""
-    write_json(folder / EPOCHS, {RUN_ID: run_id, "figures": as_plain(history)})
+    write_json(folder / EPOCHS, as_plain(history))
 
 
 def read_epochs(folder: Path) -> History:
     """The history of the run in a folder; empty where none is kept.
 
     Raises:
-        HeedfulError: The file is damaged, of another run, or not the one that the run left.
+        DataError: The file is damaged.
     """
     path = folder / EPOCHS
     if not path.is_file():
         return {}
     try:
-        found = read_json(path)
-        run_id, history = found[RUN_ID], from_plain(found["figures"])
+        return from_plain(read_json(path))
     except (TypeError, KeyError, ValueError, AttributeError):
         raise DataError(f"{path} is not what a run measured. Move it away.") from None
-    if run_id != read_run(folder).get(RUN_ID):
-        raise RunError(f"{path} is of another run. Move it away.")
-    require_files(folder, [EPOCHS])
-    return history

@@ -1,7 +1,10 @@
 """The names of folders: of data, models, regimes, prompts, evaluations and suites."""
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
+VERSION = re.compile(r"(?P<name>.*/evaluations/[^/]+)/version_(?P<n>\d+)(/[^/]+)?")  # and the folder of a prompt in it
 FIT = "letters, digits, '.', '_', '+' and '-' only, and a letter, digit or '_' first"
 
 
@@ -43,3 +46,18 @@ def regime_name(
     mixture = "-".join(filter(None, ["mixture", control])) if mixed or control else None
     name = f"partial-{partial}" if partial else augment or mixture or "plain"
     return name if fold is None else f"{name}-fold-{fold}"
+
+
+def newest_versions(folders: Iterable[Path]) -> list[Path]:
+    """Folders of results; of the versions of one evaluation, ``evaluations/NAME/version_N``, the newest alone.
+
+    Example:
+        >>> folders = [Path("plain/version_0"), *(Path(f"run/evaluations/dev/version_{n}") for n in (2, 10))]
+        >>> [str(folder) for folder in newest_versions(folders)]
+        ['plain/version_0', 'run/evaluations/dev/version_10']
+    """
+    places = {folder: VERSION.fullmatch(folder.absolute().as_posix()) for folder in folders}
+    newest: dict[str, int] = {}
+    for place in filter(None, places.values()):
+        newest[place["name"]] = max(int(place["n"]), newest.get(place["name"], 0))
+    return [folder for folder, place in places.items() if place is None or int(place["n"]) == newest[place["name"]]]

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from heedful.records.errors import DataError, SettingError, guess
-from heedful.records.storage.schema import ROOMS, present, whole
+from heedful.records.storage.schema import ROOMS, whole
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.rooms import folder
 
@@ -40,6 +40,13 @@ def backbones() -> dict[str, tuple[str, str]]:
     return backbone_of
 
 
+def short_name(backbone: str, class_path: str | None) -> str | None:
+    """The short name of a model, as --model takes it; None where no file in configs/model names the backbone."""
+    fitting = {name: of_class for name, (of, of_class) in backbones().items() if of == backbone}
+    same = [name for name, of_class in fitting.items() if class_path and of_class == whole("model", class_path)]
+    return next(iter([*same, *fitting]), None)
+
+
 def names(kind: str) -> list[str]:
     """The short names of a kind ("data", "model", "augment"): the files of its folder in configs/,
     of the working folder and of the package."""
@@ -64,7 +71,7 @@ def config_path(kind: str, name: str) -> str:
             f"{name}."
         )
     if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
-        return present(name)
+        return name
     if kind != "augment" and name in _classes(kind):
         return whole(kind, name)
     more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""

@@ -9,8 +9,9 @@ from heedful.datamodules import PairedData
 from heedful.records import DataError, RunError, SettingError
 from heedful.records.parser import construct
 from heedful.records.rows import contents, difference
+from heedful.records.storage.results import CONFIG
 from heedful.records.storage.schema import ROOMS
-from heedful.reports.runs import CONFIG, settings
+from heedful.reports.configs import settings
 
 ROOM = f"{ROOMS['data']}."  # of the classes that a configuration may name here
 

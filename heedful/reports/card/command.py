@@ -61,7 +61,7 @@ def _parser() -> CommandParser:
         "numbers, their intervals and flags, results.json and report.html. Nothing in it names this machine.",
         [
             ("RUN", f"RUN/{CARD}"),
-            ("RUN/evaluations/FOLDER -o card", "the model of RUN, with the numbers of this evaluation"),
+            ("RUN/evaluations/NAME/version_0 -o card", "the model of RUN, with the numbers of this evaluation"),
             ("RUN --push USER/NAME", "the same on the hub, where you alone see it"),
         ],
     )

@@ -9,9 +9,7 @@ from typing import Any
 
 from heedful.records import RunError, writing
 from heedful.records.storage.files import as_json, read_json
-from heedful.records.storage.results import RESULTS
-from heedful.records.storage.run_files import BACKBONE, CONFIG
-from heedful.records.storage.schema import as_written
+from heedful.records.storage.results import BACKBONE, CONFIG, RESULTS, results_text
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.card.source import Source
 from heedful.reports.card.text import card_of
@@ -46,7 +44,7 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None, exam
             made = Path(temporary) / "card"
             _copy(source.run / BACKBONE, made)
             results = source.results if examples else _without_texts(source.results)
-            (made / RESULTS).write_text(as_json(as_written(results)), encoding="utf-8")
+            (made / RESULTS).write_text(results_text(results, results["rows"]), encoding="utf-8")
             card_of(source, name, saved).save(made / "README.md")
             write_page([source.folder], made / REPORT, examples=examples)
             made.replace(to)

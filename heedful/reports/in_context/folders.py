@@ -16,14 +16,15 @@ from heedful.metrics.statistics.paired import recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import SOFT, SPAN, Context, DataError, Measurement, RunError
 from heedful.records.rows import BASE, probabilities, select, strings
+from heedful.records.storage.folder_names import newest_versions
 from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
 from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, Basis, basis, of_each_set, require_alike
-from heedful.reports.runs import HOW, PLAIN, PROMPT, WHO, Measured, measured, require_gold, settings, told_apart
+from heedful.reports.runs import HASHES, PLAIN, Measured, measured, require_gold, told_apart
 
 ANSWERS = ("accuracy", "answers")
 ATTENTIVENESS = "attentiveness"
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows and their metadata
-FIELDS = {"wording": str, "kind": str, "tuples": int, "seed": int}  # of a prompt
+PROMPT = "prompt"  # in an identity, and in run.json from the start
 
 
 class Key(NamedTuple):
@@ -102,16 +103,16 @@ def folders_of(folders: Sequence[str]) -> Below:
     others, unfinished = [], []
     for folder in distinct(folders):
         if (Path(folder) / RESULTS).exists():
-            if _prompt(folder) is None:
+            if not _is_prompted(folder):
                 raise RunError(f"{folder} was not asked in context: its {RUN} has no {PROMPT!r}. Leave it out.")
             results_of[folder] = [folder]
             continue
         if not Path(folder).is_dir():
             raise DataError(f"{folder} does not exist, or is not a folder.")
-        inside = [str(path.parent) for path in sorted(Path(folder).rglob(RUN))]
-        ended = [one for one in inside if (Path(one) / RESULTS).exists()]
-        unfinished += [one for one in inside if one not in ended and _prompt(one) is not None]
-        prompted = [one for one in ended if _prompt(one) is not None]
+        inside = [path.parent for path in sorted(Path(folder).rglob(RUN))]
+        ended = [str(one) for one in newest_versions([one for one in inside if (one / RESULTS).exists()])]
+        unfinished += [str(one) for one in inside if not (one / RESULTS).exists() and _is_prompted(str(one))]
+        prompted = [one for one in ended if _is_prompted(one)]
         others += [one for one in ended if one not in prompted]
         if not prompted:
             raise RunError(
@@ -154,26 +155,14 @@ def _require_alike(runs: Sequence[Basis]) -> None:
         )
 
 
-def _prompt(folder: str) -> Mapping[str, Any] | None:
-    """The prompt in run.json; None where there is none."""
-    prompt = read_run(folder).get(PROMPT)
-    if prompt is None:
-        return None
-    for name, kind in FIELDS.items():
-        if not isinstance(prompt, dict) or not isinstance(prompt.get(name), kind):
-            raise RunError(
-                f"{Path(folder) / RUN} is damaged: its {PROMPT!r} does not say its {name!r}. Bring the file back, or "
-                "evaluate again."
-            )
-    return prompt
+def _is_prompted(folder: str) -> bool:
+    """Whether a model was asked in context, or is just now."""
+    return PROMPT in read_run(folder)
 
 
 def _models(runs: Sequence[Measured]) -> list[str]:
     """What each model is called; of those with one name, also the settings in which they differ."""
-    own = [
-        settings(Path(run.folder)).get("model", {}) | {key: run.of[key] for key in WHO if key in run.of} for run in runs
-    ]
-    own = [{key: value for key, value in model.items() if key not in HOW} for model in own]
+    own = [run.identity.get("settings", {}) | {key: run.of[key] for key in HASHES if key in run.of} for run in runs]
     return told_apart([_name(run) for run in runs], own)
 
 
@@ -184,7 +173,7 @@ def _name(run: Measured) -> str:
 
 def _read(run: Measured, model: str) -> Asked:
     """Read the rows of one prompt."""
-    prompt = _prompt(run.folder)
+    prompt = run.identity[PROMPT]
     evaluated = {name: read_evaluation(run.folder, name) for name in (*ANSWERS, ATTENTIVENESS)}
     evaluated = {name: evaluation for name, evaluation in evaluated.items() if evaluation is not None}
     if not evaluated:
@@ -202,7 +191,7 @@ def _read(run: Measured, model: str) -> Asked:
         parts = parts_of(context)
     likely = {} if context.kind is SPAN else _likely(evaluated, context.labels)
     key = Key(model, run.data, run.split, prompt["wording"], _kind(prompt), prompt["tuples"])
-    own = settings(Path(run.folder)).get("model", {})
+    own = run.identity.get("settings", {})
     scores = own.get("decoding", "greedy") != "greedy" or own.get("read", "written") != "written"
     writes = context.kind is SPAN or not scores
     with recording():

@@ -10,8 +10,7 @@ from typing import Any
 
 from heedful.records import printable
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.results import RESULTS, file_hash
-from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.results import CONFIG, RESULTS, file_hash
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.page.run import Run
 from heedful.reports.runs import Measured
@@ -88,10 +87,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "data", f"{results['data']}, {results['split']}"
     yield from _settings(run)
     yield "seed", f"{results['seed']} of the evaluation; {run.measured.seed} of the model"
-    if results.get("weights"):
-        yield "weights, sha256", str(results["weights"])
-    for fingerprint in (run.about.get("evaluation") or {}).get("examples", []):
-        yield "examples, fingerprint", str(fingerprint)
+    if weights := run.measured.identity.get("weights"):
+        yield "weights, sha256", str(weights)
     for name, (_, metadata) in run.rows.items():
         yield f"changes of {name}, sha256", str(metadata["manifest"])
     for name, sha256 in results["rows"].items():

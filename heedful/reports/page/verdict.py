@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from heedful.metrics.attentiveness import parts_of
 from heedful.records import MetricName, percent
-from heedful.records.storage.results import ACCEPTED
 from heedful.reports.page.about import abouts, warning
 from heedful.reports.page.numbers import Measured, is_known, quoted
 from heedful.reports.page.run import Run, in_order
@@ -142,8 +141,6 @@ def _cautions(run: Run) -> Iterator[str]:
     results = run.results
     if how_far := results.get("unfinished"):
         yield f"Do not take these numbers for those of the finished model: the run had not ended ({how_far})."
-    if ACCEPTED in results:
-        yield warning(ACCEPTED)
     if run.is_unlabelled:
         yield f"Do not read attentiveness as a merit: without gold labels, {UNKNOWN_WORTH}."
     for name, m in run.numbers.items():

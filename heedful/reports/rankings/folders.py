@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heedful.records import RunError, SettingError
+from heedful.records.storage.folder_names import newest_versions
 from heedful.records.storage.results import RESULTS, distinct, read_results, rows_file
 from heedful.reports.runs import short_names
 
@@ -56,7 +57,7 @@ def _below(folders: Sequence[str]) -> list[str]:
     found = []
     for folder in folders:
         files = [] if (Path(folder) / RESULTS).exists() else Path(folder).rglob(str(rows_file("", EVALUATION)))
-        below = sorted((str(path.parents[1]) for path in files), key=_natural)
+        below = sorted(map(str, newest_versions([path.parents[1] for path in files])), key=_natural)
         if not below:
             read_results(folder)  # says what is missing
         found += below or [folder]
@@ -67,7 +68,7 @@ def unexplained(folders: Sequence[str], sets: Mapping[str, Sequence[str]]) -> li
     """The folders of results below those that were named which are in no set, since they hold no attributions."""
     taken = {Path(folder) for of_set in sets.values() for folder in of_set}
     named = [Path(folder) for folder in folders if not (Path(folder) / RESULTS).exists()]
-    below = {path.parent for folder in named for path in folder.rglob(RESULTS)}
+    below = {*newest_versions([path.parent for folder in named for path in folder.rglob(RESULTS)])}
     return [str(folder) for folder in sorted(below - taken)]
 
 

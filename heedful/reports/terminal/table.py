@@ -21,7 +21,6 @@ from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable
 from heedful.records.rows import UNREAD
-from heedful.records.storage.results import ACCEPTED
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import bounds, grid, percents, too_few
 
@@ -40,7 +39,6 @@ FLAGS = {  # flag: mark in the table, explanation
     NO_ANSWERS: ("l", "more than 5 % of the answers are none, and left out: see no_answer"),
     ON_TIME: ("m", "the server answers differently when asked again: no change below that share is behaviour"),
     ONE_TEXT: ("o", "one text is the answer to many different questions"),
-    ACCEPTED: ("p", "rows are not known to be those that were recorded: rescore took them as they were"),
 }
 # where attentiveness is flagged as of a model that is not above the majority
 WARNING = " A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
@@ -289,7 +287,7 @@ def about_model(runs: Sequence[Results]) -> Iterator[str]:
             yield f"No gold labels{f' ({i})' if len(runs) > 1 else ''}: {UNKNOWN_WORTH}."
     columns: dict[str, list[str]] = {}
     for i, run in enumerate(runs, 1):
-        if weights := run.get("weights"):
+        if weights := run.get("identity", {}).get("weights"):
             columns.setdefault(weights, []).append(f"({i})")
     for of in columns.values():
         if len(of) > 1:

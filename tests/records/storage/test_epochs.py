@@ -2,9 +2,8 @@
 
 import pytest
 
-from heedful.records import HeedfulError, Measurement, write_json
+from heedful.records import HeedfulError, Measurement
 from heedful.records.storage.epochs import EPOCHS, read_epochs, write_epochs
-from heedful.records.storage.run_files import hashes_of
 
 HISTORY = {
     "attentiveness": [
@@ -23,31 +22,12 @@ def plain(history):
 
 def test_what_is_written_is_read(tmp_path):
     assert read_epochs(tmp_path) == {}
-    write_json(tmp_path / "run.json", {"id": "a"})
-    write_epochs(tmp_path, "a", HISTORY)
+    write_epochs(tmp_path, HISTORY)
     assert plain(read_epochs(tmp_path)) == plain(HISTORY)
 
 
-def test_epochs_of_another_run_are_refused(tmp_path):
-    write_json(tmp_path / "run.json", {"id": "a"})
-    write_epochs(tmp_path, "b", HISTORY)
-    with pytest.raises(HeedfulError, match="is of another run"):
-        read_epochs(tmp_path)
-
-
-def test_epochs_that_were_edited_after_the_run_are_refused(tmp_path):
-    write_json(tmp_path / "run.json", {"id": "a"})
-    write_epochs(tmp_path, "a", HISTORY)
-    write_json(tmp_path / "run.json", {"id": "a", "files": hashes_of(tmp_path, [tmp_path / EPOCHS])})
-    assert read_epochs(tmp_path)
-    write_epochs(tmp_path, "a", {})
-    with pytest.raises(HeedfulError, match="is not the file that the run wrote"):
-        read_epochs(tmp_path)
-
-
-@pytest.mark.parametrize("content", ["[]", "{", '{"id": "a", "figures": {"f": [[1, {"c": {"no": 1}}]]}}', '{"id": 1}'])
+@pytest.mark.parametrize("content", ["[]", "{", '{"f": [[1, {"c": {"no": 1}}]]}', '{"f": 1}'])
 def test_a_damaged_file_is_named(tmp_path, content):
-    write_json(tmp_path / "run.json", {"id": "a"})
     (tmp_path / EPOCHS).parent.mkdir()
     (tmp_path / EPOCHS).write_text(content)
     with pytest.raises(HeedfulError, match=r"epochs\.json"):

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -15,7 +14,7 @@ from heedful.metrics.attentiveness import attentiveness
 from heedful.records import NO_LABEL, SPAN, DataError, HeedfulError, MetricName, RunError
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.rows import BASE
-from heedful.records.storage.results import read_evaluation, rows_file
+from heedful.records.storage.results import read_evaluation, read_results, rows_file
 from heedful.records.task import SOFT
 from heedful.reports.in_context import folders
 from heedful.reports.in_context.folders import folders_of, read
@@ -438,12 +437,8 @@ def test_folders_without_prompts_are_refused(tmp_path):
         command.main(["matrix", "--prompts", str(tmp_path / "empty")])
     with refused(DataError, tmp_path / "none"):
         command.main(["matrix", "--prompts", str(tmp_path / "none")])
-    broken = save(tmp_path / "broken", rows_of())
-    (Path(broken) / "run.json").write_text(json.dumps({"prompt": {"wording": "paper"}}))
-    with refused(RunError, f"{broken}/run.json", "'prompt'", "'kind'"):
-        command.main(["matrix", "--prompts", broken])
     lacking = save(tmp_path / "lacking", rows_of(), swapped=False)
-    written_results.save(Path(lacking))
+    written_results.save(Path(lacking), written_results.results(identity=read_results(lacking)["identity"]))
     assert not rows_file(lacking, "accuracy").exists()
     with refused(RunError, lacking, "accuracy"):
         command.main(["matrix", "--prompts", lacking])

@@ -17,7 +17,6 @@ from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown
-from heedful.records.storage.results import ACCEPTED
 from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 import written_results
@@ -311,7 +310,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
     over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second has no number
     ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))
-    assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS} - {ACCEPTED}
+    assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
 
 
 def test_a_flag_of_another_version_does_not_hide_the_numbers():

@@ -1,4 +1,4 @@
-"""Runs as their folders hold them: where a command takes a model from, or goes on."""
+"""Runs as their folders hold them: where a command takes a model from, or goes on, and with which settings."""
 
 import re
 import shutil
@@ -8,28 +8,45 @@ from typing import Any, NamedTuple
 
 from pytorch_lightning.utilities import rank_zero_info
 
+from heedful.assembly.identity import HOW
+from heedful.assembly.parser import SEED
 from heedful.callbacks.checkpoints.files import LAST, best_of, newest, progress, require_whole
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import has_weights
 from heedful.records import HeedfulError, RunError, SettingError
+from heedful.records.parser import dump
 from heedful.records.storage.files import remove_abandoned
-from heedful.records.storage.results import RUN
-from heedful.records.storage.run_files import CONFIG, require_config, require_exported, require_files
-from heedful.records.storage.yaml_files import read_yaml
+from heedful.records.storage.results import BACKBONE, CONFIG
+from heedful.records.storage.yaml_files import parse_yaml, read_text, read_yaml
+
+LONGEST = 40  # characters of a value that a message shows
+NO_NUMBER = re.compile(  # settings that change no number: of the command, where it runs, what it prints
+    r"config|checkpoint|output|dry_run|ckpt_path|allow_\w+|data\.init_args\.(num_workers|seed)"
+    rf"|model\.init_args\.({'|'.join(sorted(HOW))})"
+    r"|trainer\.(accelerator|devices|num_nodes|strategy|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)"
+    r"(\..+)?"
+)
+FOLLOWED = re.compile(  # settings that take effect when a run goes on; other examples are refused by their fingerprints
+    r"(attentiveness|natural_logic|data)\..*|data|checkpoint\.last_every_n_steps|model\.init_args\.cache|"
+    r"trainer\.(accelerator|strategy|devices|num_nodes|precision|plugins|deterministic|benchmark|detect_anomaly|profiler|"
+    r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
+    r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
+)
+
+Settings = dict[str, Any]  # nested, as config.yaml has them
 
 
 def config_of(run: Path, display_name: str) -> Path:
     """The configuration in a run folder; ``display_name`` begins the message.
 
     Raises:
-        HeedfulError: There is none, or it was changed.
+        RunError: There is none.
     """
     if not (run / CONFIG).is_file():
         raise RunError(
             f"{display_name} is not a run or a checkpoint of one: it has no {CONFIG}. Name a folder that train.py or "
             "evaluate.py wrote."
         )
-    require_config(run)
     return run / CONFIG
 
 
@@ -62,8 +79,7 @@ def source_of(given: str) -> Source:
         checkpoint = best_of(run, display_name, is_finished(run))
     require_whole(checkpoint, display_name)
     run = checkpoint.absolute().parent.parent
-    saved = _saved(config_of(run, display_name), run / "checkpoints" / "backbone")
-    require_files(run, [checkpoint.absolute().relative_to(run).as_posix()])
+    saved = _saved(config_of(run, display_name), run / BACKBONE)
     saved["data"]["init_args"].pop("seed", None)
     measured = {name: value for name, value in (saved.get("natural_logic") or {}).items() if value is not None}
     return Source(checkpoint, saved["model"], saved["data"], measured)
@@ -101,9 +117,7 @@ def initial_model(given: str) -> dict[str, Any]:
     if not run.is_dir():
         raise RunError(f"init_from {given} is not a folder. Name a folder that train.py or evaluate.py wrote.")
     config = config_of(run, f"init_from {given}")
-    backbone = run / "checkpoints" / "backbone"
-    if (run / RUN).is_file():
-        require_exported(backbone)
+    backbone = run / BACKBONE
     if not (backbone.is_dir() and has_weights(str(backbone))):
         raise RunError(
             f"init_from {given} has no weights in checkpoints/backbone. Finish that run with resume {given}."
@@ -118,11 +132,13 @@ class Start(NamedTuple):
         run: The run that goes on; None for a new one.
         ckpt_path: The checkpoint that it goes on from; None for the beginning, or where the run is finished.
         output: The folder of a new run, where one is named.
+        may_exist: Whether that folder may hold something.
     """
 
     run: Path | None
     ckpt_path: str | None
     output: str | None
+    may_exist: bool = False
 
 
 def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> Start:
@@ -141,7 +157,7 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> S
     if resume is None and output is None:
         raise SettingError("ckpt_path last goes on with the run in output, and that is missing. Add output RUN.")
     if resume is None and not (Path(str(output)) / CONFIG).is_file():
-        return Start(None, None, output)
+        return Start(None, None, output, may_exist=True)  # it was stopped before it wrote its settings
     return _going_on(Path(resume or str(output)), f"resume {resume}" if resume else f"output {output}")
 
 
@@ -186,3 +202,85 @@ def max_epochs_of(run: Path, display_name: str) -> int:
     """The epochs that a run was to have; -1 where it has no end."""
     settings: Mapping[str, Any] = read_yaml(str(run / CONFIG), display_name)
     return (settings.get("trainer") or {}).get("max_epochs") or -1
+
+
+def write_settings(settings: Mapping[str, Any], path: Path) -> None:
+    """Write settings as a file that ``--config`` reads."""
+    path.write_text(dump(settings), encoding="utf-8")
+
+
+def settings_of_file(path: str, display_name: str) -> Settings:
+    """The settings in a YAML file.
+
+    Raises:
+        HeedfulError: It cannot be read, or it is no mapping; the message begins with ``display_name``.
+    """
+    values = parse_yaml(read_text(path, display_name), display_name)
+    if not isinstance(values, Mapping):
+        raise RunError(f"{display_name} does not hold settings: write NAME: VALUE for each.")
+    return dict(values)
+
+
+def saved_settings(run: Path) -> Settings:
+    """The settings of a run or of an evaluation.
+
+    Raises:
+        HeedfulError: They cannot be read.
+    """
+    return settings_of_file(str(run / CONFIG), str(run / CONFIG))
+
+
+def differences(before: Settings, now: Settings) -> dict[str, tuple[Any, Any]]:
+    """The settings of both that differ and may change a number: dotted name to both values."""
+    began, ended = _flat(before), _flat(now)
+    names = sorted(name for name in began.keys() & ended.keys() if not NO_NUMBER.fullmatch(name))
+    return {name: (began[name], ended[name]) for name in names if began[name] != ended[name]}
+
+
+def _flat(settings: Settings) -> Settings:
+    """Settings by dotted name; a setting of data or model is "data.init_args.NAME"."""
+    flat: Settings = {}
+    for name, value in settings.items():
+        for inner_name, inner in value.items() if isinstance(value, Mapping) else ():
+            if inner_name == "init_args":
+                flat |= {f"{name}.init_args.{last}": setting for last, setting in inner.items()}
+            else:
+                flat[f"{name}.{inner_name}"] = inner
+        if not isinstance(value, Mapping):
+            flat[name] = value
+    return flat
+
+
+def setting_name(dotted: str) -> str:
+    """A dotted name in config.yaml as a message names the setting."""
+    return "seed" if dotted == SEED else dotted.replace("init_args.", "")
+
+
+def brief(value: Any) -> str:
+    """A value as a message shows it: a text or path whole, of a long list the beginning."""
+    text = str(value)
+    return text if isinstance(value, str) or len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def require_same_settings(settings: Settings, run: Path) -> None:
+    """Refuse settings that a run would record and not follow: of one that goes on, since its checkpoint wins over them.
+
+    Args:
+        settings: The settings of the command.
+        run: The run that it resumes.
+
+    Raises:
+        HeedfulError: A setting is not the one that the run began with, or is finished with; the message names it.
+    """
+    ended = is_finished(run)
+    for name, (began, now) in differences(saved_settings(run), settings).items():
+        here = f"{setting_name(name)} {brief(now)}: {run}"
+        if ended:
+            raise RunError(
+                f"{here} is finished, with {brief(began)}. Begin a new run from its weights with init_from {run}."
+            )
+        if not FOLLOWED.fullmatch(name):
+            raise SettingError(
+                f"{here} began with {brief(began)}, and its checkpoint keeps that. Leave the setting out, or train a "
+                "new run."
+            )

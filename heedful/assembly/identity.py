@@ -1,0 +1,72 @@
+"""Who a run is: what results.json says of the model that was measured, and of its training."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heedful.assembly.short_names import model_folder
+from heedful.lightning_modules import Classifier, Endpoint
+from heedful.lightning_modules.function import Function
+from heedful.records.arguments import IN_MEMORY
+from heedful.records.storage.folder_names import regime_name
+from heedful.records.storage.results import BACKBONE
+from heedful.reports.configs import backbone_of, sections_of, settings, trainings
+
+HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
+PLACES = {"base_url", "sha256", "url"}  # settings that say where weights or answers are from
+READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
+PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # from the root of a machine
+
+
+def identity_of(record: Mapping[str, Any], model: Classifier) -> dict[str, Any]:
+    """Who is measured, without places and times: name and settings of the model, how it was trained, and its server.
+
+    Args:
+        record: All settings of the command, as config.yaml holds them.
+        model: The model, prepared.
+    """
+    own = sections_of(record)
+    trained = (settings(Path(own["checkpoint"]).absolute().parents[1]) if own["checkpoint"] else {}) or own
+    chain = trainings(trained)
+    data, began = trained["data"], chain[-1]
+    partial, is_trained = own["data"].get("partial"), bool(trained["trained"])
+    model_settings = {name: value for name, value in own["model"].items() if name not in HOW | PLACES}
+    if "backbone" in model_settings:
+        model_settings["backbone"] = backbone_of(began)
+    n = (data.get("inoculation") or {}).get("n", 0)
+    mixed = bool(data.get("mixture")), data.get("control")
+    found = {
+        "model": model.description if isinstance(model, Function) else _name(began, model),
+        "settings": _without_places(model_settings),
+        "reads": _without_places({name: own["data"][name] for name in READS if own["data"].get(name) is not None}),
+        "trained": is_trained,
+        "trained_on": data.get("name") if is_trained else None,
+        "regime": regime_name(partial, data.get("augment"), n, data.get("fold"), *mixed),
+        "partial": partial,
+        "fold": data.get("fold"),
+        "seeds": [before["seed"] for before in chain if before["trained"] and before["seed"] is not None],
+    }
+    return found | ({"server": model.server} if isinstance(model, Endpoint) else {})
+
+
+def _name(began: Mapping[str, Any], model: Classifier) -> str:
+    """The short name of the model that the first training began with; no place."""
+    backbone = backbone_of(began)
+    if IN_MEMORY in backbone:
+        backbone = str(getattr(model, "backbone", None) or model.description)
+    path = Path(backbone)
+    is_place = path.is_absolute() and not backbone.endswith(BACKBONE)
+    return model_folder(path.name if is_place else backbone, began["model"]["class_path"])
+
+
+def _without_places(value: Any) -> Any:
+    """A setting in which paths from the root of a machine are their last names alone."""
+    if isinstance(value, Mapping):
+        return {str(key): _without_places(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_places(inner) for inner in value]
+    if isinstance(value, str) and PATH.fullmatch(value):
+        path = Path(value)
+        return path.parents[1].name if value.endswith(BACKBONE) else path.name
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

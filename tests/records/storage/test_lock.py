@@ -1,0 +1,90 @@
+"""A folder has one process that writes into it."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from heedful.records import RunError
+from heedful.records.storage.lock import LOCK, locked
+
+from refusals import refused
+
+
+@pytest.fixture
+def of_another() -> Iterator[Callable[[Path], int]]:
+    """Locks a folder in another process; returns the id of that process."""
+    children = []
+
+    def hold(folder: Path) -> int:
+        read, write = os.pipe()
+        children.append(os.fork())
+        if not children[-1]:
+            with locked(folder):
+                os.write(write, b"1")
+                time.sleep(120)
+            os._exit(0)
+        os.read(read, 1)
+        return children[-1]
+
+    yield hold
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_another_process_is_kept_out_until_the_first_has_ended(
+    tmp_path: Path, of_another: Callable[[Path], int]
+) -> None:
+    child = of_another(tmp_path / "run")
+    with refused(RunError, "output run: another process writes there"), locked(tmp_path / "run", "output run"):
+        raise AssertionError
+    os.kill(child, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            with locked(tmp_path / "run"):
+                return
+        except RunError:
+            time.sleep(0.05)
+    raise AssertionError("A process that was killed still holds its lock.")
+
+
+def test_a_child_of_the_process_holds_no_lock(tmp_path: Path) -> None:
+    with locked(tmp_path / "run"):
+        child = os.fork()
+        if not child:
+            time.sleep(120)
+            os._exit(0)
+    try:
+        with locked(tmp_path / "run"):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_the_lock_goes_and_what_is_written_stays(tmp_path: Path) -> None:
+    with locked(tmp_path / "a" / "run"):
+        assert (tmp_path / "a" / "run" / LOCK).is_file()
+        (tmp_path / "a" / "run" / "config.yaml").touch()
+    assert [path.name for path in (tmp_path / "a" / "run").iterdir()] == ["config.yaml"]
+
+
+def test_folders_that_were_made_and_are_empty_go(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    for folder in (tmp_path / "mine", tmp_path / "a" / "b" / "run"):
+        with pytest.raises(KeyError), locked(folder):
+            raise KeyError
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with refused(RunError, tmp_path / "run", "cannot be written"), locked(tmp_path / "run"):
+        raise AssertionError
