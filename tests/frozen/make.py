@@ -116,13 +116,20 @@ def killed(checkout: Path, *argv: str) -> None:
 
 
 def anonymous(folder: Path) -> None:
-    """Take the name of this machine out of run.json and the names of TensorBoard's files."""
+    """Take the name of this machine out of run.json and the names of TensorBoard's files, and this folder out of YAML."""
     for path in folder.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"host": "host"}, indent=2, sort_keys=True) + "\n")
     for path in [*folder.rglob("events.out.tfevents.*")]:
         path.rename(path.with_name(path.name.replace(socket.gethostname(), "host")))
+    for path in folder.rglob("config.yaml"):
+        path.write_text(path.read_text().replace(f"{Path.cwd()}/", ""))
     unread = [path for path in folder.rglob("events.out.tfevents.*") if "killed" not in path.parts]
-    for path in [*folder.rglob("figures"), *folder.rglob(".lock*"), *unread]:  # which no later version reads
+    for path in [
+        *folder.rglob("figures"),
+        *folder.rglob("report.html"),
+        *folder.rglob(".lock*"),
+        *unread,
+    ]:  # which no later version reads
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
