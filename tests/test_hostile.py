@@ -20,7 +20,7 @@ from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, ModelError, SettingError
 
-from commands import plan_of
+from commands import config_of, plan_of
 from refusals import refused, refused_output
 from tiers import first_tier
 
@@ -297,7 +297,7 @@ class Quiet(Callback):
 def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (module / "own_callbacks.py").write_text(OWN)
     argv = ["--trainer.callbacks+", "own_callbacks.Quiet", "--trainer.callbacks.share", "0.25"]
-    (callback,) = plan_of(monkeypatch, argv).trainer["callbacks"]
+    (callback,) = config_of(argv).objects().trainer["callbacks"]
     assert (type(callback).__name__, callback.share) == ("Quiet", 0.25)
 
 
@@ -316,7 +316,7 @@ def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.M
 )
 def test_lightnings_own_may_be_named(monkeypatch: pytest.MonkeyPatch, flag: str, value: str) -> None:
     """With their defaults, some of which are functions."""
-    made = plan_of(monkeypatch, [f"--trainer.{flag}", value]).trainer[flag]
+    made = config_of([f"--trainer.{flag}", value]).objects().trainer[flag]
     assert isinstance(made[0] if isinstance(made, list) else made, TRAINER_KINDS)
 
 

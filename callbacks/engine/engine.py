@@ -2,10 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +76,7 @@ class Engine(Runner):
         exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
         only: Names of the evaluations to run; None for all that run by default.
         unfinished: Progress of the run whose checkpoint is measured, where the run has not ended.
-        identity: The model that is measured and its training, for results.json; the prompt is added.
+        identity: Describes the model that is measured and its training, for results.json; the prompt is added.
 
     Attributes:
         planned: What is done, by the name of the evaluation; made once.
@@ -93,12 +92,12 @@ class Engine(Runner):
         exhaustive: bool = True,
         only: Sequence[str] | None = None,
         unfinished: str | None = None,
-        identity: Mapping[str, Any] = MappingProxyType({}),
+        identity: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self.exhaustive = exhaustive
         self.only = only
         self.unfinished = unfinished
-        self.identity = dict(identity)
+        self.identity = identity
         self.planned: dict[str, Planned] = {}
         self.idle: dict[str, Nothing] = {}
         self.measurements: dict[str, Measurement] = {}
@@ -207,7 +206,8 @@ class Engine(Runner):
         base = self._base(data)
         run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note}
         run |= {"weights": self.weights, "unfinished": self.unfinished}
-        run["identity"] = self.identity | ({} if pl_module.prompt is None else {"prompt": pl_module.prompt.as_dict()})
+        prompt = {} if pl_module.prompt is None else {"prompt": pl_module.prompt.as_dict()}
+        run["identity"] = {**self.identity(), **prompt}
         run["counts"] = {
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),

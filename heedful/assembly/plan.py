@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def prepare(config: Config) -> Plan:
     model.require_precision(precision_of(objects.trainer, config.evaluating))
     unfinished = _unfinished(checkpoint) if config.evaluating else None
     record = _record(config, model)
-    engine = Engine(config.evaluating, only, unfinished, identity_of(record, model))
+    engine = Engine(config.evaluating, only, unfinished, partial(identity_of, record, model))
     _plan_evaluations(engine, evaluations, model, data)
     _require_monitored(engine, objects, checkpoints, data)
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):

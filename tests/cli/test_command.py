@@ -19,7 +19,7 @@ from heedful.cli.help import HELP
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.records import RunError, SettingError
-from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.results import CONFIG
 
 from refusals import refused
 from written_results import saved_rows

@@ -78,5 +78,6 @@ def test_the_best_checkpoint_is_best_in_what_the_kind_of_task_declares():
     data = SimpleNamespace(name="d", task=SimpleNamespace(kind=kind))
     monitored = []
     checkpoint = BestCheckpoint()
-    checkpoint.require_known(SimpleNamespace(require_monitored=lambda name, flag: monitored.append(name)), data)
+    engine = SimpleNamespace(only=None, require_monitored=lambda name, flag: monitored.append(name))
+    checkpoint.require_known(engine, data)
     assert monitored == [checkpoint.monitor] == ["kindness/d"]

@@ -36,7 +36,7 @@ def test_the_paragraph_has_each_headline_its_n_interval_draws_and_flags_and_wher
     assert (
         f"premise {100 * m['value']:.2f} ± {100 * m['std']:.2f} [{100 * low:.1f}, {100 * high:.1f}] n={m['n']}" in text
     )
-    assert text.startswith("We measured MiniLM with Heedful on 40 examples of planted (validation).")
+    assert text.startswith(f"We measured MiniLM with Heedful {VERSION} on 40 examples of planted (validation).")
     assert "over 2 draws" in text
     assert "0 of 40 predictions changed" in text
     assert "not_above_majority means: accuracy not above the majority share" in text

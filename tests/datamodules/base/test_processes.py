@@ -16,7 +16,7 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Stands for the other process: it gets what the first one sends, or sends what is given."""
     sent: list[bytes] = []
 
-    def broadcast(told: list[Any]) -> None:
+    def broadcast(told: list[Any], group: Any = None) -> None:
         if processes.is_first():
             sent.append(pickle.dumps(told))
         else:
