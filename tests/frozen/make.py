@@ -116,11 +116,7 @@ def killed(checkout: Path, *argv: str) -> None:
 
 
 def anonymous(folder: Path) -> None:
-<<<<<<< HEAD
-    """Remove the host from run.json and from names of TensorBoard's files, and this folder from YAML."""
-=======
     """Take names of this machine and of this folder out of run.json, config.yaml and the names of TensorBoard files."""
->>>>>>> files
     for path in folder.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"host": "host"}, indent=2, sort_keys=True) + "\n")
     for path in [*folder.rglob("events.out.tfevents.*")]:
