@@ -21,7 +21,7 @@ from transformers import (
     BlipModel,
 )
 
-from heedful.assembly.trainers import fitted
+from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
