@@ -51,7 +51,7 @@ def evaluated(lab, trained):
     """The folder of an evaluation of the best checkpoint by one process."""
     statuses, out = lab.run("--checkpoint", str(trained[0] / "checkpoints" / "best.ckpt"), command="evaluate")
     assert statuses == [0], out
-    return trained[0] / "evaluations" / "planted-validation", out
+    return trained[0] / "evaluations" / "planted-validation" / "version_0", out
 
 
 def test_a_run_leaves_everything_that_it_promises(trained):

@@ -14,7 +14,7 @@ from heedful.records.storage.results import BACKBONE
 from heedful.reports.configs import backbone_of, sections_of, settings, trainings
 
 HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
-PLACES = {"base_url", "sha256", "url"}  # settings that say where weights or answers are from
+PLACES = {"base_url", "responses", "sha256", "url"}  # settings that say where weights or answers are from
 READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
 PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # from the root of a machine
 

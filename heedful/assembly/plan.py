@@ -184,7 +184,7 @@ def _bound_data(config: Config, objects: Objects, only: Sequence[str] | None) ->
         allow_changed=isinstance(settings, TrainingSettings) and settings.allow_changed_data,
     )
     model.bind(data.task, trains=not config.evaluating)
-    if config.evaluating:
+    if config.evaluating and not model.has_learned:
         model.require_learned_parts(data.full_task.parts)
         model.require_head()
     return data
