@@ -51,7 +51,7 @@ def evaluated(lab, trained):
     """The folder of an evaluation of the best checkpoint by one process."""
     statuses, out = lab.run("--checkpoint", str(trained[0] / "checkpoints" / "best.ckpt"), command="evaluate")
     assert statuses == [0], out
-    return trained[0] / "evaluations" / "planted-validation", out
+    return trained[0] / "evaluations" / "planted-validation" / "version_0", out
 
 
 def test_a_run_leaves_everything_that_it_promises(trained):
@@ -67,8 +67,8 @@ def test_a_run_leaves_everything_that_it_promises(trained):
 def test_results_say_nothing_of_when_and_where(trained):
     text = (trained[0] / "results.json").read_text()
     results = json.loads(text)
-    said = {"schema", "data", "split", "seed", "rows", "metrics", "names", "counts", "display", "note", "weights"}
-    assert set(results) == said | {"unfinished"}
+    said = {"schema", "data", "split", "seed", "rows", "metrics", "names", "counts", "display", "note", "unfinished"}
+    assert set(results) == said | {"identity", "checksum"}
     assert str(trained[0]) not in text
     assert json.dumps(results, indent=2, sort_keys=True, ensure_ascii=False) + "\n" == text
 
