@@ -306,7 +306,7 @@ def test_runs_on_tables(
         only = ["--evaluations", "challenge", "--challenge.kinds", "[negation, title]"]
         capsys.readouterr()
         run(evaluate.main, "--checkpoint", checkpoint, *only)
-        (made,) = (folder_of_run / "evaluations").glob("infotabs-dev-challenge/version_*")
+        (made,) = (folder_of_run / "evaluations").glob("infotabs-dev-challenge-negation-title/version_*")
         rows, _ = read_rows(made / "rows" / "challenge.parquet")
         assert set(rows["intervention"].to_pylist()) == {"base", "perturb/negation/flipped", "title"}
         assert "titles: preserved" in capsys.readouterr().out

@@ -1,17 +1,15 @@
 """Runs from Python on a tiny model and a few planted pairs, and what is compared of two of them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import yaml
 from pytorch_lightning import Callback, LightningModule, Trainer
 
 from heedful.assembly.config import load_data, load_model
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
-from heedful.records import read_rows
+from heedful.records.rows import read_rows
 from heedful.records.storage.results import read_results
 
 QUIET = {"accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1}
@@ -39,11 +37,9 @@ def written(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in names}
 
 
-def measurements(folder: Path) -> dict[str, Any]:
-    """The numbers and the rows, without the identity of the model."""
-    content = json.loads((folder / "results.json").read_text())
-    rows = {path.stem: pq.read_table(path).replace_schema_metadata() for path in folder.glob("rows/*.parquet")}
-    return {name: value for name, value in content.items() if name not in ("checksum", "identity", "rows")} | rows
+def measurements(folder: Path) -> dict[str, bytes]:
+    """The same without weights, as an evaluation writes them."""
+    return {name: content for name, content in written(folder).items() if not name.endswith(".safetensors")}
 
 
 def numbers(folder: Path) -> dict[str, Any]:
