@@ -9,7 +9,6 @@ import pytest
 import torch
 import yaml
 
-from heedful.assembly.starts import settled_seed
 from heedful.cli import training as train
 from heedful.cli.guard import guarded
 from heedful.datamodules import Planted
@@ -210,16 +209,6 @@ def test_a_seed_that_was_drawn_is_the_one_that_is_recorded(argv, tmp_path, monke
     for name in ("results.json", "rows/attentiveness.parquet", "checkpoints/backbone/model.safetensors"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
     assert results_of(tmp_path / "a")["seed"] == 4321
-
-
-def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):
-    assert settled_seed(True) != settled_seed(True)
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    monkeypatch.setenv("PL_GLOBAL_SEED", "77")
-    assert settled_seed(True) == 77
-    monkeypatch.delenv("PL_GLOBAL_SEED")
-    with refused(SettingError, "seed true"):
-        settled_seed(True)
 
 
 def test_the_command_says_it_in_one_sentence(stopped, capsys):

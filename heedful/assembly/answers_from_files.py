@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.assembly.config import load_data, load_model
-from heedful.assembly.measuring import measure
+from heedful.assembly.measuring import ON_CPU, measure
 from heedful.assembly.results import Results
 from heedful.datamodules import PairedData
 from heedful.datamodules.sources.readers import read
@@ -22,7 +22,6 @@ from heedful.records import Composed, DataError, SettingError, atomic_path, read
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 
 META = ".meta.json"  # suffix of the file beside the inputs, which has the settings for ``score``
-ON_CPU = {"accelerator": "cpu", "devices": 1}  # settings of the Trainer: no network runs here
 
 
 def write_inputs(

@@ -17,7 +17,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser, shown_evaluations
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of, stand_in
-from heedful.assembly.starts import settled_seed
+from heedful.assembly.starts import require_seed
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
@@ -493,7 +493,7 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
     Raises:
         SettingError: The call gives the data another seed.
     """
-    seed = settled_seed(values.get(SEED, RunSettings.seed))
+    require_seed(seed := values.get(SEED, RunSettings.seed))
     of_data = values.get("data.seed", seed)
     if of_data != seed:
         raise SettingError(f"data.seed {of_data} is not the seed of the run, {seed}. Set seed {of_data}.")

@@ -39,7 +39,7 @@ def evaluate(
     prompt: Mapping[str, Any] | Prompting | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
-    seed: int | bool | None = None,
+    seed: int | None = None,
     output: str | PathLike[str] | None = None,
     dry_run: bool = False,
     allow_package: str | Sequence[str] | None = None,
@@ -59,7 +59,7 @@ def evaluate(
         prompt: Settings of ``heedful.datamodules.prompting.Prompting``, for a model that is asked in context.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}.
         config: A file of settings, such as the config.yaml of an evaluation; other arguments override.
-        seed: From 0 to 4294967295, by default 0; all that is random follows from it. True draws one.
+        seed: From 0 to 4294967295, by default 0; all that is random follows from it.
         output: Folder of the results; by default one in the folder of the run, or a new one in runs/.
         dry_run: Count the requests that a server would get, and send none.
         allow_package: Python packages that weights may come from.

@@ -43,7 +43,7 @@ def train(
     checkpoint: Mapping[str, Any] | BestCheckpoint | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
-    seed: int | bool | None = None,
+    seed: int | None = None,
     output: str | PathLike[str] | None = None,
     init_from: str | PathLike[str] | None = None,
     resume: str | PathLike[str] | None = None,
@@ -68,7 +68,7 @@ def train(
         checkpoint: Settings of ``heedful.callbacks.BestCheckpoint``, such as {"monitor": METRIC}.
         trainer: Settings of Lightning's Trainer, such as {"max_epochs": 3, "devices": 2}.
         config: A file of settings, such as the config.yaml of a run; other arguments override.
-        seed: From 0 to 4294967295, by default 0; all that is random follows from it. True draws one.
+        seed: From 0 to 4294967295, by default 0; all that is random follows from it.
         output: Folder of the run; by default a new one in runs/.
         init_from: Finished run to take the model from, to train it on other data.
         resume: Run that was stopped: go on with it, as configured; other arguments override.
