@@ -9,7 +9,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from heedful.assembly.config import load_data, load_model
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
-from heedful.records import read_rows
+from heedful.records.rows import read_rows
 from heedful.records.storage.results import read_results
 
 QUIET = {"accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1}
