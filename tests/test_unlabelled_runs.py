@@ -1,7 +1,6 @@
 """Examples without gold labels in whole runs: the numbers that need no gold are the same to the last digit."""
 
 import csv
-import json
 import random
 import shutil
 from collections.abc import Callable
@@ -18,8 +17,7 @@ from heedful.assembly.results import Results
 from heedful.cli import command
 from heedful.cli import evaluation as evaluate
 from heedful.records import DataError, MetricName, RunError, SettingError
-from heedful.records.rows import BASE, read_rows, select, where
-from heedful.records.storage.sound_rows import require_sound
+from heedful.records.rows import BASE, select
 from heedful.reports.rankings.suite import read_suite
 from heedful.reports.rescore import rescored
 from heedful.reports.sheet import write_sheet
@@ -153,24 +151,6 @@ def test_results_say_that_there_is_no_gold(both: tuple[Results, Results], capsys
 def test_rows_score_again_to_the_byte(both: tuple[Results, Results]) -> None:
     for results in both:
         assert rescored(results.folder) == (results.folder / "results.json").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("fault", ["a label in one row", "no count", "no word of it"])
-def test_rows_that_contradict_themselves_are_refused(both: tuple[Results, Results], fault: str) -> None:
-    rows, about = read_rows(both[1].folder / "rows" / "attentiveness.parquet")
-    about = json.loads(json.dumps(about))
-    require_sound(rows, about, "f")
-    if fault == "no count":
-        del about["run"]["counts"]["unlabelled"]
-    elif fault == "no word of it":
-        del about["context"]["unlabelled"]
-    else:
-        golds = rows["gold"].to_pylist()
-        base = int(where(rows, intervention=BASE).argmax())
-        golds[base] = "neutral"
-        rows = rows.set_column(rows.column_names.index("gold"), rows.schema.field("gold"), [golds])
-    with refused(RunError, "f"):
-        require_sound(rows, about, "f")
 
 
 def test_any_order_of_a_file_gives_the_same_bytes(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
