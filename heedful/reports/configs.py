@@ -9,7 +9,7 @@ from heedful.records.storage.results import BACKBONE, CONFIG
 from heedful.records.storage.schema import whole
 from heedful.records.storage.yaml_files import read_yaml
 
-EXPORTED = tuple(BACKBONE.split("/"))
+EXPORTED = Path(BACKBONE).parts
 DEEPEST = 9  # runs that began with the weights of each other
 
 
