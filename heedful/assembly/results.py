@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ class Results(Numbers):
             ``output``.
         content: Content of results.json, but for the hashes of the rows.
         each: Of a model that was asked by several prompts, the results of each; then ``content`` is empty.
-        unsaved: Content of the folder while the results are in memory alone.
+        unsaved: Content of the folder, of results that were measured in memory; has the texts of examples for a page.
 
     Examples:
         >>> import heedful, tempfile
@@ -262,7 +262,7 @@ class Results(Numbers):
                 shutil.copytree(source, whole, ignore=left, symlinks=True, dirs_exist_ok=True)
                 whole.chmod(rights)
                 whole.replace(to)
-        return load(to)
+        return replace(load(to), unsaved=self.unsaved)
 
     def page(self, path: str | PathLike[str] | None = None, examples: bool = True) -> Path:
         """Write a page of HTML about the results that needs no other file: numbers, how to read them, examples.
