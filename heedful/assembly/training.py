@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import named_folder, run_folder
@@ -180,12 +180,17 @@ def _finished(config: Config, run: Path) -> Run:
 def _trained(plan: Plan, folder: Path | None) -> Run:
     run = RunFolder(folder, lambda path: write_settings(plan.record, path))
     board = Board(plan.hyperparameters)
-    trainer = build_trainer(plan, run, board)
+    settings = dict(plan.trainer)
+    if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
+        settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
+    first = [plan.engine, run, ContactSheet(), WordSheet(), board, Report()]
+    assert plan.checkpoints is not None
+    last: list[Callback] = [*plan.evaluations, plan.checkpoints]
+    trainer = make_trainer(first, settings, evaluating=False, own=last, folder=folder)
     checkpoint = checkpoint_of(plan.config.run_settings())
     trainer.fit(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True)
     if plan.trainer["fast_dev_run"]:
         return Run(run.written, {})
-    assert plan.checkpoints is not None
     best = plan.checkpoints.best_model_path or plan.checkpoints.last_model_path
     if not best:
         raise SettingError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
@@ -198,22 +203,3 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
         export(plan.model, run.written, weights=True)
         run.finish()
     return Run(run.written, plan.engine.results, checkpoint=Path(best))
-
-
-def build_trainer(plan: Plan, run: RunFolder, board: Board) -> Trainer:
-    """The Trainer of a run.
-
-    Args:
-        plan: The run.
-        run: Writes the folder of the run.
-        board: Feeds the loggers.
-
-    Raises:
-        HeedfulError: Lightning refuses a setting of the Trainer.
-    """
-    settings = dict(plan.trainer)
-    if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
-        settings["logger"] = BoardLogger(str(run.folder), name="", version="", default_hp_metric=False)
-    first = [plan.engine, run, ContactSheet(), WordSheet(), board, Report()]
-    assert plan.checkpoints is not None
-    return make_trainer(first, settings, evaluating=False, own=[*plan.evaluations, plan.checkpoints], folder=run.folder)
