@@ -149,8 +149,8 @@ def _only(settings: RunSettings, evaluations: Sequence[Evaluation]) -> list[str]
 def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
     """Set up the data and bind the model to their task.
 
-    If all evaluations bring examples of their own, ``name`` names the results, the data are not read, and their labels are
-    those of the model.
+    If all evaluations bring examples of their own, ``name`` names the results, the data are not read, and their labels
+    are those of the model.
     """
     data, model = objects.data, objects.model
     if config.evaluating and name:
