@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from heedful.assembly.identity import identity_of
 from heedful.records import Context, Example
 from heedful.records.storage.results import write_results
 from heedful.reports.page.contents import Contents, contents_of
@@ -48,6 +49,8 @@ def saved(folder: Path, table: pa.Table, context: Context = CONTEXT, accuracy: b
     if accuracy:
         base = table.filter(pa.compute.equal(table["intervention"], "base"))
         written["accuracy"] = base, written_results.about(base, context)
+    if "model" in config:
+        about["run"]["identity"] = identity_of(config, None)
     write_results(folder, score(about["run"], written).results, written)
     if config:
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
