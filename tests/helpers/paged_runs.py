@@ -51,8 +51,6 @@ def saved(folder: Path, table: pa.Table, context: Context = CONTEXT, accuracy: b
     if accuracy:
         base = table.filter(pa.compute.equal(table["intervention"], "base"))
         written["accuracy"] = base, written_results.about(base, context)
-    if "model" in config:
-        about["run"]["identity"] = identity_of(config, None)
     write_results(folder, score(about["run"], written).results, written)
     if config:
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
