@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 import yaml
 from pytorch_lightning import Trainer
 
 from heedful.cli.command import COMMANDS, main
-from heedful.cli.reference import parsers
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -50,7 +50,8 @@ def commands(page: Path) -> Iterator[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def settings() -> set[str]:
     """Settings of all parsers, and the short forms, as flags."""
-    known = {name for _, parser in parsers() for name in parser.names}
+    hooks = run_path(str(DOCS / "hooks.py"))
+    known = {name for _, parser in hooks["parsers"]() for name in parser.names}
     short = {"data", "model", "partial", "slices", "endpoint", "config", "allow_package", "checkpoint", "augment"}
     short |= {"output", "init_from", "resume", "ckpt_path", "print_config", "seed", "help"}
     return {f"--{name}" for name in known | short}

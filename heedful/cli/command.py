@@ -63,7 +63,7 @@ def main(argv: list[str]) -> None:
         if "all" not in words:
             print(HELP[name].format(program=called() if called().startswith("heedful") else f"python {called()}"))
             return
-        import_module("heedful.cli.reference").print_help(name, words)
+        import_module("heedful.cli.words").print_help(name, words)
         return
     command = COMMANDS[name]
     if name in HELP:
