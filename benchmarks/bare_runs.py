@@ -31,8 +31,8 @@ def measured(
         evaluations: What to measure; other callbacks among them have their turn before the engine.
         exhaustive: Whether to measure on all examples, as evaluate.py does, or as in training.
         only: Names of the evaluations that run; None for all of them.
-        outputs: Callbacks behind the engine and the folder.
-        folder: Where the results are written, beside an empty config.yaml; by default, nowhere.
+        outputs: Callbacks that follow the engine and the folder.
+        folder: Folder of the results, with an empty config.yaml; by default nothing is written.
         ckpt_path: Checkpoint whose weights are taken; by default, the weights stay.
         **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
 
@@ -60,8 +60,8 @@ def fitted(
         model: The model.
         data: The data.
         evaluations: What to measure in each epoch; other callbacks among them have their turn before the engine.
-        outputs: Callbacks behind the engine and the folder.
-        folder: Where the outputs write, beside an empty config.yaml; by default, nowhere.
+        outputs: Callbacks that follow the engine and the folder.
+        folder: Folder of the outputs, with an empty config.yaml; by default nothing is written.
         ckpt_path: Checkpoint from which training goes on.
         **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
 

@@ -36,19 +36,19 @@ def require_held_out(model: Classifier, data: PairedData, checkpoint: str | None
     if not has_trained or data.whole is None:
         return
     seen = None if trained_on is None else int(trained_on.seen(data.whole, data.full_task.parts).sum())
-    named = f"checkpoint {checkpoint}" if checkpoint else f"model {model.description}"
+    display_name = f"checkpoint {checkpoint}" if checkpoint else f"model {model.description}"
     flags = [f"data.{flag} {getattr(data, flag)}" for flag in SPLITTING if getattr(data, flag, None) is not None]
     if flags and seen != 0 and not getattr(data, "validate_on_train", False) and not _is_of_run(data, checkpoint):
         said = (
             f"was trained on {seen:,} of these {len(data.whole):,}" if seen else "does not say which it was trained on"
         )
         raise DataError(
-            f"{' '.join(flags)} holds examples out, and {named} "
+            f"{' '.join(flags)} holds examples out, and {display_name} "
             f"{said}. Hold out the same as there, with the same data.path, or add data.validate_on_train true."
         )
     if seen is None:
         rank_zero_info(
-            f"{data.name}: {named} does not say which examples it was trained on, so that nobody "
+            f"{data.name}: {display_name} does not say which examples it was trained on, so that nobody "
             "knows whether any of them are evaluated."
         )
     elif evaluating:

@@ -95,11 +95,11 @@ def prepare(config: Config) -> Plan:
     checkpoints = None if config.evaluating else objects.group
     if checkpoints is not None and checkpoints.dirpath:
         raise SettingError(f"checkpoint.dirpath {checkpoints.dirpath}: checkpoints lie in the run. Set output.")
-    given = {evaluation.name for evaluation in objects.evaluations}
-    without_settings = [kind for name, kind in EVALUATIONS.items() if not kind.has_settings and name not in given]
+    configured = {evaluation.name for evaluation in objects.evaluations}
+    without_settings = [kind for name, kind in EVALUATIONS.items() if not kind.has_settings and name not in configured]
     evaluations = [*(kind() for kind in without_settings), *objects.evaluations]
     only = _only(settings, evaluations)
-    needs_data = only is None or any(not one.own for one in evaluations if one.name in only)
+    needs_data = only is None or any(not item.own for item in evaluations if item.name in only)
     data = _bound_data(config, objects, "" if needs_data else "-".join(only or ()))
     model = objects.model
     prompts = prompts_of(objects.group if config.evaluating else None, model, data)

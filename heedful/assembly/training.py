@@ -153,12 +153,12 @@ def trained(config: Config) -> Run:
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
         require_resumable(config)
-        named = named_folder(config, held)  # before anything is read
+        output = named_folder(config, held)  # before anything is read
         if config.resume is not None and is_finished(Path(config.resume)):
             return _finished(config, Path(config.resume))
         seed_all(config.run_settings().seed)
         plan = prepare(config)
-        return _trained(plan, run_folder(plan, held, named, plan.data.regime) if is_first() else None)
+        return _trained(plan, run_folder(plan, held, output, plan.data.regime) if is_first() else None)
 
 
 def require_resumable(config: Config) -> None:
