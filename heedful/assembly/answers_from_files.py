@@ -172,8 +172,8 @@ class Answers:
     def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:
         if (answer := self.answers.get(_id(content))) is None:
             raise DataError(
-                f"{self.inputs} lacks an input that the data and the settings need: {quoted(quotation)}. Bring back the "
-                "data that it was written from, or write the inputs again."
+                f"{self.inputs} lacks an input that the data and the settings need: {quoted(quotation)}. Bring the "
+                "original data back, or write the inputs again."
             )
         return answer
 
@@ -197,7 +197,7 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
                 failures[identity] = f"{where}, id {identity}: {failure}"
             elif identity in answer_of:
                 raise DataError(
-                    f"{where}: the input with the id {identity} has an answer already: {answer_of[identity][1]}. Keep one."
+                    f"{where}: the id {identity} has an answer already: {answer_of[identity][1]}. Keep one."
                 )
             else:
                 answer_of[identity] = answer, where
