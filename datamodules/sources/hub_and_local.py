@@ -23,7 +23,6 @@ from heedful.records import (
     HeedfulError,
     SettingError,
     listing,
-    require_file,
     without_hub,
 )
 from heedful.records.errors import guess, nearest
@@ -315,7 +314,8 @@ class Local:
             HeedfulError: There is no such file or split; the message lists what there is.
         """
         if not self.path.is_dir():
-            require_file(self.path, f"data.path {self.path}")
+            if not self.path.exists():
+                raise DataError(f"data.path {self.path} does not exist.")
             return str(self.path), read(self.path, self.quoting, self.columns)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)

@@ -79,7 +79,7 @@ def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
 
 def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
     """Identity of what each row of a table says in some columns: texts of 16 hexadecimal digits."""
-    values = (_values(table, name) for name in columns)  # never all of them in memory
+    values = (column_texts(table, name) for name in columns)  # never all of them in memory
     digits = keys(map(repr, zip(*values, strict=True))).astype(">u8").tobytes().hex()
     starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))
     return pa.StringArray.from_buffers(table.num_rows, starts, pa.py_buffer(digits.encode()))
@@ -95,6 +95,7 @@ def fingerprint(table: pa.Table, parts: Sequence[str], columns: Sequence[str]) -
     return digest.hexdigest()
 
 
-def _values(table: pa.Table, name: str) -> Iterator[str | None]:
+def column_texts(table: pa.Table, name: str) -> Iterator[str]:
+    """The texts of a column, or None for each null, of which few are Python objects at a time."""
     for batch in table.select([name]).to_batches(max_chunksize=4096):
         yield from batch[0].to_pylist()
