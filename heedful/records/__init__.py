@@ -1,7 +1,7 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
 from heedful.records.composed import EMPTIED, Composed, column
-from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable, without_hub
+from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
 from heedful.records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
@@ -82,7 +82,6 @@ __all__ = [
     "same_name",
     "same_parts",
     "spooling",
-    "without_hub",
     "words_of",
     "write_json",
     "writing",

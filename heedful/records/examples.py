@@ -22,7 +22,7 @@ from heedful.records.pool.contents import (
     keys,
     kinds_of,
 )
-from heedful.records.pool.groups import constants, joined, partners, related
+from heedful.records.pool.groups import joined, numbered, related
 from heedful.records.pool.partners import Partners
 from heedful.records.storage.files import Spool
 
@@ -235,11 +235,19 @@ class Examples(Sequence[Example]):
         """
         same = [] if set(parts) <= {*self._constants} else self._constants
         among = self._once("related", within, *same, make=lambda: related(self.table, within, same))
-        return self._once("partners", tuple(parts), within, make=lambda: partners(self.table, parts, among))
+        kept = [part for part in self.parts if part not in parts] or self.parts  # all are lent: no pair comes of it
+        return self._once(
+            "partners", tuple(parts), within, make=lambda: Partners(among, *map(self._numbers, (kept, parts)))
+        )
+
+    def _numbers(self, parts: Sequence[str]) -> np.ndarray:
+        """Numbers from 0 that are equal where the contents of some parts are: int64 [examples]."""
+        return numbered(self.table, [f"groups.{part}" for part in parts])
 
     @cached_property
     def _constants(self) -> list[str]:
-        return constants(self.table)
+        """The parts whose content is the same in all examples, as the instruction of a prompt may be."""
+        return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
         """What an evaluation asks for in every epoch."""

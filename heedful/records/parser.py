@@ -180,12 +180,8 @@ def _readable(message: str, parser: Parser) -> str:
         if not word.startswith("--"):
             return f"{match[1]!r} follows no setting. Put quotes around a value with blanks."
         return _unknown(word.removeprefix("--").replace("init_args.", ""), parser)
-    if match := re.match(r"Group '([\w.]+)' does not accept option '([\w.]+)'", flat):
-        return _unknown(f"{match[1]}.{match[2]}", parser)
     if match := re.match(r"argument --([\w.]+): expected", flat):
         return f"{match[1]} needs a value."
-    if match := re.match(r"""Key ["']([\w.]+)["'] is required""", flat):
-        return f"{match[1]} is missing."
     if match := re.match(r'Parser key "([\w.]+)"', flat):
         return _misfit(match[1], message, parser)
     return f"{flat[:200].rstrip('.')}."
