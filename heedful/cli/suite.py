@@ -57,14 +57,17 @@ class Step(NamedTuple):
         folder: Its results; log, record and lock lie beside it.
         command: Its words.
         needs: The steps that it refers to.
-        tags: Words of ``--only`` that choose it.
     """
 
     name: str
     folder: Path
     command: list[str]
     needs: list["Step"]
-    tags: set[str]
+
+    @property
+    def label(self) -> str:
+        """Command and name."""
+        return f"{self.command[0]} {self.name}"
 
     def beside(self, ending: str) -> Path:
         """A file next to the folder."""
@@ -121,10 +124,8 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
                 raise SettingError("$DATA is not known. Name that folder with --data_path DIR (or make ... DATA=DIR).")
             for chosen in product(*(choices[name] for name in varied)):
                 name, command = (_fill(each, dict(zip(varied, chosen, strict=True))) for each in (pattern, text))
-                words = [
-                    each.replace("$DATA", data or "").replace("$OUT", str(output)) for each in shlex.split(command)
-                ]
-                steps[name] = _step(name, output / name, words, steps, {key for key, _ in chosen})
+                words = [word.replace("$DATA", str(data)).replace("$OUT", str(output)) for word in shlex.split(command)]
+                steps[name] = _step(name, output / name, words, steps)
         except (HeedfulError, ValueError) as error:
             raise SettingError(str(error)).at(f"{path}: steps: {pattern}") from None
     return [*steps.values()]
@@ -141,7 +142,7 @@ def _fill(text: str, values: Mapping[str, tuple[str, str]]) -> str:
     return PLACEHOLDER.sub(lambda found: values[found[1]][bool(found[2])], text)
 
 
-def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step], keys: set[str]) -> Step:
+def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]) -> Step:
     kind = words[0] if words else ""
     if kind not in (*RUNS, *REPORTS):
         raise SettingError(f"{kind!r} is no command of a recipe. {guess(kind, (*RUNS, *REPORTS))}")
@@ -158,7 +159,7 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
         command += folders if at and not before else [before + ",".join(folders)]
         needs |= found
     command += QUIET if kind in RUNS else []
-    return Step(name, folder, command, [*needs.values()], {kind, *name.split("/"), *keys})
+    return Step(name, folder, command, [*needs.values()])
 
 
 def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
@@ -192,7 +193,7 @@ def run(steps: Sequence[Step]) -> None:
         step.folder.parent.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(step.folder.with_name(f".{step.folder.name}.lock"), timeout=0):
-                _run(step, f"[{number}/{len(steps)}] {step.command[0]} {step.name}")
+                _run(step, f"[{number}/{len(steps)}] {step.label}")
         except Timeout:
             raise RunError(f"Another process runs {step.name} in {step.folder}. Wait until it has ended.") from None
 
@@ -261,13 +262,13 @@ def main(argv: list[str]) -> None:
     path = named_configs("recipe").get(options.recipe, Path(options.recipe))
     output = Path(options.output or Path("runs", "suites", path.stem))
     recipe = read_recipe(path, options.data_path, output.absolute())
-    tags = {tag for step in recipe for tag in step.tags}
-    only = {*options.only.split(",")} if options.only else tags
-    if unknown := sorted(only - tags):
-        raise SettingError(f"--only {unknown[0]} is no command, value or step. {guess(unknown[0], sorted(tags))}")
+    only = (options.only or "").split(",")
+    if unknown := [word for word in only if not any(word in step.label for step in recipe)]:
+        raise SettingError(f"--only {unknown[0]} is in no command or name of a step.")
+    shard = share(recipe, *options.shard) if options.shard else recipe
     stopping.listen()
     try:
-        run([step for step in (share(recipe, *options.shard) if options.shard else recipe) if step.tags & only])
+        run([step for step in shard if any(word in step.label for word in only)])
     except (KeyboardInterrupt, stopping.Stopped) as stop:
         name, status = ("SIGTERM", stop.code) if isinstance(stop, stopping.Stopped) else ("Ctrl-C", 130)
         print(f"\n{called()}: stopped by {name}: the same command resumes.", file=sys.stderr)
@@ -295,6 +296,6 @@ def _parser() -> CommandParser:
     parser.add_argument("recipe", help=f"a YAML file, or one of {', '.join(named_configs('recipe'))}")
     parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the file")
     parser.add_argument("--output", metavar="DIR", help="folder of the recipe, by default runs/suites/NAME")
-    parser.add_argument("--only", metavar="NAMES", help="commands, values or names of steps, joined by commas")
+    parser.add_argument("--only", metavar="NAMES", help="steps with one of these words in command or name")
     parser.add_argument("--shard", metavar="I/N", type=_shard, help="share I of N of the runs, without reports")
     return parser

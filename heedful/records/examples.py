@@ -1,5 +1,6 @@
 """Examples of a pool as a memory-mapped Arrow table."""
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,16 +13,7 @@ import pyarrow.compute as pc
 
 from heedful.records.errors import DataError
 from heedful.records.example import Example, Part
-from heedful.records.pool.contents import (
-    KINDS,
-    canonical,
-    column_texts,
-    content_id,
-    fingerprint,
-    identities,
-    keys,
-    kinds_of,
-)
+from heedful.records.pool.contents import KINDS, canonical, column_texts, content_id, identities, keys
 from heedful.records.pool.groups import joined, numbered, related
 from heedful.records.pool.partners import Partners
 from heedful.records.storage.files import Spool
@@ -144,7 +136,9 @@ class Examples(Sequence[Example]):
         parts = tuple(examples[0].parts)
         extra = tuple(g for g in examples[0].groups if g not in parts)
         meta = tuple(examples[0].meta)
-        builder = ExamplesBuilder(parts, extra, meta, kinds_of(examples[0].parts))
+        first = examples[0].parts.items()
+        kinds = {name: kind for name, part in first for kind, made in KINDS.items() if isinstance(part, made)}
+        builder = ExamplesBuilder(parts, extra, meta, kinds)
         for e in examples:
             values = [e.parts[p] for p in parts]
             builder.add(e.uid, values, e.label, [e.groups[g] for g in extra], [e.meta[m] for m in meta])
@@ -268,7 +262,12 @@ class Examples(Sequence[Example]):
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over uids, labels and groups (which hold the content of every part)."""
-        return fingerprint(self.table, self.parts, ["uid", "label", *(f"groups.{group}" for group in self.groups)])
+        digest = hashlib.sha256(repr(self.parts).encode())
+        for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
+            digest.update(name.encode())
+            for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
+                digest.update("".join(map(repr, batch[0].to_pylist())).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
         """Identity of each example's label and content: 16 hexadecimal digits, the same whatever else the pool holds.

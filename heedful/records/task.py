@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,7 @@ class TaskKind(ABC):
 
     def parse_golds(self, texts: Iterable[str]) -> list[Any]:
         """Gold labels as objects; equal texts give the same object."""
-        parsed: dict[str, Any] = {}
-        return [parsed[text] if text in parsed else parsed.setdefault(text, self.parse_gold(text)) for text in texts]
+        return list(map(cache(self.parse_gold), texts))
 
     @abstractmethod
     def score(self, answer: str, gold: Any) -> float:

@@ -261,7 +261,7 @@ def test_only_some_steps(lab: Lab) -> None:
     with refused(RunError, "ranking needs one/more, two/more"):
         lab("--only", "rank")
     assert lab("--only", "two,ranking,one") == [CALLS[3], CALLS[5], "rank"]
-    with refused(SettingError, "only three", "base"):
+    with refused(SettingError, "only three"):
         lab("--only", "three")
 
 
