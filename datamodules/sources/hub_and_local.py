@@ -419,8 +419,8 @@ class Hub:
             if isinstance(error, ValueError) and (splits := _splits(id_, subset, revision)) and split not in splits:
                 raise missing_split(id_, (split, *aliases), splits) from error
             raise DataError(
-                f"The hub does not give the data set {id_} ({reason(error)}). Name files with data.path, or set "
-                "HF_HUB_OFFLINE=1 to use only what is cached."
+                f"The hub does not give the data set {id_} ({reason(error)}). Name files with data.path, take data "
+                "planted, or set HF_HUB_OFFLINE=1 to use only what is cached."
             ) from error
         where = f"{id_} ({split})"
         return where, dataset_rows(data_set, where)

@@ -39,6 +39,7 @@ class Same:
             two texts that are the same as a third.
 
     Attributes:
+        given: The argument.
         representatives: Each text that it has met, to the one that stands for it.
 
     Raises:
@@ -60,6 +61,7 @@ class Same:
                 f"same {same!r} does not say when two texts are the same. Give normalised, exact, or a function of "
                 "one text or of two."
             )
+        self.given = same
         self._form: Callable[..., Any] = form
         self._is_pair = _takes_two(form)
         self.representatives: dict[str, str] = {}
