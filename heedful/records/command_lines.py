@@ -77,7 +77,7 @@ def exit_on_broken_pipe() -> Iterator[None]:
         sys.stdout.flush()
     except BrokenPipeError:
         try:
-            sys.stdout.flush()
+            print(flush=True)
         except BrokenPipeError:  # stdout is the broken pipe, and is flushed once more at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)

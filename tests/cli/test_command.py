@@ -165,3 +165,15 @@ def test_info_leaves_secrets_out(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert not any(secret in told for secret in ("abc", "pw", str(Path.home())))
     with refused(RunError, "gone"):
         info.main(["gone"])
+
+
+def test_output_that_nobody_reads_ends_a_command_without_a_traceback() -> None:
+    main = "from heedful.records.command_lines import run_command; run_command(lambda _: print('line\\n' * 100_000))"
+    with subprocess.Popen(
+        [sys.executable, "-c", main], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as ran:
+        assert ran.stdout
+        assert ran.stderr
+        ran.stdout.close()
+        assert ran.stderr.read() == b""
+    assert ran.returncode == 1
