@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import torch
 
 from benchmarks import harness, memory
+from benchmarks.bare_runs import measured
 from benchmarks.harness import Spread, arguments, machine_line, parse, progress, quiet, save, table, verdict
-from heedful.assembly.trainers import measured
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.function import Function

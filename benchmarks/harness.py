@@ -31,8 +31,8 @@ import transformers
 from pytorch_lightning import Callback, LightningModule, Trainer
 from torch import nn
 
+from benchmarks.bare_runs import fitted, measured
 from heedful.assembly.config import load_data, load_model
-from heedful.assembly.trainers import fitted, measured
 from heedful.callbacks import Engine
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder

@@ -192,6 +192,7 @@ def test_one_parser_reads_all_settings():
 
 
 BY_HAND = {  # file that makes a Trainer, an Engine or a RunFolder itself, and why
+    "benchmarks/bare_runs.py": "runs without the checks of a command, for benchmarks and tests",
     "callbacks/checkpoints/best_and_last.py": "an engine that measures nothing stands for a Trainer without one",
     "tests/assembly/test_watch.py": "the Trainer of somebody else",
     "tests/callbacks/test_progress.py": "the bar of a Trainer that runs nothing",

@@ -48,7 +48,7 @@ def rte(tmp_path):
 def test_only_what_was_asked_for_is_predicted(capsys, checkpoint, nlixy):
     only = ["--evaluations", "natural_logic", "--natural_logic.path", nlixy, "--natural_logic.seeds", "10"]
     run(evaluate.main, "--checkpoint", checkpoint, *only)
-    (folder,) = (checkpoint.parents[1] / "evaluations").glob("natural_logic-test-10-????????")
+    (folder,) = (checkpoint.parents[1] / "evaluations").glob("natural_logic-test-10/version_*")
     assert [path.name for path in (folder / "rows").iterdir()] == ["natural_logic.parquet"]
     found = results_of(folder)
     assert {name.split("/")[0] for name in found["metrics"]} == {"natural_logic"}
@@ -66,7 +66,9 @@ def test_an_export_says_which_parts_it_was_trained_on(checkpoint, tmp_path):
 def test_everything_at_once_beside_benchmarks(capsys, checkpoint, nlixy, rte):
     benchmarks = ["--two_class.benchmarks", json.dumps({"rte": str(rte), "nlixy": str(nlixy)})]
     run(evaluate.main, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)
-    (folder,) = (checkpoint.parents[1] / "evaluations").glob("planted-validation-natural_logic-test-two_class-????????")
+    (folder,) = (checkpoint.parents[1] / "evaluations").glob(
+        "planted-validation-natural_logic-test-two_class/version_*"
+    )
     found = results_of(folder)
     kinds = {"accuracy", "attentiveness", "loss", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds
@@ -99,8 +101,8 @@ def test_a_model_of_one_part_reads_one_part_of_other_data_as_well(tiny_bert, tmp
 
 def test_what_was_measured_in_training_is_measured_again(checkpoint_of_effects, nlixy):
     run(evaluate.main, "--checkpoint", checkpoint_of_effects)
-    folder = checkpoint_of_effects.parents[1] / "evaluations" / "planted-validation-natural_logic-test-10"
-    found, trained = (results_of(f) for f in (folder, folder.parents[1]))
+    folder = checkpoint_of_effects.parents[1] / "evaluations" / "planted-validation-natural_logic-test-10" / "version_0"
+    found, trained = (results_of(f) for f in (folder, folder.parents[2]))
     name = "natural_logic/nlixy/insertion/tce"
     assert found["metrics"][name] == trained["metrics"][name]
     assert found["rows"]["natural_logic"] == trained["rows"]["natural_logic"]
@@ -200,9 +202,9 @@ def test_a_mistake_is_one_sentence_and_leaves_no_folder(
 @pytest.mark.parametrize("rule", ["sum", "argmax"])
 def test_a_run_of_three_classes_is_measured_on_data_of_two(capsys, checkpoint, rte, rule):
     run_folder, settings = checkpoint.parents[1], [] if rule == "sum" else ["--model.collapse", rule]
-    before = set((run_folder / "evaluations").glob("rte-*"))
+    before = set((run_folder / "evaluations").glob("rte-*/*"))
     run(evaluate.main, "--checkpoint", run_folder, "--data", "rte", "--data.path", rte, *settings)
-    (folder,) = set((run_folder / "evaluations").glob("rte-*")) - before
+    (folder,) = set((run_folder / "evaluations").glob("rte-*/*")) - before
     rows, meta = read_rows(folder / "rows" / "attentiveness.parquet")
     assert meta["context"]["labels"] == ["entailment", "not_entailment"]
     assert meta["context"]["default_label"] == "not_entailment"

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from heedful.assembly import evaluation, training
 from heedful.assembly.folders import named_folder
-from heedful.assembly.job import Job
 from heedful.assembly.short_names import model_folder
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
@@ -17,7 +17,7 @@ from heedful.records import DataError, RunError, SettingError
 from heedful.records.storage.lock import LOCK, locked
 from heedful.records.storage.results import read_results
 
-from commands import job_of, run
+from commands import config_of, run
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -100,10 +100,11 @@ def test_the_same_evaluation_writes_the_same_bytes(checkpoint):
 def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_said(
     checkpoint, of_another, monkeypatch, tmp_path
 ):
-    def reading(job):
+    def reading(config):
         raise AssertionError("something was read")
 
-    monkeypatch.setattr(Job, "prepare", reading)
+    for module in (evaluation, training):
+        monkeypatch.setattr(module, "prepare", reading)
     of_another(tmp_path / "out")
     of_another(tmp_path / "run")
     before = files(tmp_path)
@@ -122,7 +123,7 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
 def test_other_ranks_are_not_refused(of_another, monkeypatch, tmp_path):
     of_another(tmp_path / "out")
     monkeypatch.setattr("heedful.assembly.folders.is_first", lambda: False)
-    assert named_folder(job_of(monkeypatch, ["--output", str(tmp_path / "out")]), ExitStack()) is None
+    assert named_folder(config_of(["--output", str(tmp_path / "out")]), ExitStack()) is None
 
 
 @pytest.mark.parametrize("main", [train.main, evaluate.main])

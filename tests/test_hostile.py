@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.bare_runs import fitted, measured
 from heedful.assembly.parser import TRAINER_KINDS
-from heedful.assembly.trainers import fitted, measured
 from heedful.cli import guard as mistakes
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder

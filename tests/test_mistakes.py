@@ -38,6 +38,7 @@ COMMANDS = {  # a command, and what its message names
     "train --model.learning_rate": ["model.learning_rate", "value"],
     "train --model.learning_rate high": ["model.learning_rate", "high", "float"],
     "train --trainer.precision 17": ["trainer.precision", "17"],
+    f"train {FAST} --trainer.precision 16-mixed": ["trainer.precision 16-mixed", "GPU", "bf16-mixed"],
     "train --trainer.callbacks EarlyStoping": ["trainer.callbacks", "EarlyStoping", "EarlyStopping?"],
     "train --trainer.callbacks EarlyStopping": ["trainer.callbacks", "monitor"],
     "train --trainer.callbacks EarlyStopping --trainer.callbacks.monitr x": ["trainer.callbacks", "monitr"],

@@ -16,7 +16,7 @@ import torch
 
 from heedful.assembly.saved import tidy
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
-from heedful.records import DataError, ModelError, RunError, SettingError, atomic_path
+from heedful.records import ModelError, RunError, SettingError, atomic_path
 
 from commands import config_of
 from refusals import refused, refused_output
@@ -159,9 +159,9 @@ def test_a_callback_whose_default_no_file_can_hold(lab):
 @pytest.mark.parametrize(
     ("flags", "given", "had"),
     [
-        (["--trainer.max_epochs", "5"], "--trainer.max_epochs 5", 2),
-        (["--data.batch_size=8"], "--data.batch_size 8", 32),
-        (["--attentiveness.draws", "3"], "--attentiveness.draws 3", 2),
+        (["--trainer.max_epochs", "5"], "trainer.max_epochs 5", 2),
+        (["--data.batch_size=8"], "data.batch_size 8", 32),
+        (["--attentiveness.draws", "3"], "attentiveness.draws 3", 2),
     ],
 )
 def test_a_finished_run_takes_no_other_settings(lab, flags, given, had):
@@ -273,7 +273,7 @@ def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, t
 def test_mistakes_are_one_sentence(lab, tmp_path):
     whole = lab.whole("plain")
     for argv, error, *facts in [
-        (["--resume", str(tmp_path / "no")], DataError, f"resume {tmp_path / 'no'} "),
+        (["--resume", str(tmp_path / "no")], RunError, f"resume {tmp_path / 'no'} "),
         (["--resume", str(tmp_path)], RunError, f"resume {tmp_path} ", "config.yaml"),
         (["--resume"], SettingError, "resume"),
         (["--resume", str(whole), "--output", "x"], SettingError, "output"),

@@ -9,7 +9,6 @@ import pytest
 import torch
 import yaml
 
-from heedful.assembly.starts import settled_seed
 from heedful.cli import training as train
 from heedful.cli.guard import guarded
 from heedful.datamodules import Planted
@@ -17,7 +16,6 @@ from heedful.lightning_modules import Classifier
 from heedful.records import DataError, SettingError
 from heedful.records.storage.lock import LOCK
 
-from commands import results_of
 from commands import run as run_command
 from refusals import refused, refused_output
 
@@ -190,36 +188,6 @@ def test_a_run_without_a_checkpoint_begins_with_the_settings_of_now(argv, tmp_pa
     assert not (folder / "checkpoints" / "last.ckpt").exists()
     run("--resume", folder, "--model.learning_rate", 0.01, "--trainer.max_epochs", 1)
     assert yaml.safe_load((folder / "config.yaml").read_text())["model"]["init_args"]["learning_rate"] == 0.01
-
-
-def test_a_seed_that_was_drawn_is_the_one_that_is_recorded(argv, tmp_path, monkeypatch):
-    monkeypatch.setattr("secrets.randbelow", lambda most: 4321)
-    run(
-        *argv,
-        "--data.max_train",
-        60,
-        "--trainer.max_epochs",
-        1,
-        "--seed_everything",
-        "true",
-        "--output",
-        tmp_path / "a",
-    )
-    assert yaml.safe_load((tmp_path / "a" / "config.yaml").read_text())["seed_everything"] == 4321
-    run("--config", tmp_path / "a" / "config.yaml", "--output", tmp_path / "b")
-    for name in ("results.json", "rows/attentiveness.parquet", "checkpoints/backbone/model.safetensors"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
-    assert results_of(tmp_path / "a")["seed"] == 4321
-
-
-def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):
-    assert settled_seed(True) != settled_seed(True)
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    monkeypatch.setenv("PL_GLOBAL_SEED", "77")
-    assert settled_seed(True) == 77
-    monkeypatch.delenv("PL_GLOBAL_SEED")
-    with refused(SettingError, "seed true"):
-        settled_seed(True)
 
 
 def test_the_command_says_it_in_one_sentence(stopped, capsys):

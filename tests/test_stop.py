@@ -122,6 +122,7 @@ def test_ctrl_c_is_not_the_end_of_a_run(lab, kill):
     statuses, out = lab.run(*lab.argv, "--output", str(folder), kill=kill)
     assert statuses == [130], out
     assert "train.py: stopped by Ctrl-C." in out
+    assert f"--resume {folder}" in out
     assert "Traceback" not in out
     assert (folder / "checkpoints" / "interrupted.ckpt").is_file() == (kill[0] == BATCH)
     assert not (folder / "results.json").exists()

@@ -255,10 +255,13 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
                 exception.message = self._where(trainer, "SIGTERM")
         elif not isinstance(exception, KeyboardInterrupt):
             super().on_exception(trainer, pl_module, exception)
-        elif self._is_interrupted(trainer):
-            state = checkpoint_of(trainer, self.save_weights_only)
-            trainer.strategy.checkpoint_io.save_checkpoint(state, str(self._interrupted))
-            print(f"{self._where(trainer, 'Ctrl-C')}; {self._interrupted} can be evaluated.", flush=True)
+        elif trainer.is_global_zero and self.dirpath and not trainer.fast_dev_run:
+            more = ""
+            if trainer.state.fn == "fit" and trainer.global_step:
+                state = checkpoint_of(trainer, self.save_weights_only)
+                trainer.strategy.checkpoint_io.save_checkpoint(state, str(self._interrupted))
+                more = f"; {self._interrupted} can be evaluated"
+            print(f"{self._where(trainer, 'Ctrl-C')}{more}.", flush=True)
 
     def _save_before_validation(self, trainer: Trainer) -> None:
         """Save a run that stops within a validation, so that it goes on with all of that validation.
@@ -282,9 +285,3 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         saved = ", which is saved" if step == trainer.global_step else saved
         how = "python train.py --resume" if start_of("train")[0] == "python" else "heedful train --resume"
         return f"stopped by {cause} at step {trainer.global_step:,}{saved}: go on with {how} {run}"
-
-    @staticmethod
-    def _is_interrupted(trainer: Trainer) -> bool:
-        """Whether training was stopped where there is something to keep."""
-        training = trainer.state.fn == "fit" and trainer.global_step and not trainer.fast_dev_run
-        return bool(training and trainer.is_global_zero)

@@ -142,11 +142,11 @@ class RunFolder(Callback):
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(self.folder / CONFIG) as temporary:
             self.save_config(temporary)
-        now = describe(trainer, self.about)
+        start = describe(trainer, self.about)
         if trainer.datamodule.changed:
-            now["changed_data"] = trainer.datamodule.changed
+            start["changed_data"] = trainer.datamodule.changed
         first = read_run(self.folder) if self._goes_on else {}
-        write_json(self.folder / RUN, first | {"resumed": [*first.get("resumed", []), now]} if first else now)
+        write_json(self.folder / RUN, first | {"resumed": [*first.get("resumed", []), start]} if first else start)
         self._described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

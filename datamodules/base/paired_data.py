@@ -160,15 +160,6 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         self.settle_labels(labels, default_label)
         swap = list(parts[:1] if len(parts) > 1 else ()) if swap is None else swap
         _require_regime(name, parts, swap, partial, augment, folds, fold)
-        if augment != "inoculation" and inoculation != Inoculation():
-            raise SettingError(
-                "data.inoculation changes nothing without augment inoculation. Add that, or leave it out."
-            )
-        if augment != "counterfactual" and resample_counterfactuals:
-            raise SettingError(
-                "data.resample_counterfactuals changes nothing without augment counterfactual. Add that, or leave it "
-                "out."
-            )
         self.swap = [] if partial else swap
         self.counts = Counts()
         self.transforms: list[Transform] = [] if folds is None else [Divided(self._fold_out, self.counts)]

@@ -15,7 +15,7 @@ LONGEST_MEASUREMENT = timedelta(days=7)  # the timeouts of torch, 10 or 30 minut
 
 
 class _Communication:
-    """Whether the functions below exchange values: a state of all threads, some of which call them."""
+    """Whether the functions below exchange values; all threads share this state."""
 
     is_off = False
 
@@ -104,8 +104,8 @@ def by_first(make: Callable[[], T], group: Any = None) -> T:
     """Have the first process make something, and give it to every process.
 
     Args:
-        make: What it returns is pickled.
-        group: Process group that communicates; by default that of all.
+        make: Returns a value that can be pickled.
+        group: Process group that communicates; by default the group of all processes.
 
     Raises:
         HeedfulError: It was refused there. Every process raises it.
@@ -130,7 +130,7 @@ def by_first(make: Callable[[], T], group: Any = None) -> T:
 
 
 def by_first_isolated(make: Callable[[], T]) -> T:
-    """As :func:`by_first`, in the processes of any training; :func:`isolated` is active while ``make`` is called."""
+    """As :func:`by_first`, for processes that another library started; ``make`` runs inside :func:`isolated`."""
 
     def make_isolated() -> T:
         with isolated():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.assembly.config import load_data, load_model
-from heedful.assembly.measuring import measure
+from heedful.assembly.measuring import ON_CPU, measure
 from heedful.assembly.results import Results
 from heedful.datamodules import PairedData
 from heedful.datamodules.sources.readers import read
@@ -22,7 +22,6 @@ from heedful.records import Composed, DataError, SettingError, atomic_path, read
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 
 META = ".meta.json"  # suffix of the file beside the inputs, which has the settings for ``score``
-ON_CPU = {"accelerator": "cpu", "devices": 1}  # settings of the Trainer: no network runs here
 
 
 def write_inputs(
@@ -150,14 +149,14 @@ class Answers:
 
     Args:
         inputs: The file of inputs.
-        found: Id of an input to its answer, or the body of the response, and the place of that.
+        answers: Id of an input to its answer, or the body of the response, and the place of that.
     """
 
     __name__ = "The model"  # in messages about answers
 
-    def __init__(self, inputs: str, found: Mapping[str, tuple[Any, str]]) -> None:
+    def __init__(self, inputs: str, answers: Mapping[str, tuple[Any, str]]) -> None:
         self.inputs = inputs
-        self.found = found
+        self.answers = answers
 
     def __call__(self, rows: Sequence[dict[str, Any]]) -> list[Any]:
         return [self._find({"parts": row}, row)[0] for row in rows]
@@ -170,10 +169,10 @@ class Answers:
         """The body of the response to a request, and the place of it."""
         return self._find(_request(request), request.body)
 
-    def _find(self, content: Mapping[str, Any], shown: Mapping[str, Any]) -> tuple[Any, str]:
-        if (answer := self.found.get(_id(content))) is None:
+    def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:
+        if (answer := self.answers.get(_id(content))) is None:
             raise DataError(
-                f"{self.inputs} lacks an input that the data and the settings need: {quoted(shown)}. Bring back the "
+                f"{self.inputs} lacks an input that the data and the settings need: {quoted(quotation)}. Bring back the "
                 "data that it was written from, or write the inputs again."
             )
         return answer
@@ -186,7 +185,7 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
         DataError: An input has no answer, or two; or an id is not among the inputs.
     """
     row_of = {_id_in(line): row for row, line in read(Path(inputs))}
-    found: dict[str, tuple[Any, str]] = {}
+    answer_of: dict[str, tuple[Any, str]] = {}
     failures: dict[str, str] = {}
     for file in files:
         for row, line in read(Path(file)):
@@ -196,25 +195,25 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
             answer, failure = _answer(line, where)
             if failure:
                 failures[identity] = f"{where}, id {identity}: {failure}"
-            elif identity in found:
+            elif identity in answer_of:
                 raise DataError(
-                    f"{where}: the input with the id {identity} has an answer already: {found[identity][1]}. Keep one."
+                    f"{where}: the input with the id {identity} has an answer already: {answer_of[identity][1]}. Keep one."
                 )
             else:
-                found[identity] = answer, where
-    if missing := [identity for identity in row_of if identity not in found]:
+                answer_of[identity] = answer, where
+    if missing := [identity for identity in row_of if identity not in answer_of]:
         first = f"{inputs}, row {row_of[missing[0]]}, id {missing[0]}: no answer"
         first = next((failures[identity] for identity in missing if identity in failures), first)
         raise DataError(
             f"{first}. {len(missing):,} of {len(row_of):,} inputs have no answer. Have the model answer them, and name "
             "that file, too."
         )
-    with_probs = [where for answer, where in found.values() if isinstance(answer, list | dict)]
-    if with_probs and len(with_probs) < len(found):
+    with_probs = [where for answer, where in answer_of.values() if isinstance(answer, list | dict)]
+    if with_probs and len(with_probs) < len(answer_of):
         raise DataError(
             f"{with_probs[0]} has probs, and other answers have none. Give one or the other for all inputs."
         )
-    return Answers(inputs, found)
+    return Answers(inputs, answer_of)
 
 
 def _id_in(line: Mapping[str, Any]) -> str:
@@ -232,5 +231,5 @@ def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
     is_one = answer is None or (probs is None and isinstance(answer, str | int | float))
     if not (is_one and isinstance(probs, list | dict | None)):
         raise DataError(f'{where}: this is not one answer. Write "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
-    given = [one for one in (answer, probs, at(line, "response", "body")) if one is not None]
-    return (given[0], "") if given else (None, "no answer")
+    values = [value for value in (answer, probs, at(line, "response", "body")) if value is not None]
+    return (values[0], "") if values else (None, "no answer")

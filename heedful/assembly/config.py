@@ -17,7 +17,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser, shown_evaluations
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of, stand_in
-from heedful.assembly.starts import settled_seed
+from heedful.assembly.starts import require_seed
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
@@ -135,10 +135,10 @@ class Config:
             trainer["logger"] = [*of_run, *(trainer["logger"] or [])]
         callbacks = trainer["callbacks"] if isinstance(trainer["callbacks"], list) else [trainer["callbacks"]]
         trainer["callbacks"] = [item for item in callbacks if item is not None and not isinstance(item, Evaluation)]
-        given = {item.name: item for item in callbacks if isinstance(item, Evaluation)}
-        given |= {item.name: item for item in self.live.values() if isinstance(item, Evaluation)}
+        by_name = {item.name: item for item in callbacks if isinstance(item, Evaluation)}
+        by_name |= {item.name: item for item in self.live.values() if isinstance(item, Evaluation)}
         evaluations = [
-            given.pop(name) if name in given else kind(**unwrapped(instances.get(name) or {}))
+            by_name.pop(name) if name in by_name else kind(**unwrapped(instances.get(name) or {}))
             for name, kind in ((kind.metric.name, kind) for kind in shown_evaluations(self.evaluating))
         ]
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
@@ -149,7 +149,7 @@ class Config:
         return Objects(
             self.live.get("model") or self.classes["model"](**unwrapped(instances.get("model") or {})),
             data,
-            [*evaluations, *given.values()],
+            [*evaluations, *by_name.values()],
             trainer,
             self.live[group].with_arguments()  # Lightning's callback keeps the folder of a run
             if isinstance(self.live.get(group), BestCheckpoint)
@@ -390,8 +390,8 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
     """Drop settings of the class that a run names from a section, if another family replaces it and lacks them."""
     if section["class_path"] != class_path(model):
-        known = {name: value for name, value in section["init_args"].items() if f"model.{name}" in parser.names}
-        section["init_args"] = known
+        settings = section["init_args"]
+        section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -493,7 +493,7 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
     Raises:
         SettingError: The call gives the data another seed.
     """
-    seed = settled_seed(values.get(SEED, RunSettings.seed))
+    require_seed(seed := values.get(SEED, RunSettings.seed))
     of_data = values.get("data.seed", seed)
     if of_data != seed:
         raise SettingError(f"data.seed {of_data} is not the seed of the run, {seed}. Set seed {of_data}.")

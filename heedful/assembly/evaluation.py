@@ -39,7 +39,7 @@ def evaluate(
     prompt: Mapping[str, Any] | Prompting | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
-    seed: int | bool | None = None,
+    seed: int | None = None,
     output: str | PathLike[str] | None = None,
     dry_run: bool = False,
     allow_package: str | Sequence[str] | None = None,
@@ -59,7 +59,7 @@ def evaluate(
         prompt: Settings of ``heedful.datamodules.prompting.Prompting``, for a model that is asked in context.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}.
         config: A file of settings, such as the config.yaml of an evaluation; other arguments override.
-        seed: From 0 to 4294967295, by default 0; all that is random follows from it. True draws one.
+        seed: From 0 to 4294967295, by default 0; all that is random follows from it.
         output: Folder of the results; by default one in the folder of the run, or a new one in runs/.
         dry_run: Count the requests that a server would get, and send none.
         allow_package: Python packages that weights may come from.
@@ -121,12 +121,12 @@ def evaluated(config: Config) -> Results | Requests:
         HeedfulError: Something is wrong with the settings, the data, the model or the disk.
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
-        named = named_folder(config, held)  # before anything is read
+        output = named_folder(config, held)  # before anything is read
         seed_all(config.run_settings().seed)
         plan = prepare(config)
         if is_dry_run(config):
             return requests_of_plan(plan)
-        return measured(plan, output_folder(plan, held, named) if is_first() else None)
+        return measured(plan, output_folder(plan, held, output) if is_first() else None)
 
 
 def is_dry_run(config: Config) -> bool:
@@ -194,7 +194,7 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     if not plan.prompts:
         yield "", {}
-    first = next((one.plan.pool[0] for one in plan.planned.values() if len(one.plan.pool)), None)
+    first = next((each.plan.pool[0] for each in plan.planned.values() if len(each.plan.pool)), None)
     for prompt in plan.prompts:
         plan.model.prompt_with(prompt)
         sent = {} if first is None else {"example": first.uid, "sent": plan.model.sent(first)}
@@ -230,8 +230,8 @@ def build_trainer(plan: Plan, outputs: Sequence[Callback], folder: Path | None) 
     return make_trainer([plan.engine, *outputs], settings, evaluating=True, own=plan.evaluations, folder=folder)
 
 
-def output_folder(plan: Plan, held: ExitStack, named: Path | None) -> Path:
+def output_folder(plan: Plan, held: ExitStack, output: Path | None) -> Path:
     """A folder in the run of the checkpoint; under ``pretrained`` for a model that was never trained here."""
-    if named is None and checkpoint_of(plan.config.run_settings()):
+    if output is None and checkpoint_of(plan.config.run_settings()):
         return evaluation_folder(plan, held)
-    return run_folder(plan, held, named, "pretrained")
+    return run_folder(plan, held, output, "pretrained")

@@ -62,12 +62,12 @@ def require_unused(folder: Path, evaluating: bool) -> None:
         raise RunError(f"output {folder} exists and is not empty: it holds {names[0]}. Name another folder{more}.")
 
 
-def run_folder(plan: Plan, held: ExitStack, named: Path | None, *tail: str) -> Path:
-    """The folder that is named, or else a new ``runs/<data>/<model>/<tail>/version_N``, locked."""
-    if named is None:
+def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> Path:
+    """The folder named by the call, or else a new ``runs/<data>/<model>/<tail>/version_N``, locked."""
+    if output is None:
         return _new(Path("runs", plan.data.name, plan.model_name, *tail), held)
-    tidy(named)
-    return named
+    tidy(output)
+    return output
 
 
 def evaluation_folder(plan: Plan, held: ExitStack) -> Path:

@@ -1,7 +1,6 @@
 """What is held out stays held out: no example of it was trained on, by this model or by those that it began with."""
 
 from pathlib import Path
-from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
@@ -10,8 +9,6 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.records import DataError
-from heedful.records.arguments import plain
-from heedful.records.storage.yaml_files import read_yaml
 
 SPLITTING = ("hold_out", "folds", "fold")  # settings that take what is evaluated from the training set
 
@@ -39,26 +36,23 @@ def require_held_out(model: Classifier, data: PairedData, checkpoint: str | None
     if not has_trained or data.whole is None:
         return
     seen = None if trained_on is None else int(trained_on.seen(data.whole, data.full_task.parts).sum())
+    display_name = f"checkpoint {checkpoint}" if checkpoint else f"model {model.description}"
     flags = [f"data.{flag} {getattr(data, flag)}" for flag in SPLITTING if getattr(data, flag, None) is not None]
     if flags and seen != 0 and not getattr(data, "validate_on_train", False) and not _is_of_run(data, checkpoint):
         said = (
             f"was trained on {seen:,} of these {len(data.whole):,}" if seen else "does not say which it was trained on"
         )
         raise DataError(
-            f"{' '.join(flags)} holds examples out, and {_named(model, checkpoint)} "
-            f"{said}{_differing(data, checkpoint)}. Hold out the same as there{_or_ask(data)}."
+            f"{' '.join(flags)} holds examples out, and {display_name} "
+            f"{said}. Hold out the same as there, with the same data.path, or add data.validate_on_train true."
         )
     if seen is None:
         rank_zero_info(
-            f"{data.name}: {_named(model, checkpoint)} does not say which examples it was trained on, so that nobody "
+            f"{data.name}: {display_name} does not say which examples it was trained on, so that nobody "
             "knows whether any of them are evaluated."
         )
     elif evaluating:
         data.counts.seen = seen
-
-
-def _named(model: Classifier, checkpoint: str | None) -> str:
-    return f"checkpoint {checkpoint}" if checkpoint else f"model {model.description}"
 
 
 def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
@@ -68,18 +62,3 @@ def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
     saved = outline(Path(checkpoint)).get(type(data).__qualname__)
     before = saved.get("examples") if isinstance(saved, dict) else None
     return isinstance(before, dict) and before.get("validation") == data.fingerprints()["validation"]
-
-
-def _differing(data: PairedData, checkpoint: str | None) -> str:
-    """What the run of a checkpoint held out, as the end of a clause."""
-    config = Path(checkpoint).absolute().parent.parent / "config.yaml" if checkpoint else None
-    if config is None or not config.is_file():
-        return ""
-    saved = read_yaml(str(config), str(config))["data"]["init_args"]
-    now = plain(data.arguments)
-    said = [f"data.{name} was {saved[name]}" for name in (*SPLITTING, "path") if saved.get(name) != now.get(name)]
-    return f" ({', '.join(said)})" if said else ""
-
-
-def _or_ask(data: Any) -> str:
-    return ", or add data.validate_on_train true" if hasattr(data, "validate_on_train") else ""

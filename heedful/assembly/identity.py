@@ -14,7 +14,7 @@ from heedful.records.storage.results import BACKBONE
 from heedful.reports.configs import backbone_of, sections_of, settings, trainings
 
 HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
-PLACES = {"base_url", "sha256", "url"}  # settings that say where weights or answers are from
+PLACES = {"base_url", "responses", "sha256", "url"}  # settings that say where weights or answers are from
 READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
 PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # from the root of a machine
 
@@ -26,20 +26,21 @@ def identity_of(record: Mapping[str, Any], model: Classifier) -> dict[str, Any]:
         record: All settings of the command, as config.yaml holds them.
         model: The model, prepared.
     """
-    own = sections_of(record)
-    trained = (settings(Path(own["checkpoint"]).absolute().parents[1]) if own["checkpoint"] else {}) or own
+    sections = sections_of(record)
+    checkpoint = sections["checkpoint"]
+    trained = (settings(Path(checkpoint).absolute().parents[1]) if checkpoint else {}) or sections
     chain = trainings(trained)
-    data, began = trained["data"], chain[-1]
-    partial, is_trained = own["data"].get("partial"), bool(trained["trained"])
-    model_settings = {name: value for name, value in own["model"].items() if name not in HOW | PLACES}
+    data, first = trained["data"], chain[-1]
+    partial, is_trained = sections["data"].get("partial"), bool(trained["trained"])
+    model_settings = {name: value for name, value in sections["model"].items() if name not in HOW | PLACES}
     if "backbone" in model_settings:
-        model_settings["backbone"] = backbone_of(began)
+        model_settings["backbone"] = backbone_of(first)
     n = (data.get("inoculation") or {}).get("n", 0)
     mixed = bool(data.get("mixture")), data.get("control")
-    found = {
-        "model": model.description if isinstance(model, Function) else _name(began, model),
+    identity = {
+        "model": model.description if isinstance(model, Function) else _name(first, model),
         "settings": _without_places(model_settings),
-        "reads": _without_places({name: own["data"][name] for name in READS if own["data"].get(name) is not None}),
+        "reads": _without_places({name: value for name in READS if (value := sections["data"].get(name)) is not None}),
         "trained": is_trained,
         "trained_on": data.get("name") if is_trained else None,
         "regime": regime_name(partial, data.get("augment"), n, data.get("fold"), *mixed),
@@ -47,17 +48,17 @@ def identity_of(record: Mapping[str, Any], model: Classifier) -> dict[str, Any]:
         "fold": data.get("fold"),
         "seeds": [before["seed"] for before in chain if before["trained"] and before["seed"] is not None],
     }
-    return found | ({"server": model.server} if isinstance(model, Endpoint) else {})
+    return identity | ({"server": model.server} if isinstance(model, Endpoint) else {})
 
 
-def _name(began: Mapping[str, Any], model: Classifier) -> str:
+def _name(first: Mapping[str, Any], model: Classifier) -> str:
     """The short name of the model that the first training began with; no place."""
-    backbone = backbone_of(began)
+    backbone = backbone_of(first)
     if IN_MEMORY in backbone:
         backbone = str(getattr(model, "backbone", None) or model.description)
     path = Path(backbone)
     is_place = path.is_absolute() and not backbone.endswith(BACKBONE)
-    return model_folder(path.name if is_place else backbone, began["model"]["class_path"])
+    return model_folder(path.name if is_place else backbone, first["model"]["class_path"])
 
 
 def _without_places(value: Any) -> Any:

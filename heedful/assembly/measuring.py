@@ -23,6 +23,7 @@ from heedful.assembly.starts import restored_generators
 from heedful.assembly.trainers import allowing, calm_lightning, restored_flags
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
+from heedful.datamodules.base.processes import by_first
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.function import Answered, Function
 from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
@@ -34,6 +35,7 @@ from heedful.records.errors import guess
 from heedful.records.parser import class_parser, require_types
 from heedful.records.storage.results import CONFIG
 
+ON_CPU = {"accelerator": "cpu", "devices": 1}  # settings of the Trainer: one process asks a function
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
 FREE = (
     "predict",
@@ -150,9 +152,14 @@ def measure(
             if not (parts is None or knows_labels or asked.outputs or data.default_label in golds):
                 model.doubtful = data.default_label
         slices = [by] if isinstance(by, str) else list(by)
-        of_run = {"evaluations": evaluations, "trainer": _of_function(trainer) if asked.is_function else trainer}
+        of_run = {
+            "evaluations": evaluations,
+            "trainer": {**(trainer or {}), **ON_CPU} if asked.is_function else trainer,
+        }
         results = _measured(model, data, asked.checkpoint, {**settings, **of_run, SEED: seed, "slices": slices or None})
-    return results.save(output) if output is not None and isinstance(results, Results) else results
+    if output is None or not isinstance(results, Results):
+        return results
+    return by_first(lambda: results.save(output))
 
 
 def _measured(model: Any, data: PairedData, checkpoint: str | None, settings: dict[str, Any]) -> Any:
@@ -202,22 +209,6 @@ def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
         do = "It is one of data: give rows as heedful.load_data(NAME, ...)." if of_data else ""
         do = do or guess(name, [*arguments, *OF_EVALUATE, *evaluations])
         raise SettingError(f"There is no setting {name} here. {do}")
-
-
-def _of_function(trainer: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The settings of the Trainer, where a function is asked: by one process, on the CPU.
-
-    Raises:
-        HeedfulError: They name several processes, or another device.
-    """
-    own = {"accelerator": "cpu", "devices": 1}
-    for name, value in own.items():
-        if trainer and trainer.get(name, value) not in (value, "auto"):
-            raise SettingError(
-                f"trainer.{name} {trainer[name]} changes nothing: one process asks the function, on the CPU. Leave it "
-                "out."
-            )
-    return {**(trainer or {}), **own}
 
 
 class _Asked(NamedTuple):

@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -201,14 +201,6 @@ def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
     families = list(dict.fromkeys(name.family for name in names))
     do = f"There are {_some(same)}." if same else guess(asked.split(" ")[0], families) if names else "Evaluate again."
     raise RunError(f"There is no number {asked!r} among these results. {do}")
-
-
-def name_among(key: Key, names: Sequence[MetricName]) -> MetricName | None:
-    """The one of these names that a key stands for, or None."""
-    try:
-        return _find(key, dict.fromkeys(names))
-    except HeedfulError:
-        return None
 
 
 def _some(names: list[str]) -> str:

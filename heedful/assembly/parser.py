@@ -40,7 +40,7 @@ def build_parser(evaluating: bool, data: type, model: type) -> Parser:
     """
     parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
     of_run = EvaluationSettings if evaluating else TrainingSettings
-    parser.add_argument(f"--{SEED}", type=int | bool, default=of_run.seed, help="Seed of everything random.")
+    parser.add_argument(f"--{SEED}", type=int, default=of_run.seed, help="Seed of everything random.")
     parser.add_class_arguments(Trainer, "trainer", instantiate=False)
     parser.set_defaults({f"trainer.{name}": value for name, value in vars(TrainerDefaults()).items()})
     for kind in shown_evaluations(evaluating):

@@ -43,8 +43,6 @@ class Plan:
         checkpoints: Saves checkpoints; None in an evaluation.
         prompts: The prompts to measure; empty for a model that is not asked in context.
         record: All settings, as config.yaml holds them.
-        unfinished: Progress of the run that the checkpoint belongs to, such as "epoch 1 of 4, step 30"; None if that
-            run is finished.
     """
 
     config: Config
@@ -56,7 +54,6 @@ class Plan:
     checkpoints: BestCheckpoint | None
     prompts: Sequence[Prompt]
     record: Mapping[str, Any]
-    unfinished: str | None
 
     @property
     def planned(self) -> Mapping[str, Planned]:
@@ -88,9 +85,6 @@ class Plan:
 def prepare(config: Config) -> Plan:
     """Read the data, bind the model to their task and plan the evaluations; mistakes show here.
 
-    Args:
-        config: All settings.
-
     Raises:
         HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
     """
@@ -100,15 +94,13 @@ def prepare(config: Config) -> Plan:
     require_fit(objects.trainer)
     checkpoints = None if config.evaluating else objects.group
     if checkpoints is not None and checkpoints.dirpath:
-        raise SettingError(
-            f"checkpoint.dirpath {checkpoints.dirpath}: checkpoints lie in the folder of the run. Choose that with "
-            "output."
-        )
-    given = {evaluation.name for evaluation in objects.evaluations}
-    without_settings = [kind for name, kind in EVALUATIONS.items() if not kind.has_settings and name not in given]
+        raise SettingError(f"checkpoint.dirpath {checkpoints.dirpath}: checkpoints lie in the run. Set output.")
+    configured = {evaluation.name for evaluation in objects.evaluations}
+    without_settings = [kind for name, kind in EVALUATIONS.items() if not kind.has_settings and name not in configured]
     evaluations = [*(kind() for kind in without_settings), *objects.evaluations]
     only = _only(settings, evaluations)
-    data = _bound_data(config, objects, only)
+    needs_data = only is None or any(not item.own for item in evaluations if item.name in only)
+    data = _bound_data(config, objects, "" if needs_data else "-".join(only or ()))
     model = objects.model
     prompts = prompts_of(objects.group if config.evaluating else None, model, data)
     model.require_precision(precision_of(objects.trainer, config.evaluating))
@@ -120,18 +112,7 @@ def prepare(config: Config) -> Plan:
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
         _require_weights(model, checkpoint, config.evaluating)
         require_held_out(model, data, checkpoint, config.evaluating)
-    return Plan(
-        config=config,
-        model=model,
-        data=data,
-        trainer=objects.trainer,
-        evaluations=evaluations,
-        engine=engine,
-        checkpoints=checkpoints,
-        prompts=prompts,
-        record=record,
-        unfinished=unfinished,
-    )
+    return Plan(config, model, data, objects.trainer, evaluations, engine, checkpoints, prompts, record)
 
 
 def checkpoint_of(settings: RunSettings) -> str | None:
@@ -165,14 +146,15 @@ def _only(settings: RunSettings, evaluations: Sequence[Evaluation]) -> list[str]
     return None if names is None else list(names)
 
 
-def _bound_data(config: Config, objects: Objects, only: Sequence[str] | None) -> PairedData:
+def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
     """Set up the data and bind the model to their task.
 
-    If all evaluations bring examples of their own, the data are not read, and their labels are those of the model.
+    If all evaluations bring examples of their own, ``name`` names the results, the data are not read, and their labels
+    are those of the model.
     """
     data, model = objects.data, objects.model
-    if config.evaluating and only is not None and all(EVALUATIONS[name].own for name in only if name in EVALUATIONS):
-        data = data.without_examples("-".join(only))
+    if config.evaluating and name:
+        data = data.without_examples(name)
         learned = model.task if model.has_learned else None
         if learned is None:
             model.bind(data.task, trains=False)  # reads the labels of its head
@@ -184,14 +166,14 @@ def _bound_data(config: Config, objects: Objects, only: Sequence[str] | None) ->
         allow_changed=isinstance(settings, TrainingSettings) and settings.allow_changed_data,
     )
     model.bind(data.task, trains=not config.evaluating)
-    if config.evaluating:
+    if config.evaluating and not model.has_learned:
         model.require_learned_parts(data.full_task.parts)
         model.require_head()
     return data
 
 
 def _unfinished(checkpoint: str | None) -> str | None:
-    """Progress of the run that a checkpoint belongs to; None if the run is finished."""
+    """Progress of the run of a checkpoint, such as "epoch 1 of 4, step 30"; None if the run is finished."""
     if checkpoint is None:
         return None
     run = Path(checkpoint).absolute().parent.parent

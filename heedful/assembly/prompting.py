@@ -1,7 +1,7 @@
 """Models that are asked in context: the prompts that are measured, and the requests that a server would get."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -76,16 +76,6 @@ class Requests:
     prices: Sequence[float] | None
     cache: str | None
     inputs: Callable[[], Iterator[tuple[Classifier, Composed]]] = field(repr=False, compare=False)
-
-    def at(self, prices: Sequence[float] | None) -> "Requests":
-        """The same at other prices; None leaves them."""
-        return self if prices is None else replace(self, prices=prices)
-
-    @property
-    def each(self) -> tuple[float, float]:
-        """How many tokens a request reads, and writes at most; 0 where nothing limits these."""
-        requests, tokens = self.totals["together"]
-        return tokens / max(1, requests), float(self.most_written or 0)
 
     def __str__(self) -> str:
         of = f" for {self.prompts} prompts" if self.prompts > 1 else ""

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from heedful.assembly.numbers import Key, NoSuchNumber, Number, Numbers, name_among, words_of_name
+from heedful.assembly.numbers import Key, NoSuchNumber, Number, Numbers, words_of_name
 from heedful.records import MetricName, RunError, listing, printable, writing
 from heedful.records.storage.files import WRITING, write_json
 from heedful.records.storage.lock import LOCK
@@ -27,7 +27,7 @@ from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import Cells, number, print_cells, too_few
-from heedful.reports.terminal.table import FLAGS, footnotes, lines_of, print_table, table_cells
+from heedful.reports.terminal.table import footnotes, lines_of, print_table, table_cells
 
 NOTHING = "Nothing was measured."
 
@@ -73,7 +73,7 @@ class Results(Numbers):
             ``output``.
         content: Content of results.json, but for the hashes of the rows.
         each: Of a model that was asked by several prompts, the results of each; then ``content`` is empty.
-        unsaved: Content of the folder while the results are in memory alone.
+        unsaved: Content of the folder, of results that were measured in memory; has the texts of examples for a page.
 
     Examples:
         >>> import heedful, tempfile
@@ -262,7 +262,7 @@ class Results(Numbers):
                 shutil.copytree(source, whole, ignore=left, symlinks=True, dirs_exist_ok=True)
                 whole.chmod(rights)
                 whole.replace(to)
-        return load(to)
+        return replace(load(to), unsaved=self.unsaved)
 
     def page(self, path: str | PathLike[str] | None = None, examples: bool = True) -> Path:
         """Write a page of HTML about the results that needs no other file: numbers, how to read them, examples.
@@ -333,13 +333,12 @@ class Differences(Numbers):
         """One difference; see ``Numbers.__getitem__``."""
         try:
             return super().__getitem__(key)
-        except NoSuchNumber:
-            if (name := name_among(key, self.unpaired)) is None:
+        except NoSuchNumber as error:
+            if not self.unpaired:
                 raise
-            raise NoSuchNumber(
-                f"{name} is in both results, and there is no paired difference of it. Measure both with the same seed, "
-                "draws and default label; what is not a share has none."
-            ) from None
+            missing = listing(sorted({words_of_name(name) for name in self.unpaired}))
+            do = f"Measure both with the same seed, draws and default label to pair {missing}."
+            raise NoSuchNumber(f"{error} {do}") from None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {printable(self.told)}: {len(self.found)} numbers>"
@@ -354,23 +353,12 @@ class Differences(Numbers):
         if in_notebook():
             _display(self)
         else:
-            console = Console()
-            print_cells(self._cells(), console)
-            console.print("\n".join(self._explained), highlight=False, markup=False)
+            print_cells(self._cells(), Console())
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
         cells = self._cells()
-        return table(cells.header, cells.rows, [cells.heading, *self._explained])
-
-    @property
-    def _explained(self) -> list[str]:
-        """What the flags mean."""
-        flags = dict.fromkeys(flag for m in self.found.values() for flag in m["flags"] if flag in FLAGS)
-        left = ", ".join(words_of_name(name) for name in self.unpaired if name.family == "attentiveness")
-        why = "Without a paired difference (other swaps, other examples, or no share of examples)"
-        told = [f"{why}: {left}."] if left else []
-        return [*(f"{flag}, of one of them: {FLAGS[flag][1]}." for flag in flags), *told]
+        return table(cells.header, cells.rows, [cells.heading])
 
     def _cells(self) -> Cells:
         """The differences as texts."""

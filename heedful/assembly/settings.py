@@ -29,12 +29,12 @@ class RunSettings:
     """Settings that training and evaluation share.
 
     Args:
-        seed: From 0 to 4294967295; all that is random follows from it. True draws one.
+        seed: From 0 to 4294967295; all that is random follows from it.
         evaluations: Only these; a list, or names with commas between them.
         output: Folder of the results, instead of the one in runs/.
     """
 
-    seed: int | bool = 0
+    seed: int = 0
     evaluations: list[str] | str | None = None
     output: str | None = None
 

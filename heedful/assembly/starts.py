@@ -2,7 +2,6 @@
 
 import os
 import random
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,28 +19,14 @@ def is_first() -> bool:
     return rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
 
 
-def settled_seed(seed: int | bool) -> int:
-    """A seed that is fit for all libraries; True draws one.
-
-    Processes that Lightning starts find the seed that was drawn in their environment.
+def require_seed(seed: int) -> None:
+    """Refuse a seed that is not fit for all libraries.
 
     Raises:
-        HeedfulError: It is out of range; or True, and something else started this process beside others, which would
-            each draw a seed of their own.
+        SettingError: It is out of range.
     """
-    if seed is True:
-        return _drawn()
-    if not 0 <= int(seed) < 2**32:
+    if not 0 <= seed < 2**32:
         raise SettingError(f"seed {seed} is not from 0 to {2**32 - 1}.")
-    return int(seed)
-
-
-def _drawn() -> int:
-    if "LOCAL_RANK" not in os.environ and int(os.environ.get("SLURM_NTASKS", 1)) == 1:
-        return secrets.randbelow(2**32)
-    if "PL_GLOBAL_SEED" not in os.environ:
-        raise SettingError("seed true would have each process draw a seed of its own. Name a seed, as seed 1.")
-    return int(os.environ["PL_GLOBAL_SEED"])
 
 
 def seed_all(seed: int) -> None:

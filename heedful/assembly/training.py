@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import named_folder, run_folder
@@ -43,7 +43,7 @@ def train(
     checkpoint: Mapping[str, Any] | BestCheckpoint | None = None,
     trainer: Mapping[str, Any] | None = None,
     config: str | PathLike[str] | None = None,
-    seed: int | bool | None = None,
+    seed: int | None = None,
     output: str | PathLike[str] | None = None,
     init_from: str | PathLike[str] | None = None,
     resume: str | PathLike[str] | None = None,
@@ -68,7 +68,7 @@ def train(
         checkpoint: Settings of ``heedful.callbacks.BestCheckpoint``, such as {"monitor": METRIC}.
         trainer: Settings of Lightning's Trainer, such as {"max_epochs": 3, "devices": 2}.
         config: A file of settings, such as the config.yaml of a run; other arguments override.
-        seed: From 0 to 4294967295, by default 0; all that is random follows from it. True draws one.
+        seed: From 0 to 4294967295, by default 0; all that is random follows from it.
         output: Folder of the run; by default a new one in runs/.
         init_from: Finished run to take the model from, to train it on other data.
         resume: Run that was stopped: go on with it, as configured; other arguments override.
@@ -153,12 +153,12 @@ def trained(config: Config) -> Run:
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
         require_resumable(config)
-        named = named_folder(config, held)  # before anything is read
+        output = named_folder(config, held)  # before anything is read
         if config.resume is not None and is_finished(Path(config.resume)):
             return _finished(config, Path(config.resume))
         seed_all(config.run_settings().seed)
         plan = prepare(config)
-        return _trained(plan, run_folder(plan, held, named, plan.data.regime) if is_first() else None)
+        return _trained(plan, run_folder(plan, held, output, plan.data.regime) if is_first() else None)
 
 
 def require_resumable(config: Config) -> None:
@@ -180,12 +180,17 @@ def _finished(config: Config, run: Path) -> Run:
 def _trained(plan: Plan, folder: Path | None) -> Run:
     run = RunFolder(folder, lambda path: write_settings(plan.record, path))
     board = Board(plan.hyperparameters)
-    trainer = build_trainer(plan, run, board)
+    settings = dict(plan.trainer)
+    if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
+        settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
+    first = [plan.engine, run, ContactSheet(), WordSheet(), board, Report()]
+    assert plan.checkpoints is not None
+    last: list[Callback] = [*plan.evaluations, plan.checkpoints]
+    trainer = make_trainer(first, settings, evaluating=False, own=last, folder=folder)
     checkpoint = checkpoint_of(plan.config.run_settings())
     trainer.fit(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True)
     if plan.trainer["fast_dev_run"]:
         return Run(run.written, {})
-    assert plan.checkpoints is not None
     best = plan.checkpoints.best_model_path or plan.checkpoints.last_model_path
     if not best:
         raise SettingError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
@@ -198,22 +203,3 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
         export(plan.model, run.written, weights=True)
         run.finish()
     return Run(run.written, plan.engine.results, checkpoint=Path(best))
-
-
-def build_trainer(plan: Plan, run: RunFolder, board: Board) -> Trainer:
-    """The Trainer of a run.
-
-    Args:
-        plan: The run.
-        run: Writes the folder of the run.
-        board: Feeds the loggers.
-
-    Raises:
-        HeedfulError: Lightning refuses a setting of the Trainer.
-    """
-    settings = dict(plan.trainer)
-    if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
-        settings["logger"] = BoardLogger(str(run.folder), name="", version="", default_hp_metric=False)
-    first = [plan.engine, run, ContactSheet(), WordSheet(), board, Report()]
-    assert plan.checkpoints is not None
-    return make_trainer(first, settings, evaluating=False, own=[*plan.evaluations, plan.checkpoints], folder=run.folder)

@@ -45,7 +45,7 @@ def main(argv: list[str]) -> None:
         if "all" not in words:
             print(HELP[name].format(program=called() if called().startswith("heedful") else f"python {called()}"))
             return
-        import_module("heedful.cli.reference").print_help(name, words)
+        import_module("heedful.cli.words").print_help(name, words)
         return
     module = import_module(COMMANDS[name][0])
     run = partial(module.main, words) if name in HELP else module.main(words)

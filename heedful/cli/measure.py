@@ -52,6 +52,7 @@ def _measured(predict: str, rows: str, settings: dict[str, Any]) -> None:
         model = folder_name(predict.partition(":")[2] if is_function else Path(predict).absolute().name)
         run_folder = import_module("heedful.callbacks.outputs.run_folder")
         results = results.save(run_folder.new_version(Path("runs", results.content["data"], model, "measured")))
+    results.page()
     results.show()
 
 

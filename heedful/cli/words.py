@@ -4,7 +4,7 @@ import re
 from argparse import Namespace
 from collections.abc import Sequence
 
-from heedful.assembly.config import Call
+from heedful.assembly.config import Call, resolve
 from heedful.assembly.parser import SEED
 from heedful.records.command_lines import CommandParser
 
@@ -47,3 +47,10 @@ def divide(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
         rest += ["--model.name", options.endpoint]
     augment = None if evaluating else options.augment
     return options, Call(options.model, options.data, augment, options.partial, options.slices, words=rest)
+
+
+def print_help(command: str, words: Sequence[str]) -> None:
+    """Print all settings of a command, with those of the data and the model that its words name."""
+    rest = [word for word in words if word not in ("-h", "--help", "all")]
+    _, call = divide(command == "evaluate", rest)
+    resolve(command == "evaluate", call).parser.print_help()

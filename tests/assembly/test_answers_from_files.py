@@ -26,9 +26,8 @@ Line = dict[str, Any]
 
 
 def without_name(results: heedful.Results) -> dict[str, Any]:
-    """The content of results.json, without the name of the model."""
-    identity = {name: value for name, value in results.content["identity"].items() if name != "model"}
-    return {**results.content, "identity": identity}
+    """The content of results.json, without the identity of the model."""
+    return {name: value for name, value in results.content.items() if name != "identity"}
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from live_runs import MEASURED, ONCE, QUIET, config, measurements, pairs, small, written
+from live_runs import MEASURED, ONCE, QUIET, config, measurements, numbers, pairs, small, written
 
 import heedful
 from heedful.assembly.config import load_model
@@ -43,7 +43,7 @@ def test_a_model_in_memory_is_measured_as_its_run(
 ) -> None:
     model, data, run = trained
     in_memory = measured(tmp_path / "memory", model, data)
-    assert measurements(in_memory.folder) == measurements(run.folder)
+    assert numbers(in_memory.folder) == numbers(run.folder)
     assert config(in_memory.folder)["model"]["init_args"]["backbone"] == "(in memory)"
     by_checkpoint = measured(tmp_path / "checkpoint", checkpoint=run.folder)
     assert measurements(by_checkpoint.folder) == measurements(run.folder)
@@ -89,8 +89,9 @@ def test_the_folder_of_an_evaluation(trained: tuple[Classifier, Planted, Run]) -
     first, second = (heedful.evaluate(checkpoint=run.folder, trainer=QUIET, evaluations=["accuracy"]) for _ in range(2))
     assert isinstance(first, Results)
     assert isinstance(second, Results)
-    assert first.folder == second.folder
-    assert first.folder.parent == run.folder.resolve() / "evaluations"
+    assert (first.folder.name, second.folder.name) == ("version_0", "version_1")
+    assert first.folder.parent == second.folder.parent
+    assert first.folder.parents[1] == run.folder.resolve() / "evaluations"
     assert written(first.folder)
 
 
@@ -119,8 +120,8 @@ def test_data_of_a_class_of_ones_own(
 ) -> None:
     *_, run = trained
     found = heedful.train(small(tiny_bert), data, trainer=ONCE, seed=3, output=tmp_path / "a", evaluations=MEASURED)
-    assert written(found.folder) == written(run.folder)
+    assert numbers(found.folder) == numbers(run.folder)
     again = measured(tmp_path / "b", checkpoint=found.folder)
-    assert measurements(again.folder) == measurements(run.folder)
+    assert numbers(again.folder) == numbers(run.folder)
     settings = config(found.folder)["data"]["init_args"]
     assert settings.get("n") == 32 or (settings["mine"], settings["shortcut"]) == ("x", 0.95)

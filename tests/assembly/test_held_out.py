@@ -100,7 +100,7 @@ def test_training_does_not_depend_on_the_order_either(own: Path, tiny_bert: Path
 
 
 def test_more_than_was_held_out_is_refused_by_name_or_counted(own: Path, capsys: pytest.CaptureFixture) -> None:
-    with refused(DataError, "data.hold_out 50", "30 of these 50", "data.hold_out was 20"):
+    with refused(DataError, "data.hold_out 50", "30 of these 50"):
         evaluated(own, "more", "--data.hold_out", 50)
     assert not (own / "more").exists()
     capsys.readouterr()
@@ -117,7 +117,7 @@ def test_a_split_that_was_trained_on_is_measured_and_said(own: Path, capsys: pyt
 
 
 def test_another_fold_is_refused_by_name(fold: Path, tmp_path: Path) -> None:
-    with refused(DataError, "data.folds 4 data.fold 1", "20 of these 20", "data.fold was 0"):
+    with refused(DataError, "data.folds 4 data.fold 1", "20 of these 20"):
         run(evaluate.main, "--checkpoint", fold, "--data.fold", 1)
     exported = ["--model", fold / "checkpoints" / "backbone", "--model.max_length", 64]
     with refused(DataError, "data.fold 1", "model ", "20 of these 20"):

@@ -52,6 +52,20 @@ def test_a_family_stands_in_on_data_of_another_kind(folder: Callable[[str, str],
     assert config.values.model.backbone == str(path)
 
 
+def test_a_folder_wins_over_a_short_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert section_of("model", "roberta")["init_args"]["backbone"] != "roberta"
+    (tmp_path / "roberta").mkdir()
+    config = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}
+    (tmp_path / "roberta" / "config.json").write_text(json.dumps(config))
+    monkeypatch.chdir(tmp_path)
+    with caplog.at_level("INFO", "pytorch_lightning.utilities.rank_zero"):
+        section = section_of("model", "roberta")
+    assert section == {"class_path": "heedful.lightning_modules.Seq2Seq", "init_args": {"backbone": "roberta"}}
+    assert "is the folder" in caplog.text
+
+
 def test_a_hub_id_names_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
     config = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}
     monkeypatch.setattr(PretrainedConfig, "get_config_dict", lambda name: (config, {}))

@@ -57,14 +57,10 @@ def test_a_device_that_computes_otherwise_fails(quick: list[str], monkeypatch: p
     assert "evaluated in float32: FAILED: " in seen["paragraph"]
 
 
-def test_all_of_it(quick: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_check, "EPOCHS", 3)
-    seen = gpu_check.main(quick)
-    passed = {name: check["passed"] for name, check in seen["checks"].items()}
-    untaught = {"training", "two devices"}  # so little training leaves the accuracy at that of a guess
-    assert {name for name in passed if not passed[name]} <= untaught
-    assert seen["checks"]["two devices"]["figures"]["same"]
+def test_a_run_that_is_resumed_and_one_of_two_processes_are_the_same(quick: list[str]) -> None:
+    seen = gpu_check.main([*quick, "--only", "resumed,two devices"])
     assert seen["checks"]["resumed"]["figures"]["same"]
+    assert seen["checks"]["two devices"]["figures"]["same"]
 
 
 def test_an_error_is_a_check_that_failed() -> None:

@@ -11,7 +11,7 @@ from PIL import Image
 from pytorch_lightning.loggers import TensorBoardLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from heedful.assembly.trainers import fitted, measured
+from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy, Answers, Attentiveness, ContactSheet
 from heedful.callbacks.outputs.contact_sheet import pair_of
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading

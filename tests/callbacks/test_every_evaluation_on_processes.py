@@ -50,7 +50,7 @@ import sys
 import heedful
 import torch
 from dataclasses import replace
-from heedful.assembly.trainers import measured
+from benchmarks.bare_runs import measured
 from heedful.callbacks import (
     Accuracy, Answers, Attentiveness, Attributions, Challenge, CounterfactualTables, DefaultLabel, Evidence,
     NaivePartial, NaturalLogic, TableRows, TwoClass,

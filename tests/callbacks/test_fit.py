@@ -10,7 +10,7 @@ import torch
 from pytorch_lightning import Callback
 from pytorch_lightning.callbacks import EarlyStopping
 
-from heedful.assembly.trainers import fitted
+from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
 from heedful.callbacks.checkpoints.files import best_of
 from heedful.callbacks.outputs.run_folder import new_version

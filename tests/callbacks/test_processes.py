@@ -25,7 +25,7 @@ import sys
 import heedful
 import torch
 from pytorch_lightning import Callback
-from heedful.assembly.trainers import measured
+from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, NaturalLogic
 from heedful.callbacks.outputs import contact_sheet
 from heedful.datamodules import PairedImages, Planted, Reading

@@ -12,7 +12,7 @@ from pytorch_lightning.callbacks.progress import rich_progress
 from rich import get_console
 from rich.console import Console
 
-from heedful.assembly.trainers import fitted
+from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules import Planted

@@ -7,7 +7,7 @@ from PIL import Image
 from pytorch_lightning.loggers import TensorBoardLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from heedful.assembly.trainers import measured
+from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, WordSheet
 from heedful.callbacks.evaluations import Attributions
 from heedful.cli import command

@@ -155,7 +155,7 @@ def test_info_leaves_secrets_out(tmp_path: Path, capsys: pytest.CaptureFixture[s
     settings = "model: {init_args: {api_key: abc, url: 'https://me:pw@host/v1?key=abc', max_length: 3}}\n"
     (tmp_path / CONFIG).write_text(settings + f"data: {{path: {Path.home()}/data, note: hf_abcdefghijkl}}\n")
     words = ["heedful", "evaluate", "--endpoint.key", "abc", "--data", "mnli", "--logger.api_key=abc"]
-    (tmp_path / "run.json").write_text(json.dumps({"schema": heedful.records.storage.schema.SCHEMA, "command": words}))
+    (tmp_path / "run.json").write_text(json.dumps({"command": words}))
     info.main([str(tmp_path)])
     told = capsys.readouterr().out
     assert "torch " in told

@@ -189,7 +189,7 @@ def test_a_run_of_so_many_steps_is_validated_at_the_last(trained):
 def test_single_sentences_are_evaluated_without_attentiveness(trained, capsys):
     run(evaluate.main, "--checkpoint", trained)
     assert "attentiveness" not in capsys.readouterr().out
-    (evaluated,) = (trained / "evaluations").iterdir()
+    (evaluated,) = (trained / "evaluations").glob("*/*")
     assert results_of(evaluated)["metrics"][f"accuracy/msgs-{VERB}"]["n"] == 40
 
 

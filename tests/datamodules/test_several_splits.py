@@ -222,7 +222,7 @@ def test_the_command_line_takes_a_list_and_the_folder_names_all(
         monkeypatch.setattr(sys, "argv", ["evaluate.py", *checkpoint, *settings])
         evaluate.main(sys.argv[1:])
         name = "+".join(expected)
-        (made,) = (run / "evaluations").glob(f"snli-{name}-????????" if settings else f"snli-{name}")
+        made = run / "evaluations" / f"snli-{name}" / "version_0"
         results = results_of(made)
         assert (results["split"], results["counts"]["examples"]) == (name, sum(expected.values()))
         rows = read_rows(made / "rows" / "accuracy.parquet")[0].to_pylist()

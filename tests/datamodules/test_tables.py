@@ -306,13 +306,13 @@ def test_runs_on_tables(
         only = ["--evaluations", "challenge", "--challenge.kinds", "[negation, title]"]
         capsys.readouterr()
         run(evaluate.main, "--checkpoint", checkpoint, *only)
-        (made,) = (folder_of_run / "evaluations").glob("infotabs-dev-challenge-negation-title-*")
+        (made,) = (folder_of_run / "evaluations").glob("infotabs-dev-challenge-negation-title/version_*")
         rows, _ = read_rows(made / "rows" / "challenge.parquet")
         assert set(rows["intervention"].to_pylist()) == {"base", "perturb/negation/flipped", "title"}
         assert "titles: preserved" in capsys.readouterr().out
         return
     run(evaluate.main, "--checkpoint", checkpoint)
-    of_split = folder_of_run / "evaluations" / ("infotabs-fold-1" if "fold" in regime else "infotabs-dev")
+    of_split = folder_of_run / "evaluations" / ("infotabs-fold-1" if "fold" in regime else "infotabs-dev") / "version_0"
     rows, _ = read_rows(of_split / "rows" / "attentiveness.parquet")
     table_of = dict(
         pair
@@ -324,6 +324,6 @@ def test_runs_on_tables(
     assert all(table_of[row["uid"]] != table_of[row["partner"]] for row in swapped)
     splits = ["--data", "infotabs", "--data.path", folder, "--data.splits", "{validation: alpha1}"]
     run(evaluate.main, "--checkpoint", checkpoint, *splits)
-    (made,) = (folder_of_run / "evaluations").glob("infotabs-alpha1-????????")
+    (made,) = (folder_of_run / "evaluations").glob("infotabs-alpha1/version_*")
     rows, _ = read_rows(made / "rows" / "accuracy.parquet")
     assert {row["uid"].rsplit("/", 1)[0] for row in rows.to_pylist()} == {"infotabs/alpha1"}

@@ -502,8 +502,6 @@ def test_a_meta_column_that_is_not_there_or_twice_is_refused(tmp_path: Path) -> 
         ({"columns": ["premise", "premise"]}, DataError, ["columns [premise, premise]"]),
         ({"columns": ["premise", ""]}, DataError, ["columns [premise, ]"]),
         ({"name": "../own"}, SettingError, ["name '../own'"]),
-        ({"inoculation": Inoculation("x")}, SettingError, ["inoculation", "augment inoculation"]),
-        ({"resample_counterfactuals": True}, SettingError, ["resample_counterfactuals", "augment counterfactual"]),
         ({}, SettingError, ["own", "path"]),
     ],
 )

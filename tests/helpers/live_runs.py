@@ -9,6 +9,8 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from heedful.assembly.config import load_data, load_model
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
+from heedful.records.rows import read_rows
+from heedful.records.storage.results import read_results
 
 QUIET = {"accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 1}
 ONCE = QUIET | {"max_epochs": 1}
@@ -38,6 +40,13 @@ def written(folder: Path) -> dict[str, bytes]:
 def measurements(folder: Path) -> dict[str, bytes]:
     """The same without weights, as an evaluation writes them."""
     return {name: content for name, content in written(folder).items() if not name.endswith(".safetensors")}
+
+
+def numbers(folder: Path) -> dict[str, Any]:
+    """Numbers and rows, whoever was measured: a model in memory does not know of which run it is."""
+    content = read_results(folder)
+    tables = {name: read_rows(folder / "rows" / f"{name}.parquet")[0].to_pylist() for name in content["rows"]}
+    return content | {"identity": None, "rows": tables}
 
 
 def config(folder: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from heedful.assembly.trainers import measured
+from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy
 from heedful.lightning_modules import NO_LABEL_NUMBER, Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from heedful.assembly.identity import identity_of
 from heedful.records import Context, Example
 from heedful.records.storage.results import write_results
 from heedful.reports.page.contents import Contents, contents_of
@@ -44,6 +45,8 @@ def saved(folder: Path, table: pa.Table, context: Context = CONTEXT, accuracy: b
     about = written_results.about(table, context)
     if context.unlabelled:
         about["run"]["counts"]["unlabelled"] = about["run"]["counts"]["examples"]
+    if "model" in config:
+        about["run"]["identity"] = identity_of({"checkpoint": None, **config}, None)
     written = {"attentiveness": (table, about)}
     if accuracy:
         base = table.filter(pa.compute.equal(table["intervention"], "base"))

@@ -80,7 +80,11 @@ def configured(
         "checkpoint": str(checkpoint) if checkpoint else {"save_last": True},
     }
     found = {**found, "identity": {**found.get("identity", {}), **identity_of(config, None)}}
-    write_results(folder, found, written or {})
+    rows = {
+        name: (table, {**said, "run": {**said["run"], "identity": found["identity"]}})
+        for name, (table, said) in (written or {}).items()
+    }
+    write_results(folder, found, rows)
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return str(folder)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.assembly import trainers
+from benchmarks import bare_runs
 from heedful.callbacks import Accuracy
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
 from heedful.lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt
@@ -28,12 +28,12 @@ def encoder(backbone: Path | str) -> Encoder:
 
 def measured(model: Classifier, data: PairedData, **settings: Any) -> int:
     """On how many examples a model was measured."""
-    engine = trainers.measured(model, data, [Accuracy()], accelerator="cpu", **settings)
+    engine = bare_runs.measured(model, data, [Accuracy()], accelerator="cpu", **settings)
     return engine.results["counts"]["examples"]
 
 
 def fit(model: Classifier, data: PairedData, **settings: Any) -> None:
-    trainers.fitted(model, data, [Accuracy()], **{"accelerator": "cpu", "max_epochs": 1, **settings})
+    bare_runs.fitted(model, data, [Accuracy()], **{"accelerator": "cpu", "max_epochs": 1, **settings})
 
 
 @pytest.fixture(scope="module")

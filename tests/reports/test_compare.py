@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -254,3 +255,57 @@ def test_a_format_is_the_table_alone(two_runs, capsys, form, begins):
     header, row = capsys.readouterr().out.splitlines()
     assert header.split(",")[-2:] == [str(a), str(b)]
     assert row.startswith("accuracy/d,")
+
+
+def trained(folder: Path, seed: int, backbone: str = "org/model", swap_seed: int | None = None, **others) -> str:
+    """A run that was trained with a seed, and measured by the same one or by another."""
+    measured = {name: others.pop(name) for name in ("data", "split") if name in others}
+    seeds = {"seed": seed if swap_seed is None else swap_seed}
+    found = results((ACCURACY, PLAIN)) | seeds | measured
+    found["identity"] = {"weights": f"{folder.name} {seed}", "interventions": others.pop("interventions", {"swap": 3})}
+    return written_results.configured(folder, backbone, found=found, seed_everything=seed, **others)
+
+
+DIFFERENT = {
+    "another model": ({"backbone": "org/other"}, "are of different models, org-model"),
+    "another regime": ({"augment": "counterfactual"}, "plain and counterfactual"),
+    "other data": ({"data": "e"}, "were evaluated on d validation and e validation"),
+    "another part": ({"partial": "hypothesis"}, "plain and partial-hypothesis"),
+    "another template": ({"template": "a"}, "differ in reads.template, None and a"),
+    "another version of the swap": ({"interventions": {"swap": 2}}, "differ in interventions.swap, 3 and 2"),
+    "another seed of swaps": ({"swap_seed": 5}, "were evaluated with the seeds 0 and 5"),
+}
+
+
+@pytest.mark.parametrize("case", DIFFERENT)
+def test_the_mean_is_over_runs_that_differ_in_the_seed_of_their_training_alone(tmp_path, capsys, case):
+    settings, told = DIFFERENT[case]
+    same = [trained(tmp_path / "a", 0), trained(tmp_path / "b", 1)]
+    command.main(["compare", "--mean", *same])
+    assert "mean of 2 runs" in capsys.readouterr().out
+    with refused(RunError, told):
+        command.main(["compare", "--mean", same[0], trained(tmp_path / "c", 1, **settings)])
+
+
+def test_checkpoints_of_several_trainings_that_are_measured_by_one_seed_have_a_mean(tmp_path, capsys):
+    runs = [trained(tmp_path / name, seed, swap_seed=0) for name, seed in (("a", 1), ("b", 2))]
+    command.main(["compare", "--mean", *runs])
+    assert "mean of 2 runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"model": "second"}, "are of different models, first and second"),
+        ({"seed": 7}, "were evaluated with the seeds 0 and 7"),
+        ({}, "were not trained"),
+    ],
+)
+def test_functions_have_no_mean(tmp_path, other, told):
+    who = {"model": "first", "settings": {"class_path": "Function"}, "trained": False, "seeds": []}
+    for name, found in (("a", {}), ("b", other)):
+        identity = who | {key: value for key, value in found.items() if key == "model"}
+        seed = {"seed": found.get("seed", 0)}
+        written_results.save(tmp_path / name, results((ACCURACY, PLAIN)) | seed | {"identity": identity})
+    with refused(RunError, told):
+        command.main(["compare", "--mean", str(tmp_path / "a"), str(tmp_path / "b")])

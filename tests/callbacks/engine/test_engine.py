@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 import pytest
 import torch
 
-from heedful.assembly.trainers import measured
+from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, Attentiveness, DefaultLabel
 from heedful.callbacks.engine.experiment import gather_predictions
 from heedful.callbacks.engine.predictions import Collector

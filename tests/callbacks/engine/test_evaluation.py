@@ -12,7 +12,7 @@ import torch
 from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from rich.console import Console
 
-from heedful.assembly import trainers
+from benchmarks import bare_runs
 from heedful.callbacks import EVALUATIONS, Attentiveness, Board, Engine, Nothing, Setting, register
 from heedful.callbacks.engine.evaluation import fitted
 from heedful.datamodules import Planted
@@ -61,8 +61,8 @@ def run(tmp_path_factory, tiny_bert, documented):
     data.settle_labels(data.full_task.labels, None)
     evaluations = [documented.ShoutedWords(), Attentiveness(draws=2)]
     model = Encoder(str(tiny_bert), max_length=64)
-    trainers.fitted(model, data, evaluations, [Board({})], folder, accelerator="cpu", max_epochs=1)
-    return folder, trainers.measured(model, data, evaluations, folder=folder, accelerator="cpu")
+    bare_runs.fitted(model, data, evaluations, [Board({})], folder, accelerator="cpu", max_epochs=1)
+    return folder, bare_runs.measured(model, data, evaluations, folder=folder, accelerator="cpu")
 
 
 def test_it_is_run_and_saved(run):

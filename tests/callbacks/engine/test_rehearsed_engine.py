@@ -8,7 +8,7 @@ from pytorch_lightning.accelerators import CPUAccelerator
 from pytorch_lightning.plugins.precision import MixedPrecision, Precision
 from pytorch_lightning.strategies import SingleDeviceStrategy
 
-from heedful.assembly.trainers import fitted, measured
+from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder

@@ -31,7 +31,7 @@ from transformers import (
     XLNetConfig,
 )
 
-from heedful.assembly.trainers import fitted
+from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy
 from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Encoder, Seq2Seq, TextProcessor

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.assembly import trainers
+from benchmarks import bare_runs
 from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import PairedData, Planted
 from heedful.lightning_modules import Endpoint
@@ -44,7 +44,7 @@ def measured(module, data, *evaluations, word=lambda plain: plain):
     data.setup("validate")
     module.prepare(data.task)
     module.prompt_with(Prompt(word(Wording.plain(data.task.parts, data.task.labels)), data.task))
-    return trainers.measured(module, data, evaluations or [Accuracy(), Attentiveness()], accelerator="cpu")
+    return bare_runs.measured(module, data, evaluations or [Accuracy(), Attentiveness()], accelerator="cpu")
 
 
 def parts_of(question):
@@ -570,7 +570,7 @@ import os, sys
 import heedful
 import torch
 from pathlib import Path
-from heedful.assembly.trainers import measured
+from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Endpoint

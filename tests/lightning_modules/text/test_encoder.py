@@ -30,7 +30,7 @@ from transformers import (
     XLNetTokenizer,
 )
 
-from heedful.assembly.trainers import fitted, measured
+from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy
 from heedful.datamodules import Planted
 from heedful.datamodules.base.collate import Collate

@@ -21,7 +21,7 @@ from transformers import (
     RobertaTokenizer,
 )
 
-from heedful.assembly.trainers import fitted
+from benchmarks.bare_runs import fitted
 from heedful.datamodules import Reading
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Encoder, Reader

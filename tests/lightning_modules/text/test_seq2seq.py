@@ -18,7 +18,7 @@ from transformers import (
 )
 from transformers.convert_slow_tokenizer import import_protobuf
 
-from heedful.assembly.trainers import fitted, measured
+from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy, Attentiveness, TableRows
 from heedful.datamodules import PairedData, Planted
 from heedful.datamodules.base.collate import Collate

@@ -15,7 +15,7 @@ from transformers import (
     BlipImageProcessorPil,
 )
 
-from heedful.assembly.trainers import fitted
+from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 from heedful.lightning_modules import NOT_FINITE, Blip, BlipAnswers

@@ -11,7 +11,7 @@ import timm
 import torch
 from PIL import Image
 
-from heedful.assembly.trainers import fitted, measured
+from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 from heedful.lightning_modules import LateFusion

@@ -442,3 +442,10 @@ def test_folders_without_prompts_are_refused(tmp_path):
     assert not rows_file(lacking, "accuracy").exists()
     with refused(RunError, lacking, "accuracy"):
         command.main(["matrix", "--prompts", lacking])
+
+
+def test_of_the_versions_of_an_evaluation_the_newest_is_read(tmp_path):
+    for n, seed in enumerate((0, 1)):
+        save(tmp_path / "run" / "evaluations" / "nli-validation" / f"version_{n}", rows_of(), seed=seed)
+    (asked,) = read(folders_of([str(tmp_path / "run")]).folders)
+    assert asked.seed == 1

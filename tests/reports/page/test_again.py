@@ -14,6 +14,7 @@ from heedful.reports.page.writing import REPORT, write_page
 
 import oracles
 from paged_runs import Page
+from written_results import rewrite
 
 SETTINGS = {"n_train": 4, "n_validation": 30}
 
@@ -74,13 +75,13 @@ def test_rescore_writes_the_page_again_where_there_is_one(folder, capsys):
     told = results.read_text()
     command.main(["page", str(folder)])
     page = (folder / REPORT).read_text()
-    results.write_text(json.dumps(json.loads(told) | {"note": "Old."}))
+    rewrite(folder, note="Old.")
     command.main(["page", str(folder)])
     assert "Old." in (folder / REPORT).read_text()
     command.main(["rescore", str(folder)])
     assert results.read_text() == told
     assert (folder / REPORT).read_text() == page
     (folder / REPORT).unlink()
-    results.write_text(json.dumps(json.loads(told) | {"note": "Old."}))
+    rewrite(folder, note="Old.")
     command.main(["rescore", str(folder)])
     assert not (folder / REPORT).exists()

@@ -13,9 +13,8 @@ import pytest
 
 from heedful.assembly.measuring import measure
 from heedful.assembly.results import load
-from heedful.records import DataError, Measurement, MetricName, RunError, read_json, write_json
+from heedful.records import DataError, Measurement, MetricName, RunError, read_json
 from heedful.records.storage.epochs import write_epochs
-from heedful.records.storage.results import read_run
 from heedful.reports.page.writing import REPORT, read_examples, write_page
 
 import paged_runs
@@ -255,8 +254,7 @@ def test_unlabelled_and_unfinished_runs_say_so(tmp_path):
     table = table.set_column(table.schema.get_field_index("gold"), "gold", pa.nulls(table.num_rows, pa.string()))
     context = dataclasses.replace(paged_runs.CONTEXT, unlabelled=True)
     folder = paged_runs.saved(tmp_path / "run", table, context, accuracy=False)
-    path = folder / "results.json"
-    path.write_text(json.dumps(read_json(path) | {"unfinished": "epoch 1 of 4, step 30"}))
+    written_results.rewrite(folder, unfinished="epoch 1 of 4, step 30")
     page = Page(write_page([folder], tmp_path / "a.html").read_text())
     assert "without gold labels, whether the model is better than a single answer is not known" in page.text
     assert "the run had not ended (epoch 1 of 4, step 30)" in page.text
@@ -277,9 +275,8 @@ def test_without_gold_labels_the_null_control_is_not_called_accuracy(tmp_path):
 def test_the_curves_of_a_training_are_drawn_where_their_evaluation_stands(tmp_path):
     folder = paged_runs.saved(tmp_path / "run", paged_runs.rows())
     before = write_page([folder], tmp_path / "a.html").read_text()
-    write_json(folder / "run.json", read_run(folder) | {"id": "one"})
     points = [(epoch, {"premise": Measurement(0.2 * epoch, 9, ci95=(0.1, 0.9))}) for epoch in (1, 2)]
-    write_epochs(folder, "one", {"attentiveness": points, "of_nobody": points})
+    write_epochs(folder, {"attentiveness": points, "of_nobody": points})
     after = write_page([folder], tmp_path / "a.html").read_text()
     assert after.count("over the epochs of training") - before.count("over the epochs of training") > 1
     assert {'id="r0-attentiveness-epochs-attentiveness-title"', 'id="r0-attentiveness-epochs-of_nobody-title"'} <= {
