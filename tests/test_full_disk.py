@@ -90,7 +90,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch, numb
     def refuse(*args, **kwargs):
         raise OSError(number, os.strerror(number), str(tmp_path / ".x.abc"))
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr(Path, "touch", refuse)
     for name, writer in WRITERS.items():
         with refused(RunError, tmp_path / name, os.strerror(number)):
             writer(tmp_path / name)

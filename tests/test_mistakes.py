@@ -89,7 +89,7 @@ COMMANDS = {  # a command, and what its message names
     "evaluate --dry_run perhaps": ["dry_run", "perhaps"],
     "comparee runs": ["comparee", "compare?"],
     "compare nowhere": ["nowhere"],
-    "compare": ["run"],
+    "compare": ["RUN"],
     "page empty": ["empty"],
     "measure mine:nothing rows.csv --parts premise,hypothesis": ["mine:nothing"],
     "measure own:predict missing.csv --parts premise": ["missing.csv"],

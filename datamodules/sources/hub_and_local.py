@@ -23,8 +23,6 @@ from heedful.records import (
     HeedfulError,
     SettingError,
     listing,
-    require_file,
-    without_hub,
 )
 from heedful.records.errors import guess, nearest
 
@@ -315,7 +313,8 @@ class Local:
             HeedfulError: There is no such file or split; the message lists what there is.
         """
         if not self.path.is_dir():
-            require_file(self.path, f"data.path {self.path}")
+            if not self.path.exists():
+                raise DataError(f"data.path {self.path} does not exist.")
             return str(self.path), read(self.path, self.quoting, self.columns)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
@@ -420,8 +419,8 @@ class Hub:
             if isinstance(error, ValueError) and (splits := _splits(id_, subset, revision)) and split not in splits:
                 raise missing_split(id_, (split, *aliases), splits) from error
             raise DataError(
-                f"The hub does not give the data set {id_} ({reason(error)}). "
-                f"{without_hub('Name files with data.path', 'take data planted')}."
+                f"The hub does not give the data set {id_} ({reason(error)}). Name files with data.path, take data "
+                "planted, or set HF_HUB_OFFLINE=1 to use only what is cached."
             ) from error
         where = f"{id_} ({split})"
         return where, dataset_rows(data_set, where)

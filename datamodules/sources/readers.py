@@ -21,7 +21,7 @@ from heedful.datamodules.sources.values import (
     require_text,
     too_large,
 )
-from heedful.records import DataError, HeedfulError, open_file, require_file
+from heedful.records import DataError, HeedfulError, open_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
 TEXT = "txt"  # a file as tsv has it, under a name that may stand for anything
@@ -89,7 +89,9 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
     form = kind(path)
     row = 0
     try:
-        rows = parquet_rows(require_file(path)) if form == "parquet" else _text_file(path, form, quoting, header)
+        if form == "parquet":
+            open_file(path).close()  # names a file that is missing
+        rows = parquet_rows(path) if form == "parquet" else _text_file(path, form, quoting, header)
         for row, columns in rows:
             yield row, columns
     except UnicodeDecodeError as error:

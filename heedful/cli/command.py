@@ -2,47 +2,29 @@
 
 from functools import partial
 from importlib import import_module
-from pathlib import Path
-from typing import NamedTuple
 
 from heedful.cli.help import HELP
 from heedful.records import SettingError
 from heedful.records.command_lines import called, run_command
 from heedful.records.errors import nearest
-from heedful.records.storage.named_configs import FOLDER_OF, config_path
 
-
-class Command(NamedTuple):
-    """A subcommand.
-
-    Attributes:
-        module: Its ``main`` takes the words after the name. If it returns a function, the function runs a model, with
-            torch and Lightning imported.
-        summary: One line of help.
-        is_heavy: Whether the module itself imports torch and Lightning.
-    """
-
-    module: str
-    summary: str
-    is_heavy: bool = False
-
-
+# A module whose main takes the words after the name; where it returns a function, that one imports torch and Lightning.
 COMMANDS = {
-    "train": Command("heedful.cli.training", "train a classifier, and watch whether it heeds every part", True),
-    "evaluate": Command("heedful.cli.evaluation", "measure a trained model on everything that Heedful knows", True),
-    "measure": Command("heedful.cli.measure", "measure a function of yours, or any model, on rows"),
-    "inputs": Command("heedful.cli.inputs", "write all inputs to a file, for a model that runs elsewhere"),
-    "score": Command("heedful.cli.score", "make results of a file of answers to these inputs"),
-    "compare": Command("heedful.cli.compare", "numbers of one run, or of several side by side"),
-    "matrix": Command("heedful.reports.matrix", "models by data sets, as tables of a paper"),
-    "page": Command("heedful.reports.page.command", "one page of HTML about runs, to send to a colleague"),
-    "card": Command("heedful.reports.card.command", "a model for the hub, with a card of its numbers"),
-    "rank": Command("heedful.reports.ranking", "which models will hold on other data, by attributions"),
-    "suite": Command("heedful.cli.suite", "train, measure and rank many models; finished steps stay"),
-    "rescore": Command("heedful.reports.rescore", "make results.json anew from the rows beside it"),
-    "sheet": Command("heedful.reports.sheet", "does a swap make the label wrong? sheets for people"),
-    "figure": Command("heedful.cli.figure", "draw a figure of runs again"),
-    "info": Command("heedful.cli.info", "versions, machine and settings, for a report of a fault"),
+    "train": ("heedful.cli.training", "train a classifier, and watch whether it heeds every part"),
+    "evaluate": ("heedful.cli.evaluation", "measure a trained model on everything that Heedful knows"),
+    "measure": ("heedful.cli.measure", "measure a function of yours, or any model, on rows"),
+    "inputs": ("heedful.cli.inputs", "write all inputs to a file, for a model that runs elsewhere"),
+    "score": ("heedful.cli.score", "make results of a file of answers to these inputs"),
+    "compare": ("heedful.cli.compare", "numbers of one run, or of several side by side"),
+    "matrix": ("heedful.reports.matrix", "models by data sets, as tables of a paper"),
+    "page": ("heedful.reports.page.command", "one page of HTML about runs, to send to a colleague"),
+    "card": ("heedful.reports.card.command", "a model for the hub, with a card of its numbers"),
+    "rank": ("heedful.reports.ranking", "which models will hold on other data, by attributions"),
+    "suite": ("heedful.cli.suite", "train, measure and rank many models; finished steps stay"),
+    "rescore": ("heedful.reports.rescore", "make results.json anew from the rows beside it"),
+    "sheet": ("heedful.reports.sheet", "does a swap make the label wrong? sheets for people"),
+    "figure": ("heedful.cli.figure", "draw a figure of runs again"),
+    "info": ("heedful.cli.info", "versions, machine and settings, for a report of a fault"),
 }
 
 
@@ -65,32 +47,16 @@ def main(argv: list[str]) -> None:
             return
         import_module("heedful.cli.words").print_help(name, words)
         return
-    command = COMMANDS[name]
-    if name in HELP:
-        _require_names(words)
-    module = import_module(command.module)
-    run = partial(module.main, words) if command.is_heavy else module.main(words)
+    module = import_module(COMMANDS[name][0])
+    run = partial(module.main, words) if name in HELP else module.main(words)
     if run is not None:
         import_module("heedful.cli.guard").guarded(run)
-
-
-def _require_names(words: list[str]) -> None:
-    """Refuse an unknown short name at once: importing torch takes seconds.
-
-    Raises:
-        SettingError: There is one.
-    """
-    for word, value in zip(words, words[1:], strict=False):
-        kind = word.removeprefix("--")
-        is_model = kind == "model" and ("/" in value or Path(value).is_dir())
-        if word.startswith("--") and kind in FOLDER_OF and not is_model and not value.startswith("--"):
-            config_path(kind, value)
 
 
 def overview() -> str:
     """The text of ``heedful --help``."""
     width = max(map(len, COMMANDS)) + 2
-    commands = (f"  {name:<{width}}{command.summary}" for name, command in COMMANDS.items())
+    commands = (f"  {name:<{width}}{summary}" for name, (_, summary) in COMMANDS.items())
     return "\n".join(["usage: heedful COMMAND ...", "", *commands, "", "heedful COMMAND --help says the rest."])
 
 

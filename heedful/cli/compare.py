@@ -1,14 +1,12 @@
 """The command that compares: the results of runs, and what they must be."""
 
 from heedful.assembly.results import load
-from heedful.records import HeedfulError, RunError, SettingError, printable
+from heedful.records import HeedfulError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.comparable import print_agreed
 from heedful.reports.compare import print_side_by_side
 from heedful.reports.inoculation import print_inoculation
 from heedful.reports.tables import FORMATS
-
-VIEWS = ("mean", "agreed", "inoculation", "require")
 
 
 def main(argv: list[str]) -> None:
@@ -18,14 +16,6 @@ def main(argv: list[str]) -> None:
         HeedfulError: A requirement does not hold, or the runs cannot be compared.
     """
     options = _parser().parse_intermixed_args(argv)
-    if not options.runs:
-        raise RunError("No run is named. Name the folders of one run or more.")
-    if len(views := [view for view in VIEWS if getattr(options, view)]) > 1:
-        raise SettingError(f"{views[0]} and {views[1]} are two views. Ask for one at a time.")
-    if options.all and not options.agreed:
-        raise SettingError("all is of the examples that models agree on. Add agreed.")
-    if options.format and (options.inoculation or options.require):
-        raise SettingError(f"format changes nothing beside {views[0]}. Leave it out.")
     if options.require:
         _require(options.runs, options.require)
     elif options.agreed:
@@ -70,15 +60,16 @@ def _parser() -> CommandParser:
             ("--require 'attentiveness premise >= 0.7' RUN", "exit status 2 where the interval does not say so"),
         ],
     )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
-    parser.add_argument("--mean", action="store_true", help="the mean over runs of several seeds or folds")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
+    view = parser.add_mutually_exclusive_group()
+    view.add_argument("--mean", action="store_true", help="the mean over runs of several seeds or folds")
     told = "a number and a bound, which the 95 %% interval decides; may be given several times"
-    parser.add_argument("--require", action="append", metavar="TEXT", help=told)
+    view.add_argument("--require", action="append", metavar="TEXT", help=told)
     told = "attentiveness on the examples that all models predict alike (CAT, appendix D)"
-    parser.add_argument("--agreed", action="store_true", help=told)
+    view.add_argument("--agreed", action="store_true", help=told)
     told = "with --agreed: models that are not above the majority share, too"
     parser.add_argument("--all", action="store_true", help=told)
     told = "what inoculation did: the first run is before it, the others after"
-    parser.add_argument("--inoculation", action="store_true", help=told)
+    view.add_argument("--inoculation", action="store_true", help=told)
     parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
     return parser

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from heedful.records import DataError, SettingError
+from heedful.records import SettingError
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.folder_names import folder_name
 
@@ -41,8 +41,6 @@ def main(argv: list[str]) -> Callable[[], None]:
     """
     options = vars(_parser().parse_args(argv))
     predict, rows, settings = options["predict"], options["rows"], settings_of(options, TOLD)
-    if Path(rows).suffix and not Path(rows).exists():
-        raise DataError(f"{rows} does not exist.")
     return partial(_measured, predict, rows, settings)
 
 
@@ -93,11 +91,6 @@ def _function(path: str) -> Any:
     Raises:
         HeedfulError: There is no such module, or no such function in it.
     """
-    if path.startswith(("http://", "https://")):
-        raise SettingError(
-            f"{path} is a server. Use heedful evaluate --endpoint NAME with OPENAI_BASE_URL, or heedful.Endpoint in "
-            "Python."
-        )
     module, _, name = path.partition(":")
     sys.path.insert(0, "")
     try:

@@ -25,9 +25,8 @@ import time
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import product, zip_longest
+from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
@@ -35,7 +34,6 @@ from filelock import FileLock, Timeout
 from heedful.records import HeedfulError, RunError, SettingError, read_json, stopping, write_json
 from heedful.records.command_lines import CommandParser, called
 from heedful.records.errors import guess
-from heedful.records.launchers import without_launcher
 from heedful.records.storage.folder_names import FIT, is_folder_name
 from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.yaml_files import read_yaml
@@ -44,6 +42,11 @@ RUNS, REPORTS = ("train", "evaluate"), ("compare", "matrix", "page", "rank")
 QUIET = ["--trainer.enable_progress_bar", "false"]
 PLACEHOLDER = re.compile(r"<(\w+)([.]value)?>")
 REMEDY = "Move the folder away, or name another one with --output."
+LAUNCHER = re.compile(  # by these srun and torchrun number processes; SLURM_JOB_ID and the like only describe a job
+    r"((LOCAL|GROUP|NODE|ROLE)_)?(RANK|WORLD_SIZE)|MASTER_(ADDR|PORT)|ROLE_NAME|TORCHELASTIC_.*"
+    r"|SLURM_(STEP_)?(NTASKS|NPROCS|NUM_TASKS|PROCID|LOCALID|NODEID|TASKS_PER_NODE|NTASKS_PER_.*)"
+    r"|(JSM_NAMESPACE|OMPI_COMM_WORLD|PMI|PMIX)_.*"
+)
 
 
 class Step(NamedTuple):
@@ -54,43 +57,46 @@ class Step(NamedTuple):
         folder: Its results; log, record and lock lie beside it.
         command: Its words.
         needs: The steps that it refers to.
-        tags: Words of ``--only`` that choose it.
     """
 
     name: str
     folder: Path
     command: list[str]
     needs: list["Step"]
-    tags: set[str]
+
+    @property
+    def label(self) -> str:
+        """Command and name."""
+        return f"{self.command[0]} {self.name}"
 
     def beside(self, ending: str) -> Path:
         """A file next to the folder."""
         return self.folder.with_name(f"{self.folder.name}{ending}")
 
     def weights(self) -> str | None:
-        """The hash of the weights that its results are of, if there are any."""
+        """The hash of the measured weights; None without results."""
         results = self.folder / "results.json"
         return read_json(results).get("weights") if results.is_file() else None
 
     def record(self, finished: bool) -> None:
-        """Write what the results are made of: the command, and the weights of the steps that it needs."""
+        """Write the command, and the weights of the steps that it needs."""
         weights = {need.name: need.weights() for need in self.needs}
         write_json(self.beside(".json"), {"command": self.command, "weights": weights, "finished": finished})
 
     def is_done(self) -> bool:
-        """Whether there are results.
+        """Whether the step is finished.
 
         Raises:
-            RunError: They are of another command or of other weights.
+            RunError: The folder has results of another command or of other weights.
         """
         if not self.beside(".json").is_file():
             if self.folder.exists():
                 raise RunError(f"{self.folder} is not of this recipe. {REMEDY}")
             return False
         record = read_json(self.beside(".json"))
-        for old, new in zip_longest(record["command"], self.command, fillvalue="nothing"):
-            if old != new:
-                raise RunError(f"{self.folder} was made with {old} where the recipe has {new}. {REMEDY}")
+        if record["command"] != self.command:
+            before, now = shlex.join(record["command"]), shlex.join(self.command)
+            raise RunError(f"{self.folder} was made by {before}, and the recipe has {now}. {REMEDY}")
         for need in self.needs:
             if need.weights() not in (None, record["weights"][need.name]):
                 raise RunError(f"{self.folder} was made of other weights than {need.folder} has. {REMEDY}")
@@ -118,10 +124,8 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
                 raise SettingError("$DATA is not known. Name that folder with --data_path DIR (or make ... DATA=DIR).")
             for chosen in product(*(choices[name] for name in varied)):
                 name, command = (_fill(each, dict(zip(varied, chosen, strict=True))) for each in (pattern, text))
-                words = [
-                    each.replace("$DATA", data or "").replace("$OUT", str(output)) for each in shlex.split(command)
-                ]
-                steps[name] = _step(name, output / name, words, steps, {key for key, _ in chosen})
+                words = [word.replace("$DATA", str(data)).replace("$OUT", str(output)) for word in shlex.split(command)]
+                steps[name] = _step(name, output / name, words, steps)
         except (HeedfulError, ValueError) as error:
             raise SettingError(str(error)).at(f"{path}: steps: {pattern}") from None
     return [*steps.values()]
@@ -129,19 +133,16 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
 
 def _choices(given: Any) -> list[tuple[str, str]]:
     """The keys of the values of a placeholder, and what they stand for."""
-    values = (
-        given
-        if isinstance(given, Mapping)
-        else {each: each for each in (given if isinstance(given, list) else [given])}
-    )
-    return [(str(key), "" if value is None else str(value)) for key, value in values.items()]
+    if not isinstance(given, Mapping):
+        given = {each: each for each in (given if isinstance(given, list) else [given])}
+    return [(str(key), "" if value is None else str(value)) for key, value in given.items()]
 
 
 def _fill(text: str, values: Mapping[str, tuple[str, str]]) -> str:
     return PLACEHOLDER.sub(lambda found: values[found[1]][bool(found[2])], text)
 
 
-def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step], keys: set[str]) -> Step:
+def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]) -> Step:
     kind = words[0] if words else ""
     if kind not in (*RUNS, *REPORTS):
         raise SettingError(f"{kind!r} is no command of a recipe. {guess(kind, (*RUNS, *REPORTS))}")
@@ -158,7 +159,7 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
         command += folders if at and not before else [before + ",".join(folders)]
         needs |= found
     command += QUIET if kind in RUNS else []
-    return Step(name, folder, command, [*needs.values()], {kind, *name.split("/"), *keys})
+    return Step(name, folder, command, [*needs.values()])
 
 
 def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
@@ -192,7 +193,7 @@ def run(steps: Sequence[Step]) -> None:
         step.folder.parent.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(step.folder.with_name(f".{step.folder.name}.lock"), timeout=0):
-                _run(step, f"[{number}/{len(steps)}] {step.command[0]} {step.name}")
+                _run(step, f"[{number}/{len(steps)}] {step.label}")
         except Timeout:
             raise RunError(f"Another process runs {step.name} in {step.folder}. Wait until it has ended.") from None
 
@@ -206,37 +207,28 @@ def _run(step: Step, line: str) -> None:
     print(line, end="", flush=True)
     start = time.monotonic()
     try:
-        {"train": _train, "evaluate": _evaluate}.get(step.command[0], _report)(step)
+        if step.command[0] in REPORTS:
+            step.beside(".txt").unlink(missing_ok=True)
+            _execute(step.command, step.beside(".txt"))
+        else:
+            _model(step)
     finally:
         print(f": {time.monotonic() - start:,.0f} s", flush=True)
     if step.command[0] in REPORTS:
         print(f"\n{step.beside('.txt').read_text(encoding='utf-8')}", end="")
 
 
-def _train(step: Step) -> None:
+def _model(step: Step) -> None:
+    """Train or evaluate; a training that was stopped resumes."""
     step.record(finished=False)
     words = step.command
-    if resumes := (step.folder / "config.yaml").is_file():
+    if resumes := words[0] == "train" and (step.folder / "config.yaml").is_file():
         place = words.index("--init_from") if "--init_from" in words else len(words)
         words = [*words[:place], *words[place + 2 :]]  # the checkpoint has these weights
     elif step.folder.exists():
-        shutil.rmtree(step.folder)  # it was stopped before it trained
+        shutil.rmtree(step.folder)
     _execute([*words, "--resume" if resumes else "--output", str(step.folder)], step.beside(".log"))
     step.record(finished=True)
-
-
-def _evaluate(step: Step) -> None:
-    """Give results their name once they are complete: an evaluation that outlives this process writes elsewhere."""
-    with TemporaryDirectory(dir=step.folder.parent, prefix=f".{step.folder.name}.") as temporary:
-        results = Path(temporary, step.folder.name)
-        _execute([*step.command, "--output", str(results)], step.beside(".log"))
-        step.record(finished=True)
-        results.replace(step.folder)
-
-
-def _report(step: Step) -> None:
-    step.beside(".txt").unlink(missing_ok=True)
-    _execute(step.command, step.beside(".txt"))
 
 
 def _execute(words: Sequence[str], log: Path) -> None:
@@ -247,8 +239,9 @@ def _execute(words: Sequence[str], log: Path) -> None:
     Raises:
         RunError: It fails.
     """
+    environment = {name: value for name, value in os.environ.items() if not LAUNCHER.fullmatch(name)}
+    environment |= {"COLUMNS": "80", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "heedful", *words]
-    environment = without_launcher(os.environ) | {"COLUMNS": "80", "NO_COLOR": "1"}
     with log.open("ab") as out:
         child = subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True)
         try:
@@ -260,43 +253,36 @@ def _execute(words: Sequence[str], log: Path) -> None:
     if status:
         lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
         last = next((line.strip().rstrip(".") for line in reversed(lines) if line.strip()), "no output")
-        raise RunError(
-            f"{log.stem} ended with status {status}: {last}. See {log}; the same command goes on from there."
-        )
+        raise RunError(f"{log.stem} ended with status {status}: {last}. See {log}; the same command resumes it.")
 
 
 def main(argv: list[str]) -> None:
     """Run the steps of a recipe that are left."""
-    stopping.listen()
-    try:
-        _main(argv)
-    except (KeyboardInterrupt, stopping.Stopped) as stop:
-        name, status = ("SIGTERM", stop.code) if isinstance(stop, stopping.Stopped) else ("Ctrl-C", 130)
-        print(f"\n{called()}: stopped by {name}: the same command goes on.", file=sys.stderr)
-        sys.exit(status)
-
-
-def _main(argv: list[str]) -> None:
     options = _parser().parse_args(argv)
     path = named_configs("recipe").get(options.recipe, Path(options.recipe))
     output = Path(options.output or Path("runs", "suites", path.stem))
     recipe = read_recipe(path, options.data_path, output.absolute())
-    tags = {tag for step in recipe for tag in step.tags}
-    only = {*options.only.split(",")} if options.only else tags
-    if unknown := sorted(only - tags):
-        raise SettingError(f"--only {unknown[0]} is no command, value or step. {guess(unknown[0], sorted(tags))}")
-    run([step for step in (share(recipe, *options.shard) if options.shard else recipe) if step.tags & only])
-    for report in (step for step in recipe if options.shard and step.command[0] in REPORTS):
-        missing = ", ".join(need.name for need in report.needs if not need.is_done()) or "nothing"
-        print(f"{report.name} waits for {missing}. The same command without --shard runs it.")
+    only = (options.only or "").split(",")
+    if unknown := [word for word in only if not any(word in step.label for step in recipe)]:
+        raise SettingError(f"--only {unknown[0]} is in no command or name of a step.")
+    shard = share(recipe, *options.shard) if options.shard else recipe
+    stopping.listen()
+    try:
+        run([step for step in shard if any(word in step.label for word in only)])
+    except (KeyboardInterrupt, stopping.Stopped) as stop:
+        name, status = ("SIGTERM", stop.code) if isinstance(stop, stopping.Stopped) else ("Ctrl-C", 130)
+        print(f"\n{called()}: stopped by {name}: the same command resumes.", file=sys.stderr)
+        sys.exit(status)
+    if options.shard:
+        print("Reports are left: after all shards, the same command without --shard runs them.")
 
 
 def _shard(text: str) -> tuple[int, int]:
     """The number of a shard, from 1, and their count."""
-    written = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", text)
-    if not written or not 1 <= int(written[1]) <= int(written[2]):
-        raise ArgumentTypeError(f"{text} is no shard, such as 3/8 for the third of eight")
-    return int(written[1]), int(written[2])
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ArgumentTypeError(f"there is no shard {text}")
+    return number, count
 
 
 def _parser() -> CommandParser:
@@ -305,13 +291,11 @@ def _parser() -> CommandParser:
         ("msgs --data_path DIR --only train,morph", "some of its steps"),
         ("msgs --data_path DIR --shard 3/8", "the third of eight shares, which run side by side"),
     ]
-    about = (
-        "Run the steps of a recipe: train, evaluate and rank many models. The same command goes on with a stopped one."
-    )
+    about = "Run the steps of a recipe: train, evaluate and rank many models. The same command resumes a stopped one."
     parser = CommandParser("suite", about, examples)
     parser.add_argument("recipe", help=f"a YAML file, or one of {', '.join(named_configs('recipe'))}")
     parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the file")
     parser.add_argument("--output", metavar="DIR", help="folder of the recipe, by default runs/suites/NAME")
-    parser.add_argument("--only", metavar="NAMES", help="commands, values or names of steps, joined by commas")
+    parser.add_argument("--only", metavar="NAMES", help="steps with one of these words in command or name")
     parser.add_argument("--shard", metavar="I/N", type=_shard, help="share I of N of the runs, without reports")
     return parser

@@ -138,6 +138,6 @@ def _copies(
                 f"No training example may lend its {' and '.join(parts)} to {example.uid}. Swap another part with "
                 "data.swap, or take other prompt.demonstrations than counterfactual."
             )
-        lent = {part: examples.part(part, ranked[0]) for part in parts}
+        lent = {part: examples.value(f"parts.{part}", ranked[0]) for part in parts}
         copies.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))
     return copies

@@ -1,7 +1,7 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
 from heedful.records.composed import EMPTIED, Composed, column
-from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable, without_hub
+from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
 from heedful.records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
@@ -19,7 +19,6 @@ from heedful.records.storage.files import (
     atomic_path,
     open_file,
     read_json,
-    require_file,
     spooling,
     write_json,
     writing,
@@ -80,11 +79,9 @@ __all__ = [
     "read_json",
     "rename_parts",
     "repeats",
-    "require_file",
     "same_name",
     "same_parts",
     "spooling",
-    "without_hub",
     "words_of",
     "write_json",
     "writing",

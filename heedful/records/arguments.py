@@ -68,18 +68,10 @@ def plain(value: Any) -> Any:
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(inner) for inner in value]
-    return _plain_scalar(value)
-
-
-def _plain_scalar(value: Any) -> Any:
-    if isinstance(value, Enum):
-        value = value.value
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, PathLike):
-        value = fspath(value)
-    if isinstance(value, str | timedelta):
-        return str(value)
+    if isinstance(value, np.generic | Enum):
+        return plain(value.item() if isinstance(value, np.generic) else value.value)
+    if isinstance(value, str | PathLike | timedelta):
+        return fspath(value) if isinstance(value, PathLike) else str(value)
     for kind in (bool, int, float):  # a subclass of one of these is that in a file
         if isinstance(value, kind):
             return kind(value)

@@ -1,7 +1,6 @@
 """Command lines: a parser for the words of a subcommand, and how a user's mistake ends it."""
 
 import os
-import select
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from heedful.records.errors import HeedfulError, SettingError
 
@@ -77,19 +76,9 @@ def exit_on_broken_pipe() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        closed = [stream.fileno() for stream in (sys.stdout, sys.stderr) if _lacks_reader(stream)]
-        if not closed:  # it was another pipe
-            raise
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for number in closed:  # which is flushed once more at exit
-            os.dup2(nowhere, number)
-        sys.exit(1)
-
-
-def _lacks_reader(stream: TextIO) -> bool:
-    try:
-        poll = select.poll()
-        poll.register(stream.fileno(), select.POLLOUT)
-    except (AttributeError, OSError, ValueError):  # no poll on this system, or a stream that is not a file
-        return False
-    return any(event & select.POLLERR for _, event in poll.poll(0))
+        try:
+            print(flush=True)
+        except BrokenPipeError:  # stdout is the broken pipe, and is flushed once more at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        raise

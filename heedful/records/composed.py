@@ -75,7 +75,7 @@ class Composed(Sequence[Example]):
         parts = dict(base.parts)
         groups = dict(base.groups)
         for part, lender in lent.items():
-            parts[part] = emptied(base.parts[part]) if lender == EMPTIED else self.pool.part(part, lender)
+            parts[part] = emptied(base.parts[part]) if lender == EMPTIED else self.pool.value(f"parts.{part}", lender)
             groups[part] = content_id(parts[part])
         return replace(base, parts=parts, groups=groups, label=base.label if self.label is None else self.label)
 
@@ -116,7 +116,7 @@ class Composed(Sequence[Example]):
             elif is_relabelled:
                 yield self.label
             elif lender == EMPTIED:
-                yield emptied(self.pool.part(part, position))
+                yield emptied(self.pool.value(name, position))
             else:
                 yield self.pool.value(name, lender)
 

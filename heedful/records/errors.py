@@ -1,7 +1,6 @@
 """Errors that a user can fix, and the words that their messages share."""
 
 import difflib
-import os
 import re
 from collections.abc import Collection
 from typing import Self
@@ -84,13 +83,3 @@ def guess(name: str, known: Collection[str]) -> str:
     """
     near = nearest(name, known)
     return f"Known are {listing([*known])}." if near is None else f"Do you mean {near}?"
-
-
-def without_hub(*ways: str) -> str:
-    """Ways to go on where the hub cannot be reached, joined by commas and "or".
-
-    To use only what is cached is one more, unless HF_HUB_OFFLINE is set already.
-    """
-    is_set = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-    *others, last = ways if is_set else (*ways, "set HF_HUB_OFFLINE=1 to use only what is cached")
-    return ", or ".join([", ".join(others), last])

@@ -1,5 +1,6 @@
 """Examples of a pool as a memory-mapped Arrow table."""
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.records.errors import DataError
-from heedful.records.example import Example, Part, as_text
-from heedful.records.pool.contents import KINDS, canonical, content_id, fingerprint, identities, keys, kinds_of
-from heedful.records.pool.groups import constants, joined, partners, related
+from heedful.records.example import Example, Part
+from heedful.records.pool.contents import KINDS, canonical, column_texts, content_id, identities, keys
+from heedful.records.pool.groups import joined, numbered, related
 from heedful.records.pool.partners import Partners
-from heedful.records.pool.related import Related
 from heedful.records.storage.files import Spool
 
 BATCH = 4096  # examples that are Python objects at a time
@@ -125,6 +125,7 @@ class Examples(Sequence[Example]):
         }
         self.has_clusters = CLUSTER in columns
         self.tables = tuple(part for part, kind in self.kinds.items() if kind == "table")
+        self._decoders = {f"parts.{part}": KINDS[kind].decode for part, kind in self.kinds.items()}
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
@@ -135,7 +136,9 @@ class Examples(Sequence[Example]):
         parts = tuple(examples[0].parts)
         extra = tuple(g for g in examples[0].groups if g not in parts)
         meta = tuple(examples[0].meta)
-        builder = ExamplesBuilder(parts, extra, meta, kinds_of(examples[0].parts))
+        first = examples[0].parts.items()
+        kinds = {name: kind for name, part in first for kind, made in KINDS.items() if isinstance(part, made)}
+        builder = ExamplesBuilder(parts, extra, meta, kinds)
         for e in examples:
             values = [e.parts[p] for p in parts]
             builder.add(e.uid, values, e.label, [e.groups[g] for g in extra], [e.meta[m] for m in meta])
@@ -169,11 +172,11 @@ class Examples(Sequence[Example]):
         """The example at a position, or with a uid; the examples of a slice."""
         if isinstance(key, slice):
             return self.take(range(len(self))[key])
-        i = self.position(key) if isinstance(key, str) else range(len(self))[key]
-        row = self._row(i)
+        batch, offset = self._place(self.position(key) if isinstance(key, str) else range(len(self))[key])
+        row = {name: column[offset].as_py() for name, column in self._columns[batch].items()}
         return Example(
             uid=row["uid"],
-            parts={p: self._part(f"parts.{p}", row[f"parts.{p}"]) for p in self.parts},
+            parts={p: self._decode(f"parts.{p}", row[f"parts.{p}"]) for p in self.parts},
             label=row["label"],
             groups={g: row[f"groups.{g}"] for g in self.groups},
             meta={m: row[f"meta.{m}"] for m in self.meta},
@@ -182,34 +185,22 @@ class Examples(Sequence[Example]):
     def __iter__(self) -> Iterator[Example]:
         return (self[i] for i in range(len(self)))
 
-    def _decoder(self, name: str) -> Callable[[str], Part] | None:
-        """The function that reads the values of a table column, if they are not texts."""
-        kind = self.kinds.get(name.removeprefix("parts.")) if name.startswith("parts.") else None
-        return KINDS[kind].decode if kind else None
-
-    def _part(self, name: str, text: str) -> Part:
-        decode = self._decoder(name)
-        return decode(text) if decode else text
-
-    def _row(self, i: int) -> dict[str, str]:
-        batch, offset = self._place(i)
-        return {name: column[offset].as_py() for name, column in self._columns[batch].items()}
+    def _decode(self, name: str, text: str) -> Part:
+        """A value of a table column; only tables and pictures are encoded."""
+        return self._decoders[name](text) if name in self._decoders else text
 
     def _place(self, i: int) -> tuple[int, int]:
         batch = bisect_right(self._starts, i) - 1
         return batch, i - self._starts[batch]
 
     @cached_property
-    def _batches(self) -> list[pa.RecordBatch]:
-        return [batch for batch in self.table.to_batches() if batch.num_rows]
-
-    @cached_property
     def _columns(self) -> list[dict[str, pa.Array]]:
-        return [dict(zip(self.table.column_names, batch.columns, strict=True)) for batch in self._batches]
+        batches = [batch for batch in self.table.to_batches() if batch.num_rows]
+        return [dict(zip(self.table.column_names, batch.columns, strict=True)) for batch in batches]
 
     @cached_property
     def _starts(self) -> list[int]:
-        return np.cumsum([0] + [batch.num_rows for batch in self._batches]).tolist()
+        return np.cumsum([0] + [len(columns["uid"]) for columns in self._columns]).tolist()
 
     @cached_property
     def uids(self) -> pa.Array:
@@ -219,17 +210,13 @@ class Examples(Sequence[Example]):
     @cached_property
     def uid_keys(self) -> np.ndarray:
         """A 64-bit hash of each uid (:func:`keys`): uint64 [examples]."""
-        return keys(self._texts("uid"))
+        return keys(column_texts(self.table, "uid"))
 
     @cached_property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
         """Keys of all uids, sorted, and the position of each."""
         order = np.argsort(self.uid_keys, kind="stable").astype(np.int32)
         return self.uid_keys[order], order
-
-    def related(self, within: str | None = None) -> Related:
-        """Which examples share something; with ``within``, a meta column, those that differ in it are related, too."""
-        return self._once("related", within, make=lambda: related(self.table, within))
 
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
         """Which examples may lend some parts to which.
@@ -242,11 +229,19 @@ class Examples(Sequence[Example]):
         """
         same = [] if set(parts) <= {*self._constants} else self._constants
         among = self._once("related", within, *same, make=lambda: related(self.table, within, same))
-        return self._once("partners", tuple(parts), within, make=lambda: partners(self.table, parts, among))
+        kept = [part for part in self.parts if part not in parts] or self.parts  # all are lent: no pair comes of it
+        return self._once(
+            "partners", tuple(parts), within, make=lambda: Partners(among, *map(self._numbers, (kept, parts)))
+        )
+
+    def _numbers(self, parts: Sequence[str]) -> np.ndarray:
+        """Numbers from 0 that are equal where the contents of some parts are: int64 [examples]."""
+        return numbered(self.table, [f"groups.{part}" for part in parts])
 
     @cached_property
     def _constants(self) -> list[str]:
-        return constants(self.table)
+        """The parts whose content is the same in all examples, as the instruction of a prompt may be."""
+        return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
         """What an evaluation asks for in every epoch."""
@@ -267,7 +262,12 @@ class Examples(Sequence[Example]):
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over uids, labels and groups (which hold the content of every part)."""
-        return fingerprint(self.table, self.parts, ["uid", "label", *(f"groups.{group}" for group in self.groups)])
+        digest = hashlib.sha256(repr(self.parts).encode())
+        for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
+            digest.update(name.encode())
+            for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
+                digest.update("".join(map(repr, batch[0].to_pylist())).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
         """Identity of each example's label and content: 16 hexadecimal digits, the same whatever else the pool holds.
@@ -303,18 +303,12 @@ class Examples(Sequence[Example]):
 
     def uid(self, i: int) -> str:
         """The uid at a position."""
-        return as_text(self.value("uid", i))
+        return self.value("uid", i)
 
-    def part(self, name: str, i: int) -> Part:
-        """The content of a part at a position."""
+    def value(self, name: str, i: int) -> Any:
+        """The value of a table column (``label``, ``parts.<name>``, ...) at a position: a :class:`Part` or None."""
         batch, offset = self._place(int(i))
-        column = f"parts.{name}"
-        return self._part(column, self._columns[batch][column][offset].as_py())
-
-    def value(self, name: str, i: int) -> Part | None:
-        """The value of a table column at a position."""
-        batch, offset = self._place(int(i))
-        return self._part(name, self._columns[batch][name][offset].as_py())
+        return self._decode(name, self._columns[batch][name][offset].as_py())
 
     def position(self, uid: str) -> int:
         """Position of a uid. Raises KeyError where there is none."""
@@ -333,13 +327,8 @@ class Examples(Sequence[Example]):
 
     def column(self, name: str) -> Iterator[Part | None]:
         """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
-        decode = self._decoder(name)
-        texts = self._texts(name)
-        return map(decode, texts) if decode else texts
-
-    def _texts(self, name: str) -> Iterator[str]:
-        for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
-            yield from batch[0].to_pylist()
+        texts = column_texts(self.table, name)
+        return map(self._decoders[name], texts) if name in self._decoders else texts
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
         """The examples at these positions, in this order. Raises IndexError for one that is not there."""

@@ -85,22 +85,14 @@ def class_parser(owner: type, name: str) -> Parser:
 def with_integers_first(parser: Parser) -> Parser:
     """Reorder unions of a parser so that int comes before float and str, and accept hidden objects as rows."""
     for action in parser._actions:
-        if (hint := getattr(action, "_typehint", None)) is not None:
-            action._typehint = _integers_first(hint, takes_objects=action.dest in ("data.path", "data.same"))  # type: ignore[attr-defined]
+        hint = getattr(action, "_typehint", None)
+        members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
+        if hint is not None and action.dest in ("data.path", "data.same"):
+            action._typehint = hint | InMemory  # type: ignore[attr-defined]
+        elif int in members:  # 1 batch is not 1.0, which means all; typing returns an equal union in another order
+            others = [member for member in members if member is not int]
+            action._typehint = Union.__getitem__((int, *others))  # type: ignore[attr-defined]
     return parser
-
-
-def _integers_first(hint: Any, takes_objects: bool) -> Any:
-    """A union with int before float and str: 1 batch is not 1.0, which means all batches.
-
-    ``typing`` returns an equal union that another module wrote before, in the order of that one.
-    """
-    if takes_objects:
-        return hint | InMemory
-    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
-    if int not in members:
-        return hint
-    return Union.__getitem__((int, *(member for member in members if member is not int)))
 
 
 def texts(value: Any) -> Any:
@@ -188,12 +180,8 @@ def _readable(message: str, parser: Parser) -> str:
         if not word.startswith("--"):
             return f"{match[1]!r} follows no setting. Put quotes around a value with blanks."
         return _unknown(word.removeprefix("--").replace("init_args.", ""), parser)
-    if match := re.match(r"Group '([\w.]+)' does not accept option '([\w.]+)'", flat):
-        return _unknown(f"{match[1]}.{match[2]}", parser)
     if match := re.match(r"argument --([\w.]+): expected", flat):
         return f"{match[1]} needs a value."
-    if match := re.match(r"""Key ["']([\w.]+)["'] is required""", flat):
-        return f"{match[1]} is missing."
     if match := re.match(r'Parser key "([\w.]+)"', flat):
         return _misfit(match[1], message, parser)
     return f"{flat[:200].rstrip('.')}."
@@ -256,13 +244,6 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
         raise error.at(where) if where else error from None
 
 
-@cache
-def _function_parser(function: Any, skip: tuple[str, ...]) -> Parser:
-    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
-    parser.add_function_arguments(function, skip=set(skip), fail_untyped=False)
-    return parser
-
-
 def require_types(function: Any, arguments: Mapping[str, Any], skip: tuple[str, ...]) -> None:
     """Refuse arguments of other types than a function takes.
 
@@ -274,7 +255,8 @@ def require_types(function: Any, arguments: Mapping[str, Any], skip: tuple[str, 
     Raises:
         SettingError: An argument has another type.
     """
-    parser = _function_parser(function, skip)
+    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
+    parser.add_function_arguments(function, skip=set(skip), fail_untyped=False)
     parser.given = {name: value for name, value in arguments.items() if name in parser.names}
     parser.parse_object(texts(parser.given))
 
@@ -318,12 +300,11 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # in addition to \\n; YAML would read them as blanks
 NUMBER_LIKE = re.compile(r"[-+]?[\d.][\d._]*(e[-+]?\d+)?", re.IGNORECASE)
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = "'" if NUMBER_LIKE.fullmatch(text) else '"' if LINE_ENDS.search(text) else None
+    style = "'" if NUMBER_LIKE.fullmatch(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from heedful.records.errors import RunError
-from heedful.records.storage.files import unreadable
 from heedful.records.storage.schema import ENTRY, SCHEMA, require_schema
 
 BASE = "base"
@@ -36,14 +35,9 @@ ABOUT = "uid", "group", "content"  # texts about the base example
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
 
-def probs_type(labels: int) -> pa.DataType:
-    """Of a column of probability vectors. Without labels all are null; Arrow's lists of length 0 end the process."""
-    return pa.list_(pa.float32(), max(1, labels))
-
-
 def schema(labels: int) -> pa.Schema:
     """The columns of rows about a task with this many labels."""
-    probs = probs_type(labels)
+    probs = pa.list_(pa.float32(), max(1, labels))  # without labels all are null; Arrow crashes on lists of length 0
     return pa.schema(
         [(name, pa.string()) for name in STRINGS]
         + [("version", pa.int16()), ("draw", pa.int16()), ("p", probs), ("p2", probs)]
@@ -115,9 +109,8 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     values = pc.list_flatten(lists)
     here = pc.starts_with(values, prefix)
     texts = pc.utf8_slice_codeunits(values.filter(here), len(prefix))
-    if len(texts) != rows.num_rows or pc.count_distinct(pc.list_parent_indices(lists).filter(here)).as_py() != len(
-        texts
-    ):
+    rows_with_one = pc.count_distinct(pc.list_parent_indices(lists).filter(here)).as_py()
+    if not len(texts) == rows_with_one == rows.num_rows:
         raise RunError(f"The rows do not each say of which {name!r} they are. Evaluate again.")
     return codes(pa.table({name: texts}), name)
 
@@ -141,14 +134,9 @@ def runs(rows: pa.Table, name: str) -> np.ndarray:
     return np.cumsum(starts, dtype=np.int32)
 
 
-def is_grouped(rows: pa.Table) -> bool:
-    """Whether the data name clusters of intervals."""
-    return rows["group"].null_count < rows.num_rows
-
-
 def cluster_of(rows: pa.Table) -> np.ndarray:
     """The number of the cluster of each row, its group or else its uid: int [rows]."""
-    if not is_grouped(rows):
+    if rows["group"].null_count == rows.num_rows:
         return runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
 
@@ -216,9 +204,8 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     except FileNotFoundError:
         raise RunError(f"{path} does not exist. Evaluate again, with that evaluation among evaluations.") from None
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:  # a length may be any number
-        if isinstance(error, OSError) and error.errno:
-            raise unreadable(str(path), error) from None
-        raise RunError(f"{path} is not a whole Parquet file. Evaluate again.") from None
+        reason = getattr(error, "strerror", None) or "it is not a whole Parquet file"
+        raise RunError(f"{path} cannot be read: {reason}. Evaluate again.") from None
     try:
         entry = json.loads((rows.schema.metadata or {}).get(ENTRY.encode(), b"{}"))
     except ValueError:
@@ -241,10 +228,8 @@ def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | Non
         first: uid to content, as of ``contents``.
         second: The same of another run.
     """
-    lone = sorted(first.keys() ^ second.keys())
-    if lone:
+    if lone := sorted(first.keys() ^ second.keys()):
         return f"{len(lone):,} are in one of them only, the first is {lone[0]}"
-    other = sorted(uid for uid, content in first.items() if content != second[uid])
-    if other:
+    if other := sorted(uid for uid, content in first.items() if content != second[uid]):
         return f"{len(other):,} of {len(first):,} have another text or label, the first is {other[0]}"
     return None

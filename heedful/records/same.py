@@ -39,7 +39,7 @@ class Same:
             two texts that are the same as a third.
 
     Attributes:
-        given: What the user says of it.
+        given: The argument.
         representatives: Each text that it has met, to the one that stands for it.
 
     Raises:

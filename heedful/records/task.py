@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,9 @@ class TaskKind(ABC):
         has_labels: Whether the answers are the labels of the task.
         exclusive: Whether exactly one label is right.
         quality: The metric that the best epoch is best in.
-        gold_type: Of a gold label as an object.
     """
 
     name: str
-    gold_type: type
     has_labels = True
     exclusive = False
     quality = "accuracy"
@@ -51,17 +50,9 @@ class TaskKind(ABC):
         """A gold label as text."""
         return json.dumps(gold, sort_keys=True, ensure_ascii=False)
 
-    def is_gold(self, text: str) -> bool:
-        """Whether a text is a gold label as :meth:`write_gold` makes it."""
-        try:
-            return isinstance(self.parse_gold(text), self.gold_type)
-        except ValueError:
-            return False
-
     def parse_golds(self, texts: Iterable[str]) -> list[Any]:
         """Gold labels as objects; equal texts give the same object."""
-        parsed: dict[str, Any] = {}
-        return [parsed[text] if text in parsed else parsed.setdefault(text, self.parse_gold(text)) for text in texts]
+        return list(map(cache(self.parse_gold), texts))
 
     @abstractmethod
     def score(self, answer: str, gold: Any) -> float:
@@ -90,10 +81,6 @@ class TaskKind(ABC):
 
         Of several it is the one that gold names first; of soft labels the first by name.
         """
-
-    def default_answers(self, labels: Sequence[str]) -> Sequence[str] | None:
-        """The answers that may be the default label; None for any."""
-        return labels
 
     @abstractmethod
     def default_gold(self, label: str) -> str:
@@ -125,7 +112,6 @@ class Classification(TaskKind):
     """One label is right; gold is its name."""
 
     name = "classification"
-    gold_type = str
     exclusive = True
 
     def parse_gold(self, text: str) -> str:
@@ -154,7 +140,6 @@ class Soft(TaskKind):
     """
 
     name = "soft"
-    gold_type = dict
 
     def score(self, answer: str, gold: Mapping[str, float]) -> float:
         return gold.get(answer, 0.0)
@@ -181,7 +166,6 @@ class Span(TaskKind):
     """The answer is a piece of the first part, or "" for none; gold is a JSON list of right answers, [] for none."""
 
     name = "span"
-    gold_type = list
     has_labels = False
     quality = "f1"
 
@@ -202,9 +186,6 @@ class Span(TaskKind):
     def best_answer(self, golds: Sequence[str]) -> str:
         return NO_ANSWER
 
-    def default_answers(self, labels: Sequence[str]) -> Sequence[str]:
-        return (NO_ANSWER,)
-
     def default_gold(self, label: str) -> str:
         return self.write_gold([])
 
@@ -220,9 +201,6 @@ class FreeText(Classification):
     name = "text"
     has_labels = False
     exclusive = False
-
-    def default_answers(self, labels: Sequence[str]) -> None:
-        return None
 
 
 CLASSIFICATION = Classification()
@@ -274,11 +252,10 @@ class Task:
             raise SettingError(
                 f"A label is called {NO_LABEL!r}, which stands for answers that are not a label. Give it another name."
             )
-        default_answers = self.kind.default_answers(self.labels)
-        if self.default_label is not None and default_answers is not None and self.default_label not in default_answers:
-            wrong = f"The default label {self.default_label!r} is not a label."
-            remedy = f"The labels are {listing(default_answers)}." if self.labels else "Leave it out."
-            raise SettingError(f"{wrong} {remedy}")
+        choices = (NO_ANSWER,) if self.kind is SPAN else self.labels
+        if self.default_label not in (None, *choices) and self.kind is not TEXT:
+            remedy = f"The labels are {listing(choices)}." if self.labels else "Leave it out."
+            raise SettingError(f"The default label {self.default_label!r} is not a label. {remedy}")
 
     def as_dict(self) -> dict[str, Any]:
         """The task as plain values, the kind by its name."""

@@ -138,8 +138,6 @@ class CausalLM(Classifier):
         most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
         if self.max_length is not None and self.max_length > most:
             raise SettingError(f"model.max_length {self.max_length} is more than the {most} positions of the model.")
-        if not self.writes:
-            prompt.require_written(f"model.decoding {self.decoding}")
         by_kind = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
         self.longest = max(by_kind, *(len(self.tokenizer(answer)["input_ids"]) for answer in prompt.answers))
         self.prompt = prompt

@@ -93,8 +93,6 @@ class Seq2Seq(PretrainedClassifier):
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
 
     def prompt_with(self, prompt: Prompt) -> None:
-        if not self.writes:
-            prompt.require_written(f"model.decoding {self.decoding}")
         self.prompt = prompt
         self.meanings = None  # a text for each label
         self.output_names = ()

@@ -122,10 +122,10 @@ def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
 @pytest.mark.parametrize(
     ("prompt", "error", "facts"),
     [
-        ("{premise} and {hypotesis}:", SettingError, ["{hypotesis}", "premise, hypothesis"]),
-        ("{premise}:", SettingError, ["{hypothesis}", "premise, hypothesis"]),
-        ("{{premise}} {hypothesis}:", SettingError, ["lacks {premise}"]),
-        (f"{PROMPT} ", SettingError, ["ends with a space"]),
+        ("{premise} and {hypotesis}:", SettingError, ["{hypotesis}", "{premise}, {hypothesis}"]),
+        ("{premise}:", SettingError, ["names {premise},", "{premise}, {hypothesis}"]),
+        ("{{premise}} {hypothesis}:", SettingError, ["names {hypothesis}", "each of {premise}"]),
+        (f"{PROMPT} ", SettingError, ["white space"]),
         (Wording("{premise} {hypothesis}:", answers={"maybe": "x"}), SettingError, ["maybe", "entailment"]),
     ],
 )

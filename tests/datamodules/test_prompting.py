@@ -229,7 +229,7 @@ def test_an_unknown_wording_and_one_that_does_not_fit(folder: Path) -> None:
     with refused(SettingError, "wordings long", "own", "paper, short"):
         Prompting(wordings=["long"]).prompts(own(folder))
     wrong = {"wrong": Wording("{premise}:"), "short": SHORT}
-    with refused(SettingError, "wrong", "{hypothesis}", "premise, hypothesis"):
+    with refused(SettingError, "wrong", "{hypothesis}", "{premise}, {hypothesis}"):
         Prompting().prompts(own(folder, prompts=wrong))
     assert len(Prompting(wordings="short").prompts(own(folder, prompts=wrong))) == 1
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from heedful.interventions import Changes, Intervention
 from heedful.records import Composed, Example, Examples
+from heedful.records.pool.groups import related
 
 
 class Made(NamedTuple):
@@ -47,4 +48,4 @@ def examples_of(changes: Changes, pool: Examples) -> list[Example]:
 
 def sharing(pool: Examples, i: int) -> np.ndarray:
     """The positions that share a group with a position, itself included: int64, ascending."""
-    return np.flatnonzero(pool.related().share(i, slice(None)))
+    return np.flatnonzero(related(pool.table).share(i, slice(None)))

@@ -26,6 +26,7 @@ from heedful.records import (
 )
 from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id, digest_keys
+from heedful.records.pool.groups import related
 
 from changed_examples import sharing
 from refusals import refused
@@ -174,11 +175,11 @@ def test_who_shares_what_is_the_same_for_one_for_many_and_counted(rows):
     expected = [relatives(rows, i) for i in range(len(rows))]
     assert [sharing(pool, i).tolist() for i in range(len(rows))] == expected
     i, j = np.indices((len(rows), len(rows))).reshape(2, -1)
-    assert pool.related().share(i, j).tolist() == [
+    assert related(pool.table).share(i, j).tolist() == [
         b in expected[a] for a, b in zip(i.tolist(), j.tolist(), strict=True)
     ]
-    assert pool.related().strangers.tolist() == [len(rows) - len(of) for of in expected]
-    assert pool.related().strangers.dtype == np.int64
+    assert related(pool.table).strangers.tolist() == [len(rows) - len(of) for of in expected]
+    assert related(pool.table).strangers.dtype == np.int64
 
 
 @given(
@@ -195,14 +196,14 @@ def test_candidates_are_counted_by_inclusion_and_exclusion_of_many_groups(rows, 
         sum(not set(a[:3]) & set(b[:3]) and str(a[3]) != str(b[3]) and str(a[4]) != str(b[4]) for b in rows)
         for a in rows
     ]
-    assert spool.finish().related().strangers.tolist() == expected
+    assert related(spool.finish().table).strangers.tolist() == expected
 
 
 def test_candidates_where_one_group_holds_half():
     rows = [(f"p{i // 3}", f"h{i}", "yes", "half" if i % 2 else str(i)) for i in range(2001)]
     pool = build(rows, ExamplesBuilder)
-    assert pool.related().strangers.tolist() == [len(rows) - len(sharing(pool, i)) for i in range(len(rows))]
-    assert pool.related().strangers[1] == 2001 - 1000 - 2
+    assert related(pool.table).strangers.tolist() == [len(rows) - len(sharing(pool, i)) for i in range(len(rows))]
+    assert related(pool.table).strangers[1] == 2001 - 1000 - 2
 
 
 def test_related_contents_are_found_where_one_is_no_hash():
@@ -214,14 +215,14 @@ def test_related_contents_are_found_where_one_is_no_hash():
         Picture(hashlib.sha256(b"y").hexdigest()),
     ]
     pool = Examples.of([Example(str(i), {"image": p, "text": f"t{i // 3}"}) for i, p in enumerate(pictures)])
-    assert pool.related().strangers.tolist() == [1, 1, 1, 3]
+    assert related(pool.table).strangers.tolist() == [1, 1, 1, 3]
     assert [sharing(pool, i).tolist() for i in range(4)] == [[0, 1, 2], [0, 1, 2], [0, 1, 2], [3]]
 
 
 def test_nobody_is_related_in_an_empty_pool():
     pool = ExamplesBuilder(("a", "b"), ("topic",)).finish()
-    assert (len(pool.related().strangers), len(pool.uid_keys), pool.uids.to_pylist()) == (0, 0, [])
-    assert len(pool.related().share(np.zeros(0, dtype=int), np.zeros(0, dtype=int))) == 0
+    assert (len(related(pool.table).strangers), len(pool.uid_keys), pool.uids.to_pylist()) == (0, 0, [])
+    assert len(related(pool.table).share(np.zeros(0, dtype=int), np.zeros(0, dtype=int))) == 0
 
 
 @given(rows_lists)
@@ -314,7 +315,7 @@ def test_a_pool_can_be_pickled(warm):
             pool[3],
             pool.position("d/validation/2"),
             sharing(pool, 0),
-            pool.related().strangers,
+            related(pool.table).strangers,
             pool.uids,
             pool.fingerprint,
         )

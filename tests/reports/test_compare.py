@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.cli import command
-from heedful.records import Context, Line, Measurement, MetricName, RunError, Section, Shown
+from heedful.records import Context, Line, Measurement, MetricName, RunError, Section, SettingError, Shown
 from heedful.reports import compare as report
 
 import written_results
@@ -176,7 +176,7 @@ def test_runs_on_other_examples_of_the_same_data_are_said_not_to_be_paired(rows_
 
 
 def test_what_cannot_be_averaged_is_refused():
-    with refused(RunError):
+    with refused(SettingError, "RUN"):
         command.main(["compare"])
     with refused(RunError):
         report.averaged([results((ACCURACY, PLAIN)), results((PREMISE, SCORE))])

@@ -136,7 +136,7 @@ class Donors:
         for i in pool.uid_order.tolist():
             first.setdefault(ids[i], i)
         self._kind = {table: kinds[i] or None for table, i in first.items()}  # None: not known
-        self._own = {table: as_table(pool.part(part, i)) for table, i in first.items()}
+        self._own = {table: as_table(pool.value(f"parts.{part}", i)) for table, i in first.items()}
         uids = {table: pool.uid(i) for table, i in first.items()}
         everyone = None in self._kind.values()
         rows, values = [], []

@@ -45,11 +45,6 @@ def emptied(part: Part) -> Part:
     return Picture() if isinstance(part, Picture) else ""
 
 
-def kinds_of(parts: Mapping[str, Part]) -> dict[str, str]:
-    """Name to kind of those parts that are no texts."""
-    return {name: kind for name, part in parts.items() for kind, made in KINDS.items() if isinstance(part, made)}
-
-
 def keys(texts: Iterable[str]) -> np.ndarray:
     """A 64-bit hash of each text: uint64 [texts]; the same in every process.
 
@@ -79,22 +74,13 @@ def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
 
 def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
     """Identity of what each row of a table says in some columns: texts of 16 hexadecimal digits."""
-    values = (_values(table, name) for name in columns)  # never all of them in memory
+    values = (column_texts(table, name) for name in columns)  # never all of them in memory
     digits = keys(map(repr, zip(*values, strict=True))).astype(">u8").tobytes().hex()
     starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))
     return pa.StringArray.from_buffers(table.num_rows, starts, pa.py_buffer(digits.encode()))
 
 
-def fingerprint(table: pa.Table, parts: Sequence[str], columns: Sequence[str]) -> str:
-    """sha256 over the names of parts and some columns of a table."""
-    digest = hashlib.sha256(repr(tuple(parts)).encode())
-    for name in columns:
-        digest.update(name.encode())
-        for values in table.select([name]).to_batches(max_chunksize=4096):
-            digest.update("".join(map(repr, values[0].to_pylist())).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
-def _values(table: pa.Table, name: str) -> Iterator[str | None]:
+def column_texts(table: pa.Table, name: str) -> Iterator[str]:
+    """The texts of a column, or None for each null, of which few are Python objects at a time."""
     for batch in table.select([name]).to_batches(max_chunksize=4096):
         yield from batch[0].to_pylist()

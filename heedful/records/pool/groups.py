@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.records.pool.contents import digest_keys, keys
-from heedful.records.pool.partners import Partners
 from heedful.records.pool.related import ODD, Related
 
 
@@ -24,24 +23,6 @@ def related(table: pa.Table, within: str | None = None, without: Collection[str]
     further = [[group] for group in groups if group not in parts]
     apart = None if within is None else numbered(table, [f"meta.{within}"])
     return Related([_group_keys(table, names) for names in (contents, *further) if names], apart)
-
-
-def constants(table: pa.Table) -> list[str]:
-    """The parts whose content is the same in all examples, as the instruction of a prompt may be."""
-    return [part for part in _names(table, "parts") if len(table[f"groups.{part}"].unique()) == 1]
-
-
-def partners(table: pa.Table, parts: Sequence[str], among: Related) -> Partners:
-    """Which examples may lend some parts to which.
-
-    Args:
-        table: The table of a pool.
-        parts: The parts that are lent.
-        among: Which examples are related.
-    """
-    everything = _names(table, "parts")
-    other_parts = [part for part in everything if part not in parts] or everything  # all are lent: no pair comes of it
-    return Partners(among, *(numbered(table, [f"groups.{name}" for name in names]) for names in (other_parts, parts)))
 
 
 def _names(table: pa.Table, kind: str) -> list[str]:

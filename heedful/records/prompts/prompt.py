@@ -1,12 +1,12 @@
 """A prompt: what a model in context reads before and around an example, and how what it writes is understood."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import dropwhile
 
 from heedful.records.answers import NO_ANSWER, abstains, declines, normalised
-from heedful.records.errors import SettingError
 from heedful.records.example import Example, Part, as_table
 from heedful.records.parts.template import filled
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare, without_thoughts
@@ -102,13 +102,14 @@ class Prompt:
             A label, :data:`~heedful.records.NO_LABEL`, or a text.
         """
         if self.task.kind is SPAN:
-            return self._text(_first_line(written, normalised))
+            return self._text(written)
         labels = self.labels_named(written)
         if len(set(labels)) > 1 and not self.wording.read:
             return NO_LABEL
         return labels[-1 if self.wording.read == "last" else 0] if labels else NO_LABEL
 
-    def _text(self, line: str) -> str:
+    def _text(self, written: str) -> str:
+        line = next((line for line in without_thoughts(written).splitlines() if normalised(line)), "")
         said = normalised(line.translate(STRAIGHT))
         none = normalised(self.answers[0].translate(STRAIGHT))
         if f"{said} ".startswith(f"{none} "):
@@ -122,49 +123,18 @@ class Prompt:
 
         An answer ends with an empty line, or where the model asks a question of its own.
         """
-        lines = without_thoughts(written).splitlines()
-        begin = next((i for i, line in enumerate(lines) if bare(line)), len(lines))
+        lines = list(dropwhile(lambda line: not bare(line), without_thoughts(written).splitlines()))
         asked = bare(self.wording.question.partition("{")[0])
-        ends = (i for i, line in enumerate(lines) if i > begin and self._ends(line, asked))
-        said = bare("\n".join(lines[begin : next(ends, len(lines))]))
+        is_end = [not line.strip() or bool(asked and bare(line).startswith(asked)) for line in lines]
+        said = bare("\n".join(lines[: is_end.index(True, 1) if True in is_end[1:] else None]))
         label_of = dict(zip(map(bare, self.answers), self.task.labels, strict=True))
         labels_at = [(match.start(), label_of[match[0]]) for match in _words(tuple(label_of)).finditer(said)]
         return [label for _, label in labels_at] if labels_at and labels_at[0][0] == 0 else []
 
-    @staticmethod
-    def _ends(line: str, asked: str) -> bool:
-        return not line.strip() or bool(asked and bare(line).startswith(asked))
-
-    def require_written(self, setting: str) -> None:
-        """For a model that does not write its answer: nothing may say how a written one is read.
-
-        Args:
-            setting: What of the model says that nothing is written.
-
-        Raises:
-            HeedfulError: Something does.
-        """
-        if self.wording.read:
-            raise SettingError(
-                f"data.prompts {self.name}: read {self.wording.read} is about written answers; {setting} has none. "
-                "Leave it out."
-            )
-
     def as_dict(self) -> dict[str, object]:
         """Which prompt it is, for a file: its settings, and the uids of the demonstrations."""
-        return {
-            "wording": self.name,
-            "seed": self.seed,
-            "tuples": self.tuples,
-            "kind": self.kind,
-            "version": self.version,
-            "demonstrations": [example.uid for example in self.demonstrations],
-        }
-
-
-def _first_line(written: str, says: Callable[[str], str]) -> str:
-    """The first line behind the thoughts that says something; "" for none."""
-    return next((line for line in without_thoughts(written).splitlines() if says(line)), "")
+        settings = {name: getattr(self, name) for name in ("seed", "tuples", "kind", "version")}
+        return {"wording": self.name, **settings, "demonstrations": [example.uid for example in self.demonstrations]}
 
 
 @cache

@@ -13,7 +13,6 @@ NO_ANSWER_TEXT = "I don't know"
 STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
 AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # around an answer, and not part of it
 READ = "first", "last"
-ENDING = 20  # characters of the end of a question that a message shows
 THOUGHTS = "<think>", "</think>"  # the first is often written by the server's template, and not by the model
 
 
@@ -122,23 +121,17 @@ class Wording:
                 "quotes."
             )
         at = setting or f"data.prompts {name}"
-        if odd := _odd_part(parts_of(self.question), parts):
+        named = parts_of(self.question)
+        if sorted(named) != sorted(parts):
+            found, wanted = (", ".join(f"{{{part}}}" for part in several) for several in (named, parts))
             raise SettingError(
-                f"{at}: the question {odd}. It should name each of the parts {', '.join(parts)} once. Write each once, "
-                "in braces, and other braces twice."
+                f"{at}: the question names {found or 'no part'}, and should name each of {wanted} once. Write other "
+                "braces twice."
             )
         if self.question != self.question.rstrip():
-            raise SettingError(
-                f"{at}: the question ends with a space or a new line, as {self.question[-ENDING:]!r}. Leave it out: a "
-                "space stands before the answer anyway."
-            )
-        if self.read and not labels:
-            raise SettingError(f"{at}: read {self.read} changes nothing where answers are texts. Leave it out.")
+            raise SettingError(f"{at}: the question ends with white space. Leave it out: a space precedes the answer.")
         if self.read not in ("", *READ):
-            raise SettingError(
-                f"{at}: read {self.read!r} does not say which of several labels an answer means. Take "
-                f"{' or '.join(READ)}."
-            )
+            raise SettingError(f"{at}: read {self.read!r} does not exist. Take {' or '.join(READ)}.")
         self._require_answers(at, labels)
 
     def _require_answers(self, at: str, labels: Sequence[str]) -> None:
@@ -157,13 +150,3 @@ class Wording:
                 f"{at}: without case and marks, {', '.join(alike)} are one answer, or none. Give each label another "
                 "under answers."
             )
-
-
-def _odd_part(parts_of_question: Sequence[str], parts: Sequence[str]) -> str:
-    """How a question does not name each part once, in words that follow "the question"; "" where it does."""
-    if unknown := [name for name in parts_of_question if name not in parts]:
-        return f"has {{{unknown[0]}}}, which is not a part"
-    if missing := [part for part in parts if part not in parts_of_question]:
-        return f"lacks {{{missing[0]}}}"
-    twice = [part for part in parts if parts_of_question.count(part) > 1]
-    return f"has {{{twice[0]}}} more than once" if twice else ""

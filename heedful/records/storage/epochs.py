@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.records.errors import DataError
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.storage.files import read_json, write_json
 
@@ -35,15 +34,6 @@ def write_epochs(folder: Path, history: Mapping[str, Points]) -> None:
 
 
 def read_epochs(folder: Path) -> History:
-    """The history of the run in a folder; empty where none is kept.
-
-    Raises:
-        DataError: The file is damaged.
-    """
+    """The history of the run in a folder; empty where none is kept."""
     path = folder / EPOCHS
-    if not path.is_file():
-        return {}
-    try:
-        return from_plain(read_json(path))
-    except (TypeError, KeyError, ValueError, AttributeError):
-        raise DataError(f"{path} is not what a run measured. Move it away.") from None
+    return from_plain(read_json(path)) if path.is_file() else {}

@@ -1,17 +1,16 @@
 """Files that are either whole or absent, and tables that are spooled to disk."""
 
 import errno
-import fcntl
 import json
 import mmap
 import os
-import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -21,46 +20,31 @@ FAILURES = [os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, er
 WRITING = ".writing"  # ends the name of a file that is being written
 
 
-def require_file(path: str | Path, display_name: str | None = None) -> Path:
-    """A path that leads to a file.
+def unreadable(display_name: str, error: Exception) -> HeedfulError:
+    """The error of a file that the system does not let us read."""
+    reason = getattr(error, "strerror", None) or error
+    return DataError(f"{display_name} cannot be read: {reason}. Check its permissions and its disk.")
+
+
+def open_file(path: str | Path, display_name: str | None = None) -> BufferedReader:
+    """Open a file to read its bytes.
 
     Args:
         path: The path.
         display_name: What the message calls it, such as "config x.yaml"; the path itself if not given.
 
     Raises:
-        HeedfulError: Nothing is there, or a folder.
+        HeedfulError: Nothing is there, a folder, or a file that may not be read.
     """
     display_name = display_name or str(path)
     try:
-        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+        return open(path, "rb")
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{display_name} does not exist.") from None
+    except IsADirectoryError:
+        raise DataError(f"{display_name} is a folder, not a file. Name a file.") from None
     except (OSError, ValueError) as error:  # a name that is too long, or that holds a NUL
         raise unreadable(display_name, error) from None
-    if is_folder:
-        raise DataError(f"{display_name} is a folder, not a file. Name a file.")
-    return Path(path)
-
-
-def unreadable(display_name: str, error: Exception) -> HeedfulError:
-    """The error of a file that the system does not let us read."""
-    return DataError(
-        f"{display_name} cannot be read: {getattr(error, 'strerror', None) or error}. Check its permissions and its "
-        "disk."
-    )
-
-
-def open_file(path: str | Path, display_name: str | None = None) -> BufferedReader:
-    """Open a file to read its bytes; the arguments are as for :func:`require_file`.
-
-    Raises:
-        HeedfulError: Nothing is there, a folder, or a file that may not be read.
-    """
-    try:
-        return open(require_file(path, display_name), "rb")
-    except OSError as error:
-        raise unreadable(display_name or str(path), error) from None
 
 
 @contextmanager
@@ -73,29 +57,23 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         HeedfulError: The file cannot be written.
     """
     path = Path(path)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=WRITING)
-    temporary = Path(name)
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}{WRITING}")
     try:
         with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.touch()
             yield temporary
             flush_file(temporary)
-            share_file(temporary)  # mkstemp makes files that only their owner can read
             temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
-        os.close(handle)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove what killed processes were writing by :func:`atomic_path`: files whose lock nobody holds."""
+    """Remove what killed processes were writing by :func:`atomic_path`, from a folder that this process has locked."""
     for path in folder.glob(f".*{WRITING}"):
-        with suppress(OSError), open(path, "rb") as file:  # one that is being written is locked, and stays
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+        path.unlink()
 
 
 def share_file(path: Path) -> None:
@@ -112,19 +90,26 @@ def flush_file(path: Path) -> None:
 
 
 @contextmanager
-def writing(path: str | Path) -> Iterator[None]:
+def writing(path: str | Path, remedy: str = "Make room, or name another folder.") -> Iterator[None]:
     """Say in one sentence that a file or a folder cannot be written; what libraries raise differs.
+
+    Args:
+        path: The file or the folder.
+        remedy: What to do.
 
     Raises:
         HeedfulError: The disk is full, the folder cannot be written to, or the like.
     """
+    path = Path(path)
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.filename is not None and not _concerns(Path(os.fsdecode(error.filename)), Path(path)):
-            raise
+        if error.filename is not None:
+            other = Path(os.fsdecode(error.filename))
+            if not (other.is_relative_to(path.parent) or path.is_relative_to(other)):
+                raise
         reason = os.strerror(error.errno) if error.errno else str(error)
     except Exception as error:  # safetensors repeats the system's words in one of its own, torch hides them behind it
         told = f"{error} {error.__context__}"
@@ -133,12 +118,7 @@ def writing(path: str | Path) -> Iterator[None]:
             raise
     else:
         return
-    raise RunError(f"{Path(path)} cannot be written: {reason}. Make room, or name another folder.")
-
-
-def _concerns(error_path: Path, path: Path) -> bool:
-    """Whether an error about one path is about writing another: it lies beside or below it, or on the way to it."""
-    return error_path.is_relative_to(path.parent) or path.is_relative_to(error_path)
+    raise RunError(f"{path} cannot be written: {reason}. {remedy}")
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -169,27 +149,14 @@ def read_json(path: str | Path) -> Any:
 
     try:
         with open_file(path) as file:
-            return json.loads(file.read().decode("utf-8"), parse_constant=refuse)
-    except OSError as error:
-        raise unreadable(str(path), error) from None
+            return json.loads(file.read(), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid JSON: {error}. Take a whole copy of it.") from None
 
 
-@contextmanager
-def spooling() -> Iterator[None]:
-    """Say in one sentence that a temporary file cannot be written.
-
-    Raises:
-        HeedfulError: The disk is full.
-    """
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or error
-        is_missing = error.errno == errno.ENOENT  # there is no usable folder at all
-        where = "There is no folder for temporary files" if is_missing else f"Nothing fits into {tempfile.gettempdir()}"
-        raise RunError(f"{where}: {reason}. Let TMPDIR name one with more room.") from None
+def spooling() -> AbstractContextManager[None]:
+    """:func:`writing` of temporary files."""
+    return writing(tempfile.gettempdir(), "Let TMPDIR name a folder with more room.")
 
 
 class Spool:
@@ -207,21 +174,13 @@ class Spool:
         self._writer = pa.ipc.new_file(self._file, schema)
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
-        """Append rows.
-
-        Raises:
-            HeedfulError: The disk is full.
-        """
+        """Append rows. Raises HeedfulError on a full disk."""
         with spooling():
             self._writer.write(table)
             self._file.flush()  # a forked process must not inherit what is still to be written
 
     def finish(self) -> pa.Table:
-        """Close the file and map it.
-
-        Raises:
-            HeedfulError: The disk is full.
-        """
+        """Close the file and map it. Raises HeedfulError on a full disk."""
         with spooling():
             self._writer.close()
             self._file.flush()

@@ -92,16 +92,10 @@ def read_results(folder: str | Path) -> dict[str, Any]:
         HeedfulError: It is missing, of another schema, was edited, or does not fit the rows beside it.
     """
     path = Path(folder) / RESULTS
-    if not path.exists() and (Path(folder) / RUN).is_file():
-        raise RunError(
-            f"{folder} has no {RESULTS} yet: it is still running, or was stopped. Wait for its end; where it was "
-            "stopped, go on with it: resume."
-        )
     if Path(folder).is_dir() and not path.exists():
-        raise RunError(
-            f"There is no {path}: {folder} is not a run, or was not evaluated yet. Name a folder that train.py or "
-            "evaluate.py wrote."
-        )
+        if (Path(folder) / RUN).is_file():
+            raise RunError(f"{folder} has no {RESULTS} yet: it is still running, or was stopped. Wait, or resume it.")
+        raise RunError(f"There is no {path}. Name the folder of a run or of an evaluation.")
     content = read_json(path)
     results = require_schema(content, str(path))
     if results.pop(CHECKSUM, None) != checksum(content):

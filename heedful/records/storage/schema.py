@@ -25,10 +25,9 @@ def require_schema(content: Any, display_name: str) -> dict[str, Any]:
         raise RunError(f"{display_name} was not written by Heedful, or is damaged: it has no 'schema'. Evaluate again.")
     number = content["schema"]
     if number != SCHEMA or isinstance(number, bool):
-        is_newer = isinstance(number, int) and number > SCHEMA
-        remedy = "Install the version of Heedful that wrote it, or evaluate again." if is_newer else "Evaluate again."
         raise RunError(
-            f"{display_name} has the schema {json.dumps(number, default=str)[:20]}, and {SCHEMA} is read. {remedy}"
+            f"{display_name} has the schema {json.dumps(number, default=str)[:20]}, and {SCHEMA} is read. Evaluate "
+            "again, or install the version of Heedful that wrote it."
         )
     return {key: value for key, value in content.items() if key != "schema"}
 

@@ -1,6 +1,7 @@
 """YAML files of settings: a key that stands twice would silently count once, and is refused."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import yaml
@@ -21,6 +22,16 @@ class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
         for first, forms in PARSER.yaml_implicit_resolvers.items()
     }
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Refuse a key that stands twice, before merge keys add those of other mappings."""
+        if not hasattr(node, "is_flat"):
+            node.is_flat = True  # type: ignore[attr-defined]
+            keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
+            counts = Counter((key.tag, key.value) for key in keys)  # a number in quotes is another key
+            if twice := [key for key in reversed(keys) if counts[key.tag, key.value] > 1]:
+                raise ConstructorError(None, None, f"the key {twice[0].value!r} is repeated", twice[0].start_mark)
+        super().flatten_mapping(node)
+
 
 BOOL = re.compile(r"(true|True|TRUE|false|False|FALSE)$")
 FLOAT = re.compile(
@@ -37,36 +48,12 @@ def parse_yaml(text: str, display_name: str) -> Any:
         HeedfulError: It is not YAML, or a key stands twice.
     """
     try:
-        loader = SettingsLoader(text)
-        node = loader.get_single_node()
-        _require_unique(node)
-        return None if node is None else loader.construct_document(node)
+        return SettingsLoader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" (line {mark.line + 1})" if mark is not None else ""
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise SettingError(f"{display_name} is not valid YAML: {problem}{line}.") from None
-
-
-def _require_unique(root: yaml.Node | None) -> None:
-    """Refuse a mapping in which a key stands twice; an alias is the node that it names."""
-    nodes, seen = [root], set()
-    while nodes:
-        node = nodes.pop()
-        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            nodes += node.value
-            continue
-        keys = set()
-        for key, value in node.value:
-            nodes.append(value)
-            if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
-                continue
-            if (key.tag, key.value) in keys:  # a number in quotes is another key
-                raise ConstructorError(None, None, f"the key {key.value!r} stands twice in one place", key.start_mark)
-            keys.add((key.tag, key.value))
 
 
 def read_yaml(path: str, display_name: str) -> Any:

@@ -44,7 +44,6 @@ class Way(ABC):
         Raises:
             HeedfulError: It cannot.
         """
-        prompt.require_written(f"model.read {self.name}")
         if not task.kind.has_labels:
             raise ModelError(
                 f"model.read {self.name} chooses among labels, and these answers are texts. Take model.read written."

@@ -191,10 +191,6 @@ def test_a_wording_says_which_of_several_labels_counts(read: str, label: str) ->
 def test_what_a_wording_reads_is_checked() -> None:
     with refused(SettingError, "prompts x", "read", "'both'", "first or last"):
         Wording(QUESTION, read="both").require("x", PARTS, NLI.labels)
-    with refused(SettingError, "prompts x", "read first"):
-        Wording("{context} {question}:", read="first").require("x", QUESTIONS.parts, ())
-    with refused(SettingError, "prompts", "read first", "decoding constrained"):
-        Prompt(Wording(QUESTION, read="first"), NLI).require_written("model.decoding constrained")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 """What a run measured after its epochs is kept in its folder."""
 
-import pytest
-
-from heedful.records import HeedfulError, Measurement
-from heedful.records.storage.epochs import EPOCHS, read_epochs, write_epochs
+from heedful.records import Measurement
+from heedful.records.storage.epochs import read_epochs, write_epochs
 
 HISTORY = {
     "attentiveness": [
@@ -24,11 +22,3 @@ def test_what_is_written_is_read(tmp_path):
     assert read_epochs(tmp_path) == {}
     write_epochs(tmp_path, HISTORY)
     assert plain(read_epochs(tmp_path)) == plain(HISTORY)
-
-
-@pytest.mark.parametrize("content", ["[]", "{", '{"f": [[1, {"c": {"no": 1}}]]}', '{"f": 1}'])
-def test_a_damaged_file_is_named(tmp_path, content):
-    (tmp_path / EPOCHS).parent.mkdir()
-    (tmp_path / EPOCHS).write_text(content)
-    with pytest.raises(HeedfulError, match=r"epochs\.json"):
-        read_epochs(tmp_path)

@@ -161,7 +161,7 @@ CONTENTS = {
     DataError: [('{"schema": NaN}', "NaN"), ("[" * 100_000, "results.json")],
     RunError: [
         ('{"schema": 8}', "schema 8", f"{SCHEMA} is read", "Evaluate again"),
-        (f'{{"schema": {SCHEMA + 1}}}', f"schema {SCHEMA + 1}", f"{SCHEMA} is read", "Install the version"),
+        (f'{{"schema": {SCHEMA + 1}}}', f"schema {SCHEMA + 1}", f"{SCHEMA} is read", "install the version"),
         ('{"schema": "new"}', 'schema "new"'),
         ('{"schema": true}', "schema true"),
         ('{"format": 4}', "'schema'"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Unusable
 from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, ModelError, SettingError, Task
+from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, ModelError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -186,14 +186,6 @@ def test_a_decision_that_lists_an_answer_twice_is_refused():
     ]
     with pytest.raises(Unusable, match="an answer twice"):
         WAYS["decisions"](MODEL, True).reply({"answers": [{"type": "choice", "probabilities": entries}]}, PROMPT)
-
-
-def test_which_of_several_labels_counts_is_a_matter_of_written_answers():
-    prompt = Prompt(Wording("{premise}{hypothesis}", read="first"), TASK)
-    WAYS["written"](MODEL, True).require(prompt, TASK)
-    for read in ("first_token", "systemone", "decisions"):
-        with refused(SettingError, "read first", f"read {read}"):
-            WAYS[read](MODEL, True).require(prompt, TASK)
 
 
 def test_labels_whose_first_tokens_are_not_told_apart():
