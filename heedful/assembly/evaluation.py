@@ -7,25 +7,27 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from pytorch_lightning import Callback, Trainer
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import evaluation_folder, named_folder, run_folder
 from heedful.assembly.parser import SEED
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
-from heedful.assembly.prompting import Requests, name_of, requests_of
+from heedful.assembly.prompting import CHARACTERS, Requests, name_of
 from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved import settings_of_file, source_of, write_settings
-from heedful.assembly.settings import EvaluationSettings
 from heedful.assembly.starts import is_first, seed_all
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
+from heedful.callbacks.engine.forecast import NULL, forecast, needed
 from heedful.callbacks.outputs.report import MadeAgain
 from heedful.callbacks.outputs.run_folder import command, describe
 from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
-from heedful.records import DataError, SettingError
+from heedful.lightning_modules.function import Function
+from heedful.records import Composed, DataError, SettingError
 
 
 def evaluate(
@@ -95,13 +97,12 @@ def configured(
     for layer in layers:
         checkpoint = layer.values.get("checkpoint") if checkpoint is None else checkpoint
     if checkpoint is not None:
-        source = source_of(fspath(checkpoint))
+        path, saved = source_of(fspath(checkpoint))
         for layer in layers:
             if "class_path" in (layer.values.get("model") or {}) and not layer.values.get("checkpoint"):
                 raise SettingError(f"checkpoint and {layer.where} both say where the model comes from. Leave one out.")
-        saved = {"model": source.model, "data": source.data, "natural_logic": source.natural_logic}
-        layers.insert(0, Layer(saved, str(source.checkpoint), is_trusted=False))
-        call.settings = {**call.settings, "checkpoint": str(source.checkpoint)}
+        layers.insert(0, Layer(saved, str(path), is_trusted=False))
+        call.settings = {**call.settings, "checkpoint": str(path)}
     if isinstance(call.model, Classifier) and checkpoint is not None and call.model.task is not None:
         call.model = call.model.with_arguments()  # weights in memory stay with their object
     call.layers = layers
@@ -124,21 +125,43 @@ def evaluated(config: Config) -> Results | Requests:
         output = named_folder(config, held)  # before anything is read
         seed_all(config.run_settings().seed)
         plan = prepare(config)
-        if is_dry_run(config):
-            return requests_of_plan(plan)
+        if vars(config.run_settings())["dry_run"]:
+            return requests_of(plan)
         return measured(plan, output_folder(plan, held, output) if is_first() else None)
 
 
-def is_dry_run(config: Config) -> bool:
-    """Whether requests are counted, and none is sent."""
-    settings = config.run_settings()
-    return isinstance(settings, EvaluationSettings) and settings.dry_run
+def requests_of(plan: Plan) -> Requests:
+    """Count the requests that an evaluation sends at most, and about how many tokens; nothing is sent.
 
+    Args:
+        plan: The evaluation of an endpoint or of a function.
 
-def requests_of_plan(plan: Plan) -> Requests:
-    """The requests that an evaluation would send to a server."""
-    limit = plan.trainer["limit_val_batches"]
-    return requests_of(plan.model, plan.data, plan.planned.values(), plan.prompts, limit)
+    Raises:
+        SettingError: The model is neither.
+    """
+    model, limit = plan.model, plan.trainer["limit_val_batches"]
+    if not isinstance(model, Endpoint | Function):
+        raise SettingError(
+            f"dry_run counts requests to a server, and {model.description} sends none. Leave it out, or name a model "
+            "with endpoint."
+        )
+    totals: dict[str, tuple[int, int]] = {}
+    for _ in each_prompt(plan):
+        for name, amount in forecast(plan.data, plan.planned.values(), model.processor, limit).items():
+            requests, tokens = totals.get(name, (0, 0))
+            totals[name] = requests + amount.inputs, tokens + -(-amount.length // CHARACTERS)
+    together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
+    totals["together"] = together
+
+    def inputs() -> Iterator[tuple[Classifier, Composed]]:
+        for _ in each_prompt(plan):
+            for block in needed(plan.data, plan.planned.values(), limit):
+                yield model, block.examples.take(np.flatnonzero(block.kinds != NULL))  # the null control repeats inputs
+
+    if isinstance(model, Function):
+        return Requests(model.description, 0, totals, None, None, None, inputs)
+    written, prices = model.most_written, model.prices
+    return Requests(model.description, len(plan.prompts), totals, written, prices, model.cache, inputs)
 
 
 def measured(plan: Plan, folder: Path | None, about: Mapping[str, Any] = MappingProxyType({})) -> Results:

@@ -13,7 +13,7 @@ from pytorch_lightning import LightningModule
 from torch import nn
 
 from heedful.assembly.config import Call, load_model
-from heedful.assembly.evaluation import configured, measured_in_memory, requests_of_plan
+from heedful.assembly.evaluation import configured, measured_in_memory, requests_of
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of, readings
 from heedful.assembly.parser import SEED, shown_evaluations
 from heedful.assembly.plan import prepare
@@ -175,7 +175,7 @@ def _measured(model: Any, data: PairedData, checkpoint: str | None, settings: di
         generators = nullcontext() if isinstance(model, Function) else restored_generators()
         with generators, allowing(allowed), calm_lightning(), restored_flags():
             plan = prepare(configured(call, [] if config is None else [config], checkpoint))
-            return requests_of_plan(plan) if dry_run else measured_in_memory(plan)
+            return requests_of(plan) if dry_run else measured_in_memory(plan)
     except BaseException as error:
         if isinstance(model, Function) and model.answered:
             error.answers = model.answered  # type: ignore[attr-defined]

@@ -1,17 +1,11 @@
 """Models that are asked in context: the prompts that are measured, and the requests that a server would get."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
-import numpy as np
-
-from heedful.callbacks.engine.engine import Planned
-from heedful.callbacks.engine.forecast import NULL, forecast, needed
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import Classifier, Endpoint
-from heedful.lightning_modules.function import Function
+from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.prompted.requests.meter import cost
 from heedful.records import Composed, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
@@ -90,61 +84,3 @@ class Requests:
         limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
         more = f"{self.prompts} more show" if self.prompts > 1 else "one more shows"
         return "\n".join([*lines, f"{limit}; {more} what the server can do. Nothing was sent."])
-
-
-def requests_of(
-    model: Classifier,
-    data: PairedData,
-    planned: Collection[Planned],
-    prompts: Sequence[Prompt],
-    limit: int | float | None,
-) -> Requests:
-    """Count how many requests an evaluation sends at most, and about how many tokens; nothing is sent.
-
-    Args:
-        model: An endpoint or a function.
-        data: The data, set up.
-        planned: The evaluations.
-        prompts: The prompts that are measured.
-        limit: The trainer's limit_val_batches.
-
-    Raises:
-        HeedfulError: The model is neither.
-    """
-    if not isinstance(model, Endpoint | Function):
-        raise SettingError(
-            f"dry_run counts requests to a server, and {model.description} sends none. Leave it out, or name a model "
-            "with endpoint."
-        )
-    totals: dict[str, tuple[int, int]] = {}
-    for _ in _each_prompt(model, prompts):
-        for name, amount in forecast(data, planned, model.processor, limit).items():
-            requests, tokens = totals.get(name, (0, 0))
-            totals[name] = requests + amount.inputs, tokens + -(-amount.length // CHARACTERS)
-    together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
-    totals["together"] = together
-    inputs = partial(_inputs, model, data, planned, prompts, limit)
-    if isinstance(model, Function):
-        return Requests(model.description, 0, totals, None, None, None, inputs)
-    return Requests(model.description, len(prompts), totals, model.most_written, model.prices, model.cache, inputs)
-
-
-def _inputs(
-    model: Classifier,
-    data: PairedData,
-    planned: Collection[Planned],
-    prompts: Sequence[Prompt],
-    limit: int | float | None,
-) -> Iterator[tuple[Classifier, Composed]]:
-    for _ in _each_prompt(model, prompts):
-        for block in needed(data, planned, limit):
-            yield model, block.examples.take(np.flatnonzero(block.kinds != NULL))  # the null control repeats inputs
-
-
-def _each_prompt(model: Classifier, prompts: Sequence[Prompt]) -> Iterator[None]:
-    """Set each prompt of a model in turn; without prompts, once nothing."""
-    for prompt in prompts:
-        model.prompt_with(prompt)
-        yield
-    if not prompts:
-        yield

@@ -246,7 +246,7 @@ class Results(Numbers):
             HeedfulError: The folder holds something, or cannot be written; the files are not those that were written.
         """
         to = Path(folder)
-        require_free(to)
+        require_writable(to)
         if self.each:
             return Results(to, {}, each=tuple(one.save(to / (one.unsaved or one.written).name) for one in self.each))
         if self.folder is not None and to.resolve().is_relative_to(self.folder.resolve()):
@@ -388,21 +388,15 @@ class Run(Results):
         return cls(folder, read_results(folder), was_finished=True)
 
 
-def require_free(folder: Path) -> None:
-    """Refuse a folder for new results that holds something."""
-    with writing(folder):
-        if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
-            raise RunError(f"{folder} holds something already. Name another folder.")
-
-
 def require_writable(folder: Path) -> None:
     """Refuse a folder for new results that holds something, or that cannot be made.
 
     Raises:
         RunError: The folder is one of these.
     """
-    require_free(folder)
     with writing(folder):
+        if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
+            raise RunError(f"{folder} holds something already. Name another folder.")
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}."):
             pass

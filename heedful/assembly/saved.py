@@ -19,7 +19,7 @@ from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import BACKBONE, CONFIG
 from heedful.records.storage.yaml_files import parse_yaml, read_text, read_yaml
 
-LONGEST = 40  # characters of a value that a message shows
+LONGEST = 200  # characters of a value that a message shows
 NO_NUMBER = re.compile(  # settings that change no number: of the command, where it runs, what it prints
     r"config|checkpoint|output|dry_run|ckpt_path|allow_\w+|data\.init_args\.(num_workers|seed)"
     rf"|model\.init_args\.({'|'.join(sorted(HOW))})"
@@ -50,24 +50,12 @@ def config_of(run: Path, display_name: str) -> Path:
     return run / CONFIG
 
 
-class Source(NamedTuple):
-    """A checkpoint to evaluate, and the settings of the run that it is of.
+def source_of(given: str) -> tuple[Path, dict[str, Any]]:
+    """The checkpoint that ``checkpoint`` names, of a run the best or else the last, and the settings that it brings.
 
-    Attributes:
-        checkpoint: The file.
-        model: The model, as config.yaml names it, with the weights and labels that the run exported.
-        data: The data, as config.yaml names them, without a seed.
-        natural_logic: The settings of that evaluation while the run trained, which is measured again.
-    """
-
-    checkpoint: Path
-    model: dict[str, Any]
-    data: dict[str, Any]
-    natural_logic: dict[str, Any]
-
-
-def source_of(given: str) -> Source:
-    """The checkpoint that ``checkpoint`` names, and what it needs; of a run, the best or else the last.
+    Returns:
+        The file; and the model with the weights and labels that the run exported, the data without a seed, and the
+        settings of natural logic while the run trained, which is measured again.
 
     Raises:
         HeedfulError: It does not exist, is damaged, or lies in no run folder.
@@ -81,8 +69,8 @@ def source_of(given: str) -> Source:
     run = checkpoint.absolute().parent.parent
     saved = _saved(config_of(run, display_name), run / BACKBONE)
     saved["data"]["init_args"].pop("seed", None)
-    measured = {name: value for name, value in (saved.get("natural_logic") or {}).items() if value is not None}
-    return Source(checkpoint, saved["model"], saved["data"], measured)
+    natural_logic = {name: value for name, value in (saved.get("natural_logic") or {}).items() if value is not None}
+    return checkpoint, {"model": saved["model"], "data": saved["data"], "natural_logic": natural_logic}
 
 
 def _saved(config: Path, backbone: Path) -> dict[str, Any]:
@@ -251,17 +239,6 @@ def _flat(settings: Settings) -> Settings:
     return flat
 
 
-def setting_name(dotted: str) -> str:
-    """A dotted name in config.yaml as a message names the setting."""
-    return "seed" if dotted == SEED else dotted.replace("init_args.", "")
-
-
-def brief(value: Any) -> str:
-    """A value as a message shows it: a text or path whole, of a long list the beginning."""
-    text = str(value)
-    return text if isinstance(value, str) or len(text) <= LONGEST else f"{text[:LONGEST]}..."
-
-
 def require_same_settings(settings: Settings, run: Path) -> None:
     """Refuse settings that a run would record and not follow: of one that goes on, since its checkpoint wins over them.
 
@@ -274,13 +251,11 @@ def require_same_settings(settings: Settings, run: Path) -> None:
     """
     ended = is_finished(run)
     for name, (began, now) in differences(saved_settings(run), settings).items():
-        here = f"{setting_name(name)} {brief(now)}: {run}"
+        setting = "seed" if name == SEED else name.replace("init_args.", "")
+        here, before = f"{setting} {str(now)[:LONGEST]}: {run}", str(began)[:LONGEST]
         if ended:
-            raise RunError(
-                f"{here} is finished, with {brief(began)}. Begin a new run from its weights with init_from {run}."
-            )
+            raise RunError(f"{here} is finished, with {before}. Begin a new run from its weights with init_from {run}.")
         if not FOLLOWED.fullmatch(name):
             raise SettingError(
-                f"{here} began with {brief(began)}, and its checkpoint keeps that. Leave the setting out, or train a "
-                "new run."
+                f"{here} began with {before}, and its checkpoint keeps that. Leave the setting out, or train a new run."
             )

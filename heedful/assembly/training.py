@@ -133,6 +133,8 @@ def configured(
             raise SettingError(f"init_from and {others[0]} both say where the model comes from. Leave one of them out.")
         run = fspath(init_from)
         layers.append(Layer({"model": initial_model(run)}, str(Path(run) / CONFIG), is_trusted=False))
+    if isinstance(call.model, Classifier) and start.ckpt_path is not None and call.model.task is not None:
+        call.model = call.model.with_arguments()  # weights in memory stay with their object
     call.layers = layers
     call.settings = {**call.settings, "output": start.output, "ckpt_path": start.ckpt_path}
     call.resume = start.output if start.may_exist else None if start.run is None else str(start.run)

@@ -483,7 +483,6 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "one that is none": (lambda rows: [{"neutral": 1.0}] * (len(rows) - 1) + [None], {}, ModelError, []),
     "a frame": (lambda rows: pandas.DataFrame({"a": by_words(rows)}), {}, ModelError, ["DataFrame"]),
     "a number": (lambda rows: np.array(3), {}, ModelError, ["ndarray"]),
-    "a device": (by_words, {"trainer": {"accelerator": "gpu"}}, SettingError, ["accelerator gpu"]),
     "draws twice": (by_words, {"draws": 2, "attentiveness": {"draws": 3}}, SettingError, ["draws"]),
     "a swap of one part": (by_words, {"parts": ["premise"], "swap": ["premise"]}, DataError, ["swap premise"]),
     "a label of named data": (
