@@ -99,8 +99,7 @@ def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
 def restored_flags() -> Iterator[None]:
     """Give this process back what a Trainer changes, when the context ends: settings of torch, and Lightning's seed.
 
-    Lightning seeds every later Trainer of several processes by the seed that it finds in the environment, whatever the
-    caller has seeded meanwhile. Processes of one command keep it: the others have no other way to a seed that is drawn.
+    Lightning seeds every later Trainer of several processes by the seed that it finds in the environment.
     """
     is_deterministic = torch.are_deterministic_algorithms_enabled()
     warns = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -111,7 +110,7 @@ def restored_flags() -> Iterator[None]:
     finally:
         torch.use_deterministic_algorithms(is_deterministic, warn_only=warns)
         torch.backends.cudnn.benchmark = benchmark
-        for name, seed in seeds.items() if "LOCAL_RANK" not in os.environ else ():
+        for name, seed in seeds.items():
             os.environ.pop(name, None) if seed is None else os.environ.update({name: seed})
 
 
@@ -163,6 +162,9 @@ def make_trainer(
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
     }
+    is_on_cpu = settings.get("accelerator") == "cpu" or not torch.accelerator.is_available()
+    if is_on_cpu and str(whole["precision"]) in ("16", "16-mixed"):
+        raise SettingError("trainer.precision 16-mixed needs a GPU. Set bf16-mixed on a CPU.")
     first = is_first()
     try:
         trainer = Trainer(**whole)
@@ -174,8 +176,6 @@ def make_trainer(
         ) from error
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
         raise SettingError(f"trainer: {error}") from error
-    if trainer.precision == "bf16-mixed" and str(whole["precision"]).startswith("16"):
-        raise SettingError("trainer.precision 16-mixed needs a GPU. Set bf16-mixed on a CPU.")
     is_among_others = not is_alone() and torch.distributed.get_world_size() > 1
     if trainer.world_size == 1 and (is_among_others or not first):
         raise SettingError(
