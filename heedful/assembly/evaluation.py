@@ -200,7 +200,7 @@ def measured_in_memory(plan: Plan) -> Results:
     for name, prompt in each_prompt(plan):
         _validate(trainer, plan)
         about = describe(trainer, {**_server(plan.model), **prompt})
-        plans = {planned.evaluation.name: planned.plan for planned in plan.planned.values()}
+        plans = {name: planned.plan for name, planned in plan.planned.items()}
         contents = MadeAgain(plans, plan.data.seed, plan.data.task.parts)
         rows = by_first(lambda: plan.engine.rows)
         unsaved = Unsaved(name, lambda path: write_settings(plan.record, path), about, rows, contents)
@@ -255,6 +255,5 @@ def build_trainer(plan: Plan, outputs: Sequence[Callback], folder: Path | None) 
 
 def output_folder(plan: Plan, held: ExitStack, output: Path | None) -> Path:
     """A folder in the run of the checkpoint; under ``pretrained`` for a model that was never trained here."""
-    if output is None and checkpoint_of(plan.config.run_settings()):
-        return evaluation_folder(plan, held)
-    return run_folder(plan, held, output, "pretrained")
+    is_of_run = output is None and checkpoint_of(plan.config.run_settings())
+    return evaluation_folder(plan, held) if is_of_run else run_folder(plan, held, output, "pretrained")
