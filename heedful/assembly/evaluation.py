@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -164,18 +163,17 @@ def requests_of(plan: Plan) -> Requests:
     return Requests(model.description, len(plan.prompts), totals, written, prices, model.cache, inputs)
 
 
-def measured(plan: Plan, folder: Path | None, about: Mapping[str, Any] = MappingProxyType({})) -> Results:
+def measured(plan: Plan, folder: Path | None) -> Results:
     """Measure a model, and write the results into a folder, or of several prompts into a folder for each.
 
     Args:
         plan: The evaluation.
         folder: Folder of the results; None on other ranks than 0.
-        about: More for run.json.
 
     Raises:
         HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.
     """
-    run = RunFolder(folder, lambda path: write_settings(plan.record, path), {**about, **_server(plan.model)})
+    run = RunFolder(folder, lambda path: write_settings(plan.record, path), _server(plan.model))
     trainer = build_trainer(plan, [run, ContactSheet(), WordSheet(), Report()], folder)
     results: list[Results] = []
     for name, prompt in each_prompt(plan):
