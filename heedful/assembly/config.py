@@ -17,7 +17,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser, shown_evaluations
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
 from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of, stand_in
-from heedful.assembly.starts import require_seed
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
@@ -491,7 +490,9 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
     Raises:
         SettingError: The call gives the data another seed.
     """
-    require_seed(seed := values.get(SEED, RunSettings.seed))
+    seed = values.get(SEED, RunSettings.seed)
+    if not 0 <= seed < 2**32:
+        raise SettingError(f"seed {seed} is not from 0 to {2**32 - 1}.")
     of_data = values.get("data.seed", seed)
     if of_data != seed:
         raise SettingError(f"data.seed {of_data} is not the seed of the run, {seed}. Set seed {of_data}.")

@@ -10,23 +10,11 @@ import torch
 from pytorch_lightning import seed_everything
 from pytorch_lightning.utilities import rank_zero_only
 
-from heedful.records import SettingError
-
 
 def is_first() -> bool:
     """Whether this is the process that makes folders, before Lightning has connected the processes."""
     rank = rank_zero_only.rank  # type: ignore[attr-defined]
     return rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
-
-
-def require_seed(seed: int) -> None:
-    """Refuse a seed that is not fit for all libraries.
-
-    Raises:
-        SettingError: It is out of range.
-    """
-    if not 0 <= seed < 2**32:
-        raise SettingError(f"seed {seed} is not from 0 to {2**32 - 1}.")
 
 
 def seed_all(seed: int) -> None:
