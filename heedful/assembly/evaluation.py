@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pytorch_lightning import Callback, Trainer
+from pytorch_lightning import Callback, Trainer, seed_everything
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import evaluation_folder, named_folder, run_folder
@@ -16,7 +16,7 @@ from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.prompting import CHARACTERS, Requests, name_of
 from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved import settings_of_file, source_of, write_settings
-from heedful.assembly.starts import is_first, seed_all
+from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.engine.forecast import NULL, forecast, needed
@@ -122,7 +122,7 @@ def evaluated(config: Config) -> Results | Requests:
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
         output = named_folder(config, held)  # before anything is read
-        seed_all(config.run_settings().seed)
+        seed_everything(config.run_settings().seed, workers=True, verbose=False)
         plan = prepare(config)
         if vars(config.run_settings())["dry_run"]:
             return requests_of(plan)

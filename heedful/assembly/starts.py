@@ -1,4 +1,4 @@
-"""Which process of a command starts here, the seed that all of them share, and the global generators it sets."""
+"""The first process of a command, and the global generators of random numbers."""
 
 import os
 import random
@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from pytorch_lightning import seed_everything
 from pytorch_lightning.utilities import rank_zero_only
 
 
@@ -15,11 +14,6 @@ def is_first() -> bool:
     """Whether this is the process that makes folders, before Lightning has connected the processes."""
     rank = rank_zero_only.rank  # type: ignore[attr-defined]
     return rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
-
-
-def seed_all(seed: int) -> None:
-    """Seed the global generators of Python, numpy and torch, and those of data workers."""
-    seed_everything(seed, workers=True, verbose=False)
 
 
 @contextmanager

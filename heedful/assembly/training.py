@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning import Callback
+from pytorch_lightning import Callback, seed_everything
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import named_folder, run_folder
@@ -21,7 +21,7 @@ from heedful.assembly.saved import (
     start_of,
     write_settings,
 )
-from heedful.assembly.starts import is_first, seed_all
+from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, Report, RunFolder, WordSheet
 from heedful.callbacks.checkpoints.files import remove_states
@@ -158,7 +158,7 @@ def trained(config: Config) -> Run:
         output = named_folder(config, held)  # before anything is read
         if config.resume is not None and is_finished(Path(config.resume)):
             return _finished(config, Path(config.resume))
-        seed_all(config.run_settings().seed)
+        seed_everything(config.run_settings().seed, workers=True, verbose=False)
         plan = prepare(config)
         return _trained(plan, run_folder(plan, held, output, plan.data.regime) if is_first() else None)
 
