@@ -42,9 +42,9 @@ print(json.dumps(seconds))
 """
 BENCHMARKS = {  # name: settings of a run that takes minutes
     "engine": ["--sizes", "20000", "--processes", "1", "2", "--repeats", "3"],
-    "attentiveness": ["--examples", "500", "--train-examples", "500", "--repeats", "3", "--only", "a", "n", "m", "d"],
-    "training": ["--examples", "600", "--repeats", "3"],
-    "monitoring": ["--examples", "600", "--validation-examples", "300", "--repeats", "3"],
+    "attentiveness": ["--examples", "120", "--train-examples", "120", "--repeats", "3", "--only", "a", "n", "m", "d"],
+    "training": ["--examples", "96", "--repeats", "3"],
+    "monitoring": ["--examples", "96", "--validation-examples", "48", "--repeats", "3"],
 }
 
 
