@@ -244,6 +244,13 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
         raise error.at(where) if where else error from None
 
 
+@cache
+def _function_parser(function: Any, skip: tuple[str, ...]) -> Parser:
+    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
+    parser.add_function_arguments(function, skip=set(skip), fail_untyped=False)
+    return parser
+
+
 def require_types(function: Any, arguments: Mapping[str, Any], skip: tuple[str, ...]) -> None:
     """Refuse arguments of other types than a function takes.
 
@@ -255,8 +262,7 @@ def require_types(function: Any, arguments: Mapping[str, Any], skip: tuple[str, 
     Raises:
         SettingError: An argument has another type.
     """
-    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
-    parser.add_function_arguments(function, skip=set(skip), fail_untyped=False)
+    parser = _function_parser(function, skip)
     parser.given = {name: value for name, value in arguments.items() if name in parser.names}
     parser.parse_object(texts(parser.given))
 
