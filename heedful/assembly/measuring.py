@@ -184,14 +184,10 @@ def _measured(model: Any, data: PairedData, checkpoint: str | None, settings: di
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
-    """Read rows as ``measure`` does, before there is a model.
-
-    Args:
-        rows: As of ``measure``.
-        **arguments: Arguments of ``measure``.
+    """Read rows as ``measure`` does, given its arguments, before there is a model.
 
     Raises:
-        HeedfulError: They cannot be read, or an argument does not fit them.
+        HeedfulError: The rows cannot be read, or an argument does not fit them.
     """
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
