@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
@@ -159,7 +160,9 @@ def measure(
         results = _measured(model, data, asked.checkpoint, {**settings, **of_run, SEED: seed, "slices": slices or None})
     if output is None or not isinstance(results, Results):
         return results
-    return by_first(lambda: results.save(output))
+    saved: list[Results] = []
+    by_first(lambda: saved.append(results.save(output)))
+    return saved[0] if saved else replace(results, folder=Path(output))  # other ranks have numbers and rows in memory
 
 
 def _measured(model: Any, data: PairedData, checkpoint: str | None, settings: dict[str, Any]) -> Any:
