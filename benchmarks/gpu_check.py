@@ -308,7 +308,7 @@ def resumed(bench: Bench) -> Check:
     if "finished" in json.loads((killed / "run.json").read_text()):
         raise RuntimeError("The run had ended before it was killed.")
     bench.finished(bench.command("train", resume=killed))
-    weights = [heedful.load(folder).content["weights"] for folder in (whole, killed)]
+    weights = [heedful.load(folder).content["identity"]["weights"] for folder in (whole, killed)]
     same = weights[0] == weights[1] and files(whole) == files(killed)
     told = "weights, results.json and rows are the same" if same else "the weights or the results differ"
     return Check(same, told, {"weights": weights, "same": same})

@@ -76,7 +76,7 @@ class Step(NamedTuple):
     def weights(self) -> str | None:
         """The hash of the measured weights; None without results."""
         results = self.folder / "results.json"
-        return read_json(results).get("weights") if results.is_file() else None
+        return read_json(results)["identity"]["weights"] if results.is_file() else None
 
     def record(self, finished: bool) -> None:
         """Write the command, and the weights of the steps that it needs."""

@@ -65,8 +65,8 @@ if "fails" in words:
     print("It does not work.")
     sys.exit(3)
 source = words[words.index("--checkpoint") + 1] if kind == "evaluate" else None
-weights = json.loads(Path(source, "results.json").read_text())["weights"] if source else folder.name
-(folder / "results.json").write_text(json.dumps({{"weights": weights}}))
+weights = json.loads(Path(source, "results.json").read_text())["identity"]["weights"] if source else folder.name
+(folder / "results.json").write_text(json.dumps({{"identity": {{"weights": weights}}}}))
 """
 ORIGINAL = sys.executable
 Lab = Callable[..., list[str]]
@@ -239,7 +239,7 @@ def test_results_of_other_settings_are_refused_before_anything_runs(
 
 def test_results_of_other_weights_are_refused(lab: Lab, tmp_path: Path) -> None:
     lab()
-    (tmp_path / "out" / "models" / "base" / "results.json").write_text('{"weights": "other"}')
+    (tmp_path / "out" / "models" / "base" / "results.json").write_text('{"identity": {"weights": "other"}}')
     with refused(RunError, "one/base", "weights", "models/base"):
         lab("--only", "evaluate")
     with refused(RunError, "models/more", "weights", "models/base"):
@@ -406,7 +406,7 @@ def test_real_commands(tiny_bert: Path, tmp_path: Path) -> None:
     table = (out / "table.txt").read_text()
     assert "one" in table
     assert "two" in table
-    weights = [json.loads((out / name / "results.json").read_text())["weights"] for name in ("models/two", "own/two")]
+    weights = [json.loads((out / name / "results.json").read_text())["identity"]["weights"] for name in ("models/two", "own/two")]
     assert weights[0] == weights[1]
     record = out / "models" / "two.json"
     record.write_text(record.read_text().replace('"finished": true', '"finished": false'))
