@@ -406,7 +406,10 @@ def test_real_commands(tiny_bert: Path, tmp_path: Path) -> None:
     table = (out / "table.txt").read_text()
     assert "one" in table
     assert "two" in table
-    weights = [json.loads((out / name / "results.json").read_text())["identity"]["weights"] for name in ("models/two", "own/two")]
+    weights = [
+        json.loads((out / name / "results.json").read_text())["identity"]["weights"]
+        for name in ("models/two", "own/two")
+    ]
     assert weights[0] == weights[1]
     record = out / "models" / "two.json"
     record.write_text(record.read_text().replace('"finished": true', '"finished": false'))
