@@ -187,8 +187,8 @@ def test_examples_that_are_not_composed_are_named():
 def composed(folder):
     """(c, m, (w1, w2), r, g) of every example that table 1 knows, each once, without the project's reading.
 
-    The training split says that a hound is a dog and that a dog is a hound: of two relations between the same words, the
-    first by name counts, whatever the order of the file.
+    The training split says that a hound is a dog and that a dog is a hound: of two relations between the same words,
+    the first by name counts, whatever the order of the file.
     """
 
     def rows(name):
