@@ -1,10 +1,11 @@
 """The page about a run, ``report.html`` in its folder, with what examples hold before and after each change."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 
 from heedful.callbacks.engine.engine import Engine
@@ -57,7 +58,8 @@ class MadeAgain:
         found = [Contents([], UNKNOWN)] * len(entries)
         for (evaluation, intervention, part), places in groups.items():
             plan = self.plans[evaluation]
-            changed = self._changed(plan, intervention, part, [entries[k]["uid"] for k in places])
+            answer_of = {plan.pool.position(entries[k]["uid"]): entries[k]["y"] for k in places}
+            changed = self._changed(plan, intervention, part, answer_of)
             for k in places:
                 entry = entries[k]
                 base = plan.pool[plan.pool.position(entry["uid"])]
@@ -66,14 +68,18 @@ class MadeAgain:
                 found[k] = contents_of(base, after, parts, is_changed=intervention not in (BASE, "null"))
         return found
 
-    def _changed(self, plan: Plan, intervention: str, part: str, uids: Iterable[str]) -> dict[Key, Example]:
-        """All changes of these examples by an intervention."""
-        positions = np.array(sorted({plan.pool.position(uid) for uid in uids}), dtype=np.int64)
-        found: dict[Key, Example] = {}
+    def _changed(
+        self, plan: Plan, intervention: str, part: str, answer_of: Mapping[int, str | None]
+    ) -> dict[Key, Example]:
+        """All changes by an intervention, given positions of examples and the answers to them."""
+        positions = np.array(sorted(answer_of), dtype=np.int64)
+        answers = pa.array([answer_of[position] for position in positions.tolist()], pa.string())
+        changed: dict[Key, Example] = {}
         for one in plan.interventions:
             if one.name == intervention and "+".join(one.parts) == part:
-                found |= examples_of(plan.pool, one.changes(plan.pool, positions, self.seed))
-        return found
+                eligible = one.eligible(plan.pool, positions, answers)  # one of several may be for another split
+                changed |= examples_of(plan.pool, one.changes(plan.pool, positions[eligible], self.seed))
+        return changed
 
 
 def examples_of(pool: Examples, changes: Changes) -> dict[Key, Example]:

@@ -8,7 +8,7 @@ from heedful.callbacks import Accuracy, Attentiveness, Challenge, NaivePartial, 
 from heedful.callbacks.outputs.report import MadeAgain
 from heedful.datamodules import PairedData
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.records import Example, generator
+from heedful.records import Example, Examples, generator
 from heedful.reports.page.contents import content_of
 from heedful.reports.page.sample import sampled
 
@@ -42,9 +42,23 @@ def answer_to(parts, side):
     return LABELS[int(3 * generator("test", json.dumps([table["title"], rows, text])).random())]
 
 
-@pytest.fixture(scope="module")
-def made():
-    data = Boxes()
+class Splits(Boxes):
+    """The same as two splits that are evaluated together, of which each has its own edits."""
+
+    splits_evaluated = ("one", "two")
+
+    def load(self, split):
+        pool = infobox.make_pool()
+        halves = [self.splits_evaluated[i % 2] for i in range(len(pool))]
+        return Examples.of(
+            Example(e.uid, dict(e.parts), e.label, e.groups, {**e.meta, "split": half})
+            for e, half in zip(pool, halves, strict=True)
+        )
+
+
+@pytest.fixture(scope="module", params=[Boxes, Splits])
+def made(request):
+    data = request.param()
     evaluations = [Attentiveness(draws=2), NaivePartial(), TableRows(), Challenge()]
     engine = oracles.measure(guess, data, *evaluations, only=[evaluation.name for evaluation in evaluations])
     plans = {name: planned.plan for name, planned in engine.planned.items()}
