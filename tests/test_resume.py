@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from pickle import UnpicklingError
 
 import numpy as np
 import pytest
@@ -327,7 +328,10 @@ def test_no_flipped_bit_goes_unseen_and_changes_a_tensor(tmp_path):
         if not is_whole(path):
             seen += 1
             continue
-        read = torch.load(path, weights_only=True)
+        try:
+            read = torch.load(path, weights_only=True)
+        except (ValueError, UnpicklingError, EOFError, KeyError):  # said when the checkpoint is loaded
+            continue
         assert all(torch.equal(read[name], value) for name, value in saved.items())
     assert seen > 100
     for length in rng.sample(range(len(content)), 50):

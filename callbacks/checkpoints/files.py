@@ -41,7 +41,10 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         self, path: str | Path, map_location: Any = "cpu", weights_only: bool | None = True
     ) -> dict[str, Any]:
         require_whole(Path(path), str(path))
-        content = torch.load(path, map_location=map_location, weights_only=True)
+        try:
+            content = torch.load(path, map_location=map_location, weights_only=True)
+        except (ValueError, UnpicklingError, EOFError, KeyError) as error:  # torch reads fields that zipfile skips
+            raise DAMAGED.at(str(path)) from error
         require_of_run(content, str(path))
         return content
 
