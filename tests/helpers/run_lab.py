@@ -35,7 +35,7 @@ KINDS = {  # name: (flags, processes); between 14 and 34 batches
     "by_steps": (["--trainer.max_steps", "17", "--trainer.max_epochs", "-1"], 1),
     "stopped_early": (
         ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "accuracy/planted"]
-        + ["--trainer.callbacks.mode", "min", "--trainer.callbacks.patience", "1", "--trainer.max_epochs", "6"],
+        + ["--trainer.callbacks.min_delta", "1", "--trainer.callbacks.patience", "1", "--trainer.max_epochs", "6"],
         1,
     ),
 }
