@@ -166,8 +166,8 @@ def test_a_run_that_the_user_stops_can_be_evaluated(lab, tmp_path):
 @pytest.mark.parametrize(
     ("argv", "facts"),
     [
-        (["--data", "mnli"], ["nyu-mll/glue", "--data.path", "--data planted"]),
-        (["--model", "bert"], ["google-bert/bert-base-uncased", "--model FOLDER", "minilm"]),
+        (["--data", "mnli"], ["nyu-mll/glue", "data.path", "data planted"]),
+        (["--model", "bert"], ["google-bert/bert-base-uncased", "model FOLDER", "minilm"]),
     ],
 )
 def test_an_unreachable_hub_is_a_refusal_and_no_folder(lab, tmp_path, argv, facts):

@@ -146,31 +146,9 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
 @pytest.mark.parametrize(
     ("argv", "error", "facts"),
     [
-        (["--evaluations", "[effects]"], SettingError, ["evaluations effects ", "--help"]),
+        (["--evaluations", "[effects]"], SettingError, ["evaluations effects ", "Known are"]),
         (["--evaluations", "[natural_logic]"], SettingError, ["natural_logic", "natural_logic.path DIR"]),
         (["--evaluations", "[]"], SettingError, ["evaluations"]),
-        (["--attributions.samples", "8"], SettingError, ["attributions.samples", "evaluations"]),
-        (
-            ["--evaluations", "accuracy", "--attributions.methods=[lime]"],
-            SettingError,
-            ["attributions.methods", "evaluations"],
-        ),
-        (
-            ["--evaluations", "accuracy", "--attentiveness.draws", "3"],
-            SettingError,
-            ["attentiveness.draws", "evaluations"],
-        ),
-        (
-            ["--evaluations", "accuracy", "--evidence.path=no.csv"],
-            SettingError,
-            ["evidence.path", "evaluations"],
-        ),
-        (
-            ["--table_rows.max_examples", "8"],
-            SettingError,
-            ["table_rows.max_examples", "table_rows.operations"],
-        ),
-        (["--natural_logic.seeds", "9"], SettingError, ["natural_logic.seeds", "natural_logic.path DIR"]),
         (["--evaluations", "natural_logic, two_class"], SettingError, ["natural_logic", "natural_logic.path DIR"]),
         (["--evaluations", "[two_class]"], SettingError, ["two_class", "two_class.benchmarks"]),
         (["--natural_logic.path", "nowhere"], DataError, ["natural_logic.path nowhere "]),

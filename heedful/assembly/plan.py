@@ -92,6 +92,8 @@ def prepare(config: Config) -> Plan:
     settings = config.run_settings()
     checkpoint = checkpoint_of(settings)
     require_fit(objects.trainer)
+    if checkpoint is not None:
+        _require_checkpoint(checkpoint, config.evaluating)
     checkpoints = None if config.evaluating else objects.group
     if checkpoints is not None and checkpoints.dirpath:
         raise SettingError(f"checkpoint.dirpath {checkpoints.dirpath}: checkpoints lie in the run. Set output.")
@@ -110,7 +112,8 @@ def prepare(config: Config) -> Plan:
     _plan_evaluations(engine, evaluations, model, data)
     _require_monitored(engine, objects, checkpoints, data)
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
-        _require_weights(model, checkpoint, config.evaluating)
+        if checkpoint is None:
+            model.require_weights()
         require_held_out(model, data, checkpoint, config.evaluating)
     return Plan(config, model, data, objects.trainer, evaluations, engine, checkpoints, prompts, record)
 
@@ -221,11 +224,8 @@ def _require_monitored(engine: Engine, objects: Objects, checkpoints: BestCheckp
         raise SettingError(f"trainer.limit_val_batches 0 leaves checkpoint.monitor {checkpoints.monitor} unmeasured.")
 
 
-def _require_weights(model: Classifier, checkpoint: str | None, evaluating: bool) -> None:
-    """Refuse a checkpoint that is damaged or of another run, and a model without weights if there is none."""
-    if checkpoint is None:
-        model.require_weights()
-        return
+def _require_checkpoint(checkpoint: str, evaluating: bool) -> None:
+    """Refuse a checkpoint that is damaged or that no run wrote."""
     display_name = f"{'checkpoint' if evaluating else 'ckpt_path'} {checkpoint}"
     path = Path(checkpoint)
     require_whole(path, display_name)
