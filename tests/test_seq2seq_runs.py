@@ -132,7 +132,7 @@ def test_a_model_that_was_never_trained_here(tiny_t5, nlixy, tmp_path):
         (["--trainer.precision", "16-true"], SettingError, ["trainer.precision 16-true", "32-true"]),
         (["--model.max_length", "6"], ModelError, ["model.max_length 6 "]),
         (["--data.template", "{premise}"], SettingError, ["data.template '{premise}'", "premise, hypothesis"]),
-        (["--model.decoding", "beam"], SettingError, ["model.decoding beam ", "likelihood, greedy"]),
+        (["--model.decoding", "beam"], SettingError, ["model.decoding: beam ", "likelihood or greedy"]),
     ],
 )
 def test_a_mistake_is_refused_and_leaves_no_folder(tiny_t5, tmp_path, argv, error: type[HeedfulError], facts):

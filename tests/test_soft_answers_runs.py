@@ -98,7 +98,7 @@ def test_named_data_ask_for_the_labels(
     argv = ["--data", "vqa2", "--data.path", folder / "validation.parquet", "--checkpoint"]
     argv += [trained / "checkpoints" / "best.ckpt", "--output", tmp_path / "out"]
     with pytest.raises(SystemExit):
-        run(lambda: guarded(evaluate.main), *argv)
+        run(lambda words: guarded(lambda: evaluate.main(words)), *argv)
     refused_output(capsys.readouterr().err, "data.answers RUN/checkpoints/backbone/config.json")
     argv += ["--data.answers", trained / "checkpoints" / "backbone" / "config.json"]
     run(evaluate.main, *argv, "--evaluations", "accuracy")
@@ -125,7 +125,14 @@ def test_counterfactuals_are_refused_without_a_class(
 ) -> None:
     argv = ["--data", "vqa2", "--data.path", folder, "--data.answers", "6", "--model", "timm", *model]
     with pytest.raises(SystemExit):
-        run(lambda: guarded(train.main), *argv, "--augment", "counterfactual", "--output", tmp_path / "run")
+        run(
+            lambda words: guarded(lambda: train.main(words)),
+            *argv,
+            "--augment",
+            "counterfactual",
+            "--output",
+            tmp_path / "run",
+        )
     refused_output(capsys.readouterr().err, "data.default_label '(unrelated)'")
     assert not (tmp_path / "run").exists()
 

@@ -186,19 +186,14 @@ def test_the_command_measures_logs(
     assert found["counts"]["unlabelled"] == 42
     run(evaluate.main, *argv, "--data.label", "null", "--output", tmp_path / "said")
     assert results_of(tmp_path / "said")["metrics"] == found["metrics"]
-    with refused(DataError, "'label'", "logs.csv"):
-        run(evaluate.main, *argv, "--data.label", "label", "--output", tmp_path / "typed")
-    write(logs, [{**row, "gold_label": "neutral"} for row in without_label(labelled)])
-    with refused(DataError, "'label'", "Do you mean gold_label?"):
-        run(evaluate.main, *argv, "--output", tmp_path / "near")
+    with refused(DataError, "'gold'", "logs.csv"):
+        run(evaluate.main, *argv, "--data.label", "gold", "--output", tmp_path / "typed")
 
 
 def test_python_refuses_what_the_command_refuses(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
     bare = without_label(labelled)
-    with refused(DataError, "'label'"):
-        measured(model, bare, tmp_path / "typed", label="label")
-    with refused(DataError, "Do you mean labels?"):
-        measured(model, [{**row, "labels": "x"} for row in bare], tmp_path / "near")
+    with refused(DataError, "'gold'"):
+        measured(model, bare, tmp_path / "typed", label="gold")
     with refused(SettingError, "attributions", "needs gold labels"):
         data = heedful.load_data(bare, **OWN, **IDS)
         heedful.evaluate(

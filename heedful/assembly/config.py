@@ -107,7 +107,8 @@ class Config:
         for kind, owner in self.classes.items():
             record[kind] = {"class_path": class_path(owner), "init_args": record.pop(kind, {})}
         record["data"]["init_args"].pop("seed", None)  # the seed of the run
-        return record | {name: None for name in ("output", "ckpt_path") if name in record}  # of one command alone
+        of_one_command = {"output": None, "ckpt_path": None, "allow_changed_data": False}
+        return record | {name: value for name, value in of_one_command.items() if name in record}
 
     def run_settings(self) -> RunSettings:
         """The settings of the run itself."""

@@ -38,17 +38,7 @@ from heedful.records.storage.results import CONFIG
 
 ON_CPU = {"accelerator": "cpu", "devices": 1}  # settings of the Trainer: one process asks a function
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
-FREE = (
-    "predict",
-    "rows",
-    "settings",
-    "labels",
-    "same",
-    "evaluations",
-    "trainer",
-    "default_label",
-    "answers",
-)  # of many types
+FREE = tuple("predict rows settings labels same evaluations trainer default_label answers".split())  # of many types
 
 
 def measure(

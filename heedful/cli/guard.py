@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -36,8 +37,9 @@ def explanation(error: BaseException | None) -> str | None:
     while error is not None:
         if isinstance(error, HeedfulError):
             return str(error)
-        if isinstance(error, MisconfigurationException):
-            return f"trainer: {error}"
+        is_of_lightning = "pytorch_lightning" in str(traceback.extract_tb(error.__traceback__)[-1:])
+        if isinstance(error, MisconfigurationException) or (isinstance(error, ValueError) and is_of_lightning):
+            return f"trainer: {' '.join(str(error).split())}"
         if isinstance(error, getattr(torch.distributed, "DistError", ())) or "gloo/transport" in str(error):
             return "Another process of this command has ended: see above, or it was killed or had no memory left."
         error = error.__cause__ or error.__context__
