@@ -29,21 +29,25 @@ def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
     return sorted(shown, key=lambda kind: not kind.in_training)
 
 
-@cache
 def build_parser(evaluating: bool, data: type, model: type) -> Parser:
-    """The parser of all settings.
+    """The parser of all settings, built again only when another evaluation was registered.
 
     Args:
         evaluating: Whether nothing is trained: other evaluations, no checkpoints, but prompts.
         data: The class of the data module.
         model: The class of the model.
     """
+    return _parser(evaluating, data, model, tuple(shown_evaluations(evaluating)))
+
+
+@cache
+def _parser(evaluating: bool, data: type, model: type, evaluations: tuple[type[Evaluation], ...]) -> Parser:
     parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
     of_run = EvaluationSettings if evaluating else TrainingSettings
     parser.add_argument(f"--{SEED}", type=int, default=of_run.seed, help="Seed of everything random.")
     parser.add_class_arguments(Trainer, "trainer", instantiate=False)
     parser.set_defaults({f"trainer.{name}": value for name, value in vars(TrainerDefaults()).items()})
-    for kind in shown_evaluations(evaluating):
+    for kind in evaluations:
         parser.add_class_arguments(kind, kind.metric.name, instantiate=False)
     parser.add_class_arguments(of_run, None, skip={"seed"})
     group, name = (Prompting, "prompt") if evaluating else (BestCheckpoint, "checkpoint")
