@@ -29,7 +29,8 @@ def mypy(folder: Path, cache: Path, *words: str) -> list[str]:
     command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), "--no-pretty", "--no-color-output", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr  # 0: nothing is wrong; 2: it could not begin
-    return [line for line in done.stdout.splitlines() if ": error: " in line]
+    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
+    return [line for line in errors if "[import-untyped]" not in line]  # the copy has no links to the four folders
 
 
 def sources(place: Path) -> list[Path]:
