@@ -90,7 +90,7 @@ def score(
     request: the input has no answer yet. The output files of a batch are read as they are.
 
     Args:
-        inputs: The file of inputs, beside its PATH.meta.json.
+        inputs: The file of inputs; PATH.meta.json is in the same folder.
         answers: The file of answers, or several.
         rows: The rows, if they were in memory when the inputs were written.
         output: Folder for the results, as for ``heedful.measure``.
@@ -104,7 +104,7 @@ def score(
             answer is not a label.
     """
     if not Path(f"{fspath(inputs)}{META}").is_file():
-        raise DataError(f"{fspath(inputs)}{META} does not exist. Keep it beside the inputs that heedful inputs wrote.")
+        raise DataError(f"{fspath(inputs)}{META} does not exist. Keep it in the folder of the inputs.")
     about = read_json(f"{fspath(inputs)}{META}")
     recorded = _read_answers(fspath(inputs), [answers] if isinstance(answers, str | PathLike) else answers)
     if rows is None and about["rows"] is None:

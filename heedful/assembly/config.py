@@ -469,8 +469,8 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
 def _with_logger_folder(words: Sequence[str]) -> list[str]:
     """Words with an empty ``save_dir`` for a logger that is named without one: it writes into the folder of the run."""
     names = (LOGGER, f"{LOGGER}.class_path")
-    named = (w.partition("=") + (after,) for w, after in pairwise([*words, ""]))
-    name = next((value or after for flag, _, value, after in named if flag.removeprefix("--") in names), "")
+    flags = (word.partition("=") + (after,) for word, after in pairwise([*words, ""]))
+    name = next((value or after for flag, _, value, after in flags if flag.removeprefix("--") in names), "")
     kind = getattr(loggers, name.rpartition(".")[2], None)
     takes_folder = kind is not None and "save_dir" in signature(kind).parameters
     is_given = any(re.match(r"-+trainer\.logger\.(init_args\.)?save_dir\b", word) for word in words)

@@ -164,7 +164,7 @@ def requests_of(plan: Plan) -> Requests:
 
 
 def measured(plan: Plan, folder: Path | None) -> Results:
-    """Measure a model, and write the results into a folder, or of several prompts into a folder for each.
+    """Measure a model, and write the results into a folder; several prompts get a folder each.
 
     Args:
         plan: The evaluation.

@@ -73,7 +73,7 @@ def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> 
 def evaluation_folder(plan: Plan, held: ExitStack) -> Path:
     """A new ``evaluations/<data>-<split>/version_N`` in the folder of the run whose checkpoint is evaluated, locked.
 
-    Another checkpoint than the best stands in its name, and evaluations that were asked for.
+    The name has the checkpoint, unless it is the best one, and the evaluations that the call asks for.
     """
     checkpoint = Path(str(checkpoint_of(plan.config.run_settings()))).absolute()
     evaluations = [planned.evaluation for planned in plan.planned.values()]

@@ -177,8 +177,8 @@ class Results(Numbers):
         else:
             read = read_evaluation(self.written, evaluation)
         if read is None:
-            known = f" It has those of {listing(names)}." if (names := self._evaluations()) else ""
-            raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.{known}")
+            hint = f" It has the rows of {listing(names)}." if (names := self._evaluations()) else ""
+            raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.{hint}")
         return read[0]
 
     @property
@@ -199,17 +199,17 @@ class Results(Numbers):
     def show(self) -> None:
         """Show the numbers: as a table in a terminal, in a notebook with a figure of attentiveness; of several prompts
         their summary."""
-        of_each = {one.display_name: one.content for one in self.each or [self]}
-        if not all(of_each.values()):
+        contents = {results.display_name: results.content for results in self.each or [self]}
+        if not all(contents.values()):
             print(NOTHING)
-        elif self.each and not any(content["counts"].get("unlabelled") for content in of_each.values()):
+        elif self.each and not any(content["counts"].get("unlabelled") for content in contents.values()):
             with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
-                saved = self if all(one.folder for one in self.each) else self.save(Path(temporary) / "prompts")
-                print_summary([str(one.folder) for one in saved.each])
+                saved = self if all(results.folder for results in self.each) else self.save(Path(temporary) / "prompts")
+                print_summary([str(results.folder) for results in saved.each])
         elif in_notebook() and not self.each:
             _display(self)
         else:
-            print_table(of_each)
+            print_table(contents)
 
     def _repr_html_(self) -> str:
         """The table in a notebook, and the figure."""
@@ -248,20 +248,24 @@ class Results(Numbers):
         to = Path(folder)
         require_writable(to)
         if self.each:
-            return Results(to, {}, each=tuple(one.save(to / (one.unsaved or one.written).name) for one in self.each))
+            return Results(
+                to,
+                {},
+                each=tuple(results.save(to / (results.unsaved or results.written).name) for results in self.each),
+            )
         if self.folder is not None and to.resolve().is_relative_to(self.folder.resolve()):
             raise RunError(f"{to} lies in {self.folder}, which would be copied into itself. Name another folder.")
         with self.in_folder() as source, writing(to):
             read_results(source)
             to.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as beside:
-                whole = Path(beside) / "whole"
-                whole.mkdir()  # has the rights that new folders have here
-                rights = whole.stat().st_mode
+            with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as parent:
+                complete = Path(parent) / "results"
+                complete.mkdir()  # has the rights that new folders have here
+                rights = complete.stat().st_mode
                 left = shutil.ignore_patterns(LOCK, f"*{WRITING}")
-                shutil.copytree(source, whole, ignore=left, symlinks=True, dirs_exist_ok=True)
-                whole.chmod(rights)
-                whole.replace(to)
+                shutil.copytree(source, complete, ignore=left, symlinks=True, dirs_exist_ok=True)
+                complete.chmod(rights)
+                complete.replace(to)
         return replace(load(to), unsaved=self.unsaved)
 
     def page(self, path: str | PathLike[str] | None = None, examples: bool = True) -> Path:

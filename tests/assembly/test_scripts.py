@@ -36,6 +36,9 @@ found = heedful.evaluate(checkpoint=run.folder, data=data, seed=3, trainer=train
 in_memory = heedful.evaluate(model, data, seed=3, trainer=trainer, output=f"{output}/memory",
                              evaluations=["accuracy", "attentiveness"], attentiveness={"draws": 3})
 assert in_memory.numbers == found.numbers
+own = heedful.measure(run.folder, data, seed=3, trainer=trainer, output=f"{output}/measured", draws=3,
+                      evaluations=["accuracy", "attentiveness"])
+assert own.numbers == found.numbers and own.rows.num_rows
 assert found.rows_of("accuracy").num_rows and run.numbers and run.checkpoint.is_file()
 assert heedful.train(resume=run.folder, data=data, trainer=trainer).was_finished
 """
