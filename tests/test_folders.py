@@ -1,9 +1,7 @@
 """Where the commands write: a new folder for each run and each evaluation, never into what others left."""
 
 import json
-import os
 import shutil
-import time
 from contextlib import ExitStack
 
 import pytest
@@ -14,7 +12,7 @@ from heedful.assembly.short_names import model_folder
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.records import DataError, RunError, SettingError
-from heedful.records.storage.lock import LOCK, locked
+from heedful.records.storage.lock import LOCK
 from heedful.records.storage.results import read_results
 
 from commands import config_of, run
@@ -48,27 +46,6 @@ def files(folder):
     return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != LOCK}
 
 
-@pytest.fixture
-def of_another(tmp_path):
-    """Locks a folder in another process, for the duration of the test."""
-    children = []
-
-    def hold(folder):
-        read, write = os.pipe()
-        children.append(os.fork())
-        if not children[-1]:
-            with locked(folder):
-                os.write(write, b"1")
-                time.sleep(120)
-            os._exit(0)
-        os.read(read, 1)
-
-    yield hold
-    for child in children:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-
-
 # evaluations
 
 
@@ -98,15 +75,15 @@ def test_the_same_evaluation_writes_the_same_bytes(checkpoint):
 
 
 def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_said(
-    checkpoint, of_another, monkeypatch, tmp_path
+    checkpoint, lock_elsewhere, monkeypatch, tmp_path
 ):
     def reading(config):
         raise AssertionError("something was read")
 
     for module in (evaluation, training):
         monkeypatch.setattr(module, "prepare", reading)
-    of_another(tmp_path / "out")
-    of_another(tmp_path / "run")
+    lock_elsewhere(tmp_path / "out")
+    lock_elsewhere(tmp_path / "run")
     before = files(tmp_path)
     for main, flags in (
         (train.main, ["--output", tmp_path / "out"]),
@@ -120,8 +97,8 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
     assert files(tmp_path) == before
 
 
-def test_other_ranks_are_not_refused(of_another, monkeypatch, tmp_path):
-    of_another(tmp_path / "out")
+def test_other_ranks_are_not_refused(lock_elsewhere, monkeypatch, tmp_path):
+    lock_elsewhere(tmp_path / "out")
     monkeypatch.setattr("heedful.assembly.folders.is_first", lambda: False)
     assert named_folder(config_of(["--output", str(tmp_path / "out")]), ExitStack()) is None
 

@@ -1,6 +1,8 @@
 """Fixtures: tiny models and tokenizers of the real classes, and the real data where there are any."""
 
 import os
+import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import torch
 from hypothesis import settings
 
 from heedful.datamodules import planted
+from heedful.records.storage.lock import locked
 
 from made_rows import make
 from run_lab import Forks, Lab
@@ -111,3 +114,25 @@ def write_squares() -> Callable[..., Path]:
 def rows_of() -> Callable[..., pa.Table]:
     """Makes rows from base predictions and changed examples."""
     return make
+
+
+@pytest.fixture
+def lock_elsewhere() -> Iterator[Callable[[Path], int]]:
+    """Locks a folder in another process; returns the id of that process."""
+    children = []
+
+    def hold(folder: Path) -> int:
+        read, write = os.pipe()
+        children.append(os.fork())
+        if not children[-1]:
+            with locked(folder):
+                os.write(write, b"1")
+                time.sleep(120)
+            os._exit(0)
+        os.read(read, 1)
+        return children[-1]
+
+    yield hold
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

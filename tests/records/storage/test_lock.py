@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,32 +15,10 @@ from heedful.records.storage.lock import LOCK, locked
 from refusals import refused
 
 
-@pytest.fixture
-def of_another() -> Iterator[Callable[[Path], int]]:
-    """Locks a folder in another process; returns the id of that process."""
-    children = []
-
-    def hold(folder: Path) -> int:
-        read, write = os.pipe()
-        children.append(os.fork())
-        if not children[-1]:
-            with locked(folder):
-                os.write(write, b"1")
-                time.sleep(120)
-            os._exit(0)
-        os.read(read, 1)
-        return children[-1]
-
-    yield hold
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-
-
 def test_another_process_is_kept_out_until_the_first_has_ended(
-    tmp_path: Path, of_another: Callable[[Path], int]
+    tmp_path: Path, lock_elsewhere: Callable[[Path], int]
 ) -> None:
-    child = of_another(tmp_path / "run")
+    child = lock_elsewhere(tmp_path / "run")
     with refused(RunError, "output run: another process writes there"), locked(tmp_path / "run", "output run"):
         raise AssertionError
     os.kill(child, signal.SIGKILL)
