@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.callbacks.engine.blocks import blocks
-from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.engine.evaluation import Planned
 from heedful.datamodules import PairedData
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, within_limit
-from heedful.lightning_modules.processors.processor import Processor
+from heedful.lightning_modules.predictor import Predictor
 from heedful.records import NO_LABEL, Composed, Examples
 
 BASE, CHANGED, NULL = "base", "changed", "null"  # examples as they are, changed, and once more for the null control
@@ -64,14 +64,14 @@ def needed(data: PairedData, planned: Iterable[Planned], limit: int | float | No
 
 
 def forecast(
-    data: PairedData, planned: Iterable[Planned], processor: Processor, limit: int | float | None = None
+    data: PairedData, planned: Iterable[Planned], predictor: Predictor, limit: int | float | None = None
 ) -> dict[str, Amount]:
     """How many inputs a model gets at most; see :func:`needed`.
 
     Args:
         data: The data, set up.
         planned: The evaluations.
-        processor: Of the model.
+        predictor: The model.
         limit: The trainer's limit_val_batches.
 
     Returns:
@@ -79,7 +79,7 @@ def forecast(
     """
     amounts = dict.fromkeys((BASE, CHANGED, NULL), Amount())
     for inputs in needed(data, planned, limit):
-        lengths = processor.lengths(inputs.examples)
+        lengths = predictor.encode(inputs.examples).lengths
         for kind, amount in amounts.items():
             amounts[kind] = amount.plus(lengths[inputs.kinds == kind])
     return amounts
