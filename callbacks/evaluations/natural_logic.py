@@ -69,7 +69,7 @@ class NaturalLogic(Evaluation):
         if inherited and not has_split(path, self.split):
             rank_zero_info(f"{path} has no split {self.split!r}: causal effects are not measured ({flags[1]}).")
             return needed
-        if inherited and not setting.has_probabilities:
+        if inherited and not setting.capabilities.probabilities:
             reason = f"{PROBABILITIES}: take model.read first_token"
             rank_zero_info(f"Causal effects are not measured: natural_logic {reason}.")
             return Nothing(reason)
