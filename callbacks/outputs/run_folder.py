@@ -30,9 +30,6 @@ from heedful.reports.page.writing import REPORT
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 FINISHED = "finished"  # in run.json
 
-SHEET = "unchanged-"  # begins the names of figures that show examples of the results
-SHEETS = f"{SHEET}*", "attributions.*"  # all of these
-
 
 def new_version(parent: Path) -> Path:
     """Make and return the first free ``version_N`` in a folder; two runs that start together get two folders."""
@@ -162,9 +159,7 @@ class RunFolder(Callback):
             return
         self._describe(trainer)  # a run that went on, and had nothing left to train
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
-        # they are made again, if they are
-        sheets = [path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern)]
-        write_results(self.folder, engine.results, engine.rows, [*sheets, self.folder / REPORT])
+        write_results(self.folder, engine.results, engine.rows, [self.folder / REPORT])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Processes that Lightning has started, and that are not connected yet, end with the first."""

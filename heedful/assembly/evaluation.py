@@ -18,7 +18,7 @@ from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved import settings_of_file, source_of, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
-from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
+from heedful.callbacks import Evaluation, Report, RunFolder
 from heedful.callbacks.engine.forecast import NULL, forecast, needed
 from heedful.callbacks.outputs.report import MadeAgain
 from heedful.callbacks.outputs.run_folder import command, describe
@@ -174,7 +174,7 @@ def measured(plan: Plan, folder: Path | None) -> Results:
         HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.
     """
     run = RunFolder(folder, lambda path: write_settings(plan.record, path), _server(plan.model))
-    trainer = build_trainer(plan, [run, ContactSheet(), WordSheet(), Report()], folder)
+    trainer = build_trainer(plan, [run, Report()], folder)
     results: list[Results] = []
     for name, prompt in each_prompt(plan):
         if prompt:

@@ -23,7 +23,7 @@ from heedful.assembly.saved import (
 )
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
-from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, Report, RunFolder, WordSheet
+from heedful.callbacks import BestCheckpoint, Board, Evaluation, Report, RunFolder
 from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export, is_finished
@@ -185,7 +185,7 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
     settings = dict(plan.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
         settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-    first = [plan.engine, run, ContactSheet(), WordSheet(), board, Report()]
+    first = [plan.engine, run, board, Report()]
     assert plan.checkpoints is not None
     last: list[Callback] = [*plan.evaluations, plan.checkpoints]
     trainer = make_trainer(first, settings, evaluating=False, own=last, folder=folder)
