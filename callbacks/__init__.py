@@ -20,10 +20,8 @@ from heedful.callbacks.evaluations import (
     register,
 )
 from heedful.callbacks.outputs.board import Board
-from heedful.callbacks.outputs.contact_sheet import ContactSheet
-from heedful.callbacks.outputs.report import Report
+from heedful.callbacks.outputs.page import Page
 from heedful.callbacks.outputs.run_folder import RunFolder
-from heedful.callbacks.outputs.word_sheet import WordSheet
 
 __all__ = [
     "EVALUATIONS",
@@ -34,7 +32,6 @@ __all__ = [
     "BestCheckpoint",
     "Board",
     "Challenge",
-    "ContactSheet",
     "CounterfactualTables",
     "DefaultLabel",
     "Engine",
@@ -43,12 +40,11 @@ __all__ = [
     "NaivePartial",
     "NaturalLogic",
     "Nothing",
+    "Page",
     "Plan",
-    "Report",
     "RunFolder",
     "Setting",
     "TableRows",
     "TwoClass",
-    "WordSheet",
     "register",
 ]

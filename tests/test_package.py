@@ -22,8 +22,7 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pytorch_lightning", "transformers", "timm", "matplotlib", "datasets", "PIL", "shap", "openai")
 LIGHT = ["heedful.records", "heedful.interventions", "heedful.metrics"]
 LIGHT += [
-    f"heedful.reports.{name}"
-    for name in ("compare", "rescore", "figures.transitions", "html.attributions", "page.command")
+    f"heedful.reports.{name}" for name in ("compare", "rescore", "figures.transitions", "html.table", "page.command")
 ]
 FUNCTIONS = ("measure", "train", "evaluate")  # of the public interface, there or to come
 

@@ -23,9 +23,6 @@ from heedful.reports.page.writing import REPORT
 
 FINISHED = "finished"  # in run.json
 
-SHEET = "unchanged-"  # begins the names of figures that show examples of the results
-SHEETS = f"{SHEET}*", "attributions.*"  # all of these
-
 
 def new_version(parent: Path) -> Path:
     """Make and return the first free ``version_N`` in a folder; two runs that start together get two folders."""
@@ -149,9 +146,7 @@ class RunFolder(Callback):
     def write(self, measurements: Measurements) -> None:
         """Write results.json and the rows; what is measured while a run trains is not written."""
         if measurements.epoch is None:
-            # sheets are made again, if they are
-            sheets = [path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern)]
-            write_results(self.folder, measurements.content, measurements.rows, [*sheets, self.folder / REPORT])
+            write_results(self.folder, measurements.content, measurements.rows, [self.folder / REPORT])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Processes that Lightning has started, and that are not connected yet, end with the first."""

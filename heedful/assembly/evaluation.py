@@ -256,7 +256,7 @@ def build_trainer(plan: Plan, callbacks: Sequence[Callback], folder: Path | None
         HeedfulError: Lightning refuses a setting of the Trainer.
     """
     settings = {**plan.trainer, "logger": plan.trainer["logger"] or False}
-    return make_trainer(callbacks, settings, evaluating=True, own=plan.evaluations, folder=folder)
+    return make_trainer(callbacks, settings, evaluating=True, folder=folder)
 
 
 def output_folder(plan: Plan, held: ExitStack, output: Path | None) -> Path:

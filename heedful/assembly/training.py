@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning import Callback, seed_everything
+from pytorch_lightning import seed_everything
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.evaluation import contents_of
@@ -189,8 +189,7 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
         settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
     assert plan.checkpoints is not None
-    last: list[Callback] = [*plan.evaluations, plan.checkpoints]
-    trainer = make_trainer([engine, run, board], settings, evaluating=False, own=last, folder=folder)
+    trainer = make_trainer([engine, run, board], settings, evaluating=False, own=[plan.checkpoints], folder=folder)
     checkpoint = checkpoint_of(plan.config.run_settings())
     trainer.fit(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True)
     if plan.trainer["fast_dev_run"]:
