@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from heedful.callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
@@ -27,7 +26,7 @@ from heedful.lightning_modules.lightning_internals import (
     rewind_validation,
     trains_next,
 )
-from heedful.records import SettingError
+from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
 from heedful.records.command_lines import start_of
 from heedful.records.errors import guess
@@ -152,7 +151,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
             if engine.only is not None and not engine.is_known(self.monitor):
-                rank_zero_info(f"{self.monitor} is not measured, so best.ckpt is the last epoch.")
+                inform(f"{self.monitor} is not measured, so best.ckpt is the last epoch.")
                 self.monitor = None
         if self.monitor is not None:
             engine.require_monitored(self.monitor, "checkpoint.monitor")
@@ -160,7 +159,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         names = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
         if self.monitor in names - set(monitor_candidates):
-            rank_zero_info(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
+            inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
         elif self.save_top_k and self.monitor is not None and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept
             measured = sorted(name for name in monitor_candidates if "/" in name)
