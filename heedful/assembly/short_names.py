@@ -11,6 +11,7 @@ from typing import Any
 from transformers import PretrainedConfig
 
 from heedful.datamodules import PairedData
+from heedful.lazy import import_all
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.families import family_of, import_path, stand_ins
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
@@ -19,7 +20,7 @@ from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import backbones, config_path, names, short_name
-from heedful.records.storage.schema import whole
+from heedful.records.storage.schema import ROOMS, whole
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": Classifier}
@@ -83,6 +84,7 @@ def class_of(kind: str, path: str) -> type:
     name = path.rpartition(".")[2]
     owner = imported(path)
     if owner is None:
+        import_all(ROOMS[kind])
         near = nearest(name, [subclass.__name__ for subclass in _subclasses(CLASSES[kind])])
         raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.")
     if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
