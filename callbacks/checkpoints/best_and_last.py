@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from heedful.callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
@@ -28,7 +27,7 @@ from heedful.lightning_modules.lightning_internals import (
     rewind_validation,
     trains_next,
 )
-from heedful.records import SettingError
+from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
 from heedful.records.command_lines import start_of
 from heedful.records.errors import guess
@@ -154,7 +153,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
             if plans.only is not None and not plans.is_known(self.monitor):
-                rank_zero_info(f"{self.monitor} is not measured, so best.ckpt is the last epoch.")
+                inform(f"{self.monitor} is not measured, so best.ckpt is the last epoch.")
                 self.monitor = None
         if self.monitor is not None:
             plans.require_monitored(self.monitor, "checkpoint.monitor")
@@ -163,7 +162,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         engines = (c for c in trainer.callbacks if isinstance(c, Engine) and c.measurements is not None)
         names = {str(name) for engine in engines for name in engine.measurements.numbers}
         if self.monitor in names - set(monitor_candidates):
-            rank_zero_info(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
+            inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
         elif self.save_top_k and self.monitor is not None and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept
             measured = sorted(name for name in monitor_candidates if "/" in name)
