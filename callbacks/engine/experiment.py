@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise, starmap
 from typing import Any
 
@@ -22,6 +22,7 @@ from heedful.datamodules.base.processes import by_first, is_first, meet, tell, t
 from heedful.datamodules.base.sampler import evaluation_batches, share, snug_batches
 from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.predictor import Encoded
 from heedful.records import Composed, Examples, HeedfulError, ModelError, RunError, Spool, stopping
 from heedful.records import rows as r
 from heedful.reports.html.table import has_bars
@@ -108,15 +109,13 @@ class Experiment:
 
     def _base(self) -> Predictions:
         examples = Composed.whole(self.pool)
-        lengths = self.module.processor.lengths(examples)
-        self.cut = cut_short(self.module.processor.truncated, self.module.processor.tokens_kept(examples))
+        encoded = self.module.encode(examples)
+        self.cut = cut_short(encoded.statistics.truncated, encoded.statistics.tokens_kept)
         if len(self.pool):
-            self.module.require_known(f"{self.pool[0].uid} and the other examples with it")
-        near = self.module.processor.nearness(examples, lengths)
-        batches = evaluation_batches(near, np.argsort(self.pool.uid_order), self.batch_size)
+            self.module.require_known(encoded.statistics, f"{self.pool[0].uid} and the other examples with it")
+        batches = evaluation_batches(encoded.order, np.argsort(self.pool.uid_order), self.batch_size)
         pace = Pace("Base examples", -(-len(self.pool) // self.module.predicting))
-        make = partial(self.module.processor.batches, examples)
-        return gather_predictions(self._predict(make, batches, "Base examples", pace))
+        return gather_predictions(self._predict(encoded.batches, batches, "Base examples", pace))
 
     def _predict(
         self,
@@ -227,9 +226,10 @@ class Experiment:
         with ThreadPoolExecutor(1) as writer:  # makes the rows of a block while the next one is predicted
             pending = writer.submit(open_files)
             for block in self._blocks(plan):
-                received = self._received(block)
+                encoded = self.module.encode(block.examples)
+                received = self._received(block, encoded)
                 identical += np.bincount(block.interventions[received.is_copied], minlength=len(plan))
-                predicted = self._changed(plan, block, received)
+                predicted = self._changed(plan, block, encoded, received)
                 by_first(pending.result)  # what the writing raises ends all processes
                 pending = writer.submit(write, block, predicted, received.unread)
                 pace.advance(len(block.positions))
@@ -269,17 +269,19 @@ class Experiment:
     @cached_property
     def _fingerprints(self) -> np.ndarray | None:
         """What the model receives of each example of the pool: uint64 [pool]; None where that is not known."""
-        return self.module.processor.fingerprints(self.pool)
+        return self.module.encode(self.pool).fingerprints
 
-    def _received(self, block: Block) -> Received:
+    def _received(self, block: Block, encoded: Encoded) -> Received:
         """What the model receives of the changes of a block; alike on all processes."""
-        changed = self.module.processor.fingerprints(block.examples)
+        changed = encoded.fingerprints
         if self._fingerprints is None or changed is None:
             unknown = [pa.nulls(len(changes), pa.bool_()) for changes in block.changes]
             return Received(unknown, np.arange(len(block.examples)))
         return block.received(self._fingerprints, changed)
 
-    def _changed(self, plan: Sequence[Intervention], block: Block, received: Received) -> list[Predictions]:
+    def _changed(
+        self, plan: Sequence[Intervention], block: Block, encoded: Encoded, received: Received
+    ) -> list[Predictions]:
         """The predictions for the changes of a block, in their order: one for each intervention.
 
         Only the first process has those of all processes.
@@ -287,20 +289,19 @@ class Experiment:
         Args:
             plan: The interventions.
             block: The changes.
+            encoded: Their examples as the model reads them.
             received: What the model receives of them: what is the same is predicted once.
 
         Raises:
             Stopped: SIGTERM came to a process, which may lack predictions; all raise it together.
             HeedfulError: The model's outputs are not finite. Every process raises it.
         """
-        examples = block.examples
-        lengths = self.module.processor.lengths(examples)
         own = np.flatnonzero(~received.is_copied)
         # the first batch is cut short, which shifts all others: an unchanged example meets other companions
         first = max(1, min(math.ceil(self.batch_size / 2), len(own) // 2))
-        near = self.module.processor.nearness(examples, lengths)[own]
-        batches = [own[batch] for batch in evaluation_batches(near, np.arange(len(own)), self.batch_size, first)]
-        mine = self._predict(partial(self.module.processor.batches, examples), batches, "Changed examples")
+        order = encoded.order[own]
+        batches = [own[batch] for batch in evaluation_batches(order, np.arange(len(own)), self.batch_size, first)]
+        mine = self._predict(encoded.batches, batches, "Changed examples")
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
         told = meet(broken)
         for k, intervention in enumerate(plan):

@@ -1,7 +1,7 @@
 """How much an evaluation may ask a model at most, before anything is predicted: which inputs, and how long they are."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,6 @@ from heedful.callbacks.engine.engine import Planned
 from heedful.datamodules import PairedData
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, within_limit
-from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import NO_LABEL, Composed, Examples
 
 BASE, CHANGED, NULL = "base", "changed", "null"  # examples as they are, changed, and once more for the null control
@@ -64,14 +63,14 @@ def needed(data: PairedData, planned: Iterable[Planned], limit: int | float | No
 
 
 def forecast(
-    data: PairedData, planned: Iterable[Planned], processor: Processor, limit: int | float | None = None
+    data: PairedData, planned: Iterable[Planned], predictor: Any, limit: int | float | None = None
 ) -> dict[str, Amount]:
     """How many inputs a model gets at most; see :func:`needed`.
 
     Args:
         data: The data, set up.
         planned: The evaluations.
-        processor: Of the model.
+        predictor: The model, whose ``encode`` gives lengths.
         limit: The trainer's limit_val_batches.
 
     Returns:
@@ -79,7 +78,7 @@ def forecast(
     """
     amounts = dict.fromkeys((BASE, CHANGED, NULL), Amount())
     for inputs in needed(data, planned, limit):
-        lengths = processor.lengths(inputs.examples)
+        lengths = predictor.encode(inputs.examples).lengths
         for kind, amount in amounts.items():
             amounts[kind] = amount.plus(lengths[inputs.kinds == kind])
     return amounts

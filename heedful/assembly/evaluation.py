@@ -146,7 +146,7 @@ def requests_of(plan: Plan) -> Requests:
         )
     totals: dict[str, tuple[int, int]] = {}
     for _ in each_prompt(plan):
-        for name, amount in forecast(plan.data, plan.planned.values(), model.processor, limit).items():
+        for name, amount in forecast(plan.data, plan.planned.values(), model, limit).items():
             requests, tokens = totals.get(name, (0, 0))
             totals[name] = requests + amount.inputs, tokens + -(-amount.length // CHARACTERS)
     together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
