@@ -331,7 +331,9 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
                 f"({world}). Lower data.batch_size."
             )
         added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
-        rank_zero_info(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', encoded)}")
+        rank_zero_info(
+            f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', encoded.statistics)}"
+        )
         if sampler.dropped:
             rank_zero_info(
                 f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many."
@@ -354,7 +356,7 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         ranks = np.argsort(self.pool.uid_order)[self.predicted]
         batches = evaluation_batches(encoded.order[self.predicted], ranks, self.eval_batch_size)
         batches = [self.predicted[batch] for batch in batches]
-        asides = self._asides("validation", encoded)
+        asides = self._asides("validation", encoded.statistics)
         of = f" of {n:,}" if (n := self.counts.of or len(self.pool)) > len(self.predicted) else ""
         if len(self.pool):
             rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
@@ -379,8 +381,8 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         if self.trainer.state.fn == "fit":
             self.changed = compare(state_dict, self.state_dict(), self.name, self._allows_changed)
 
-    def _asides(self, split: str, encoded: Any) -> str:
-        return self.counts.asides(split, how_read(encoded.statistics))
+    def _asides(self, split: str, statistics: Any) -> str:
+        return self.counts.asides(split, how_read(statistics))
 
 
 def _require_regime(
