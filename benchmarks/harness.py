@@ -277,7 +277,8 @@ def quiet() -> Iterator[None]:
     from datasets import utils as datasets_utils
     from transformers.utils import logging as transformers_logging
 
-    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "transformers", "datasets", "accelerate")]
+    names = ("heedful", "pytorch_lightning", "transformers", "datasets", "accelerate")
+    loggers = [logging.getLogger(name) for name in names]
     levels, bars = [log.level for log in loggers], not datasets_utils.are_progress_bars_disabled()
     transformers_bars = transformers_logging.is_progress_bar_enabled()
     try:

@@ -1,29 +1,32 @@
 """The engine that predicts base and changed examples, and one small callback for each evaluation."""
 
-from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
-from heedful.callbacks.engine.engine import Engine
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from heedful.callbacks.evaluations import (
-    EVALUATIONS,
-    Accuracy,
-    Answers,
-    Attentiveness,
-    Attributions,
-    Challenge,
-    CounterfactualTables,
-    DefaultLabel,
-    Evidence,
-    NaivePartial,
-    NaturalLogic,
-    TableRows,
-    TwoClass,
-    register,
-)
-from heedful.callbacks.outputs.board import Board
-from heedful.callbacks.outputs.contact_sheet import ContactSheet
-from heedful.callbacks.outputs.report import Report
-from heedful.callbacks.outputs.run_folder import RunFolder
-from heedful.callbacks.outputs.word_sheet import WordSheet
+from typing import TYPE_CHECKING
+
+from heedful.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
+    from heedful.callbacks.engine.engine import Engine
+    from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+    from heedful.callbacks.evaluations import (
+        EVALUATIONS,
+        Accuracy,
+        Answers,
+        Attentiveness,
+        Attributions,
+        Challenge,
+        CounterfactualTables,
+        DefaultLabel,
+        Evidence,
+        NaivePartial,
+        NaturalLogic,
+        TableRows,
+        TwoClass,
+        register,
+    )
+    from heedful.callbacks.outputs.board import Board
+    from heedful.callbacks.outputs.page import Page
+    from heedful.callbacks.outputs.run_folder import RunFolder
 
 __all__ = [
     "EVALUATIONS",
@@ -34,7 +37,6 @@ __all__ = [
     "BestCheckpoint",
     "Board",
     "Challenge",
-    "ContactSheet",
     "CounterfactualTables",
     "DefaultLabel",
     "Engine",
@@ -43,12 +45,39 @@ __all__ = [
     "NaivePartial",
     "NaturalLogic",
     "Nothing",
+    "Page",
     "Plan",
-    "Report",
     "RunFolder",
     "Setting",
     "TableRows",
     "TwoClass",
-    "WordSheet",
     "register",
 ]
+
+HOMES = {  # public name to the module that has it
+    "EVALUATIONS": "heedful.callbacks.evaluations",
+    "Accuracy": "heedful.callbacks.evaluations",
+    "Answers": "heedful.callbacks.evaluations",
+    "Attentiveness": "heedful.callbacks.evaluations",
+    "Attributions": "heedful.callbacks.evaluations",
+    "BestCheckpoint": "heedful.callbacks.checkpoints.best_and_last",
+    "Board": "heedful.callbacks.outputs.board",
+    "Challenge": "heedful.callbacks.evaluations",
+    "CounterfactualTables": "heedful.callbacks.evaluations",
+    "DefaultLabel": "heedful.callbacks.evaluations",
+    "Engine": "heedful.callbacks.engine.engine",
+    "Evaluation": "heedful.callbacks.engine.evaluation",
+    "Evidence": "heedful.callbacks.evaluations",
+    "NaivePartial": "heedful.callbacks.evaluations",
+    "NaturalLogic": "heedful.callbacks.evaluations",
+    "Nothing": "heedful.callbacks.engine.evaluation",
+    "Plan": "heedful.callbacks.engine.evaluation",
+    "Page": "heedful.callbacks.outputs.page",
+    "RunFolder": "heedful.callbacks.outputs.run_folder",
+    "Setting": "heedful.callbacks.engine.evaluation",
+    "TableRows": "heedful.callbacks.evaluations",
+    "TwoClass": "heedful.callbacks.evaluations",
+    "register": "heedful.callbacks.evaluations",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, HOMES)

@@ -1,15 +1,20 @@
 """Where examples come from, which splits are made of them, and how they are batched."""
 
-from heedful.datamodules.base.paired_data import PairedData
-from heedful.datamodules.images import PairedImages
-from heedful.datamodules.msgs import Msgs
-from heedful.datamodules.natural_logic import NaturalLogic, load_natural_logic
-from heedful.datamodules.planted import Planted
-from heedful.datamodules.reading import Reading
-from heedful.datamodules.sources.tabprobe import load_counterfactuals, load_evidence
-from heedful.datamodules.tables import PairedTables, load_tables
-from heedful.datamodules.text import PairedText
-from heedful.datamodules.vqa import VisualQuestions
+from typing import TYPE_CHECKING
+
+from heedful.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from heedful.datamodules.base.paired_data import PairedData
+    from heedful.datamodules.images import PairedImages
+    from heedful.datamodules.msgs import Msgs
+    from heedful.datamodules.natural_logic import NaturalLogic, load_natural_logic
+    from heedful.datamodules.planted import Planted
+    from heedful.datamodules.reading import Reading
+    from heedful.datamodules.sources.tabprobe import load_counterfactuals, load_evidence
+    from heedful.datamodules.tables import PairedTables, load_tables
+    from heedful.datamodules.text import PairedText
+    from heedful.datamodules.vqa import VisualQuestions
 
 __all__ = [
     "Msgs",
@@ -26,3 +31,21 @@ __all__ = [
     "load_natural_logic",
     "load_tables",
 ]
+
+HOMES = {  # public name to the module that has it
+    "Msgs": "heedful.datamodules.msgs",
+    "NaturalLogic": "heedful.datamodules.natural_logic",
+    "PairedData": "heedful.datamodules.base.paired_data",
+    "PairedImages": "heedful.datamodules.images",
+    "PairedTables": "heedful.datamodules.tables",
+    "PairedText": "heedful.datamodules.text",
+    "Planted": "heedful.datamodules.planted",
+    "Reading": "heedful.datamodules.reading",
+    "VisualQuestions": "heedful.datamodules.vqa",
+    "load_counterfactuals": "heedful.datamodules.sources.tabprobe",
+    "load_evidence": "heedful.datamodules.sources.tabprobe",
+    "load_natural_logic": "heedful.datamodules.natural_logic",
+    "load_tables": "heedful.datamodules.tables",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, HOMES)

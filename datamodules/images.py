@@ -7,13 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from heedful.datamodules.base.transforms import Split
 from heedful.datamodules.sources.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
 from heedful.datamodules.sources.values import UNPACKED_WHOLE, Rows, brief, is_empty, plain, reason
 from heedful.datamodules.text import PairedText
-from heedful.records import DataError, SettingError, open_file
+from heedful.records import DataError, SettingError, inform, open_file
 from heedful.records.errors import guess
 
 PICTURES = ("image",)  # the parts that are pictures, by default
@@ -106,7 +104,7 @@ def with_default(answers: Sequence[str], default_label: str | None, name: str) -
     """The labels that are answers, and the default label, which may be none of them."""
     if default_label is None or default_label in answers:
         return list(answers)
-    rank_zero_info(f"{name}: {default_label!r} is a label beside the {len(answers):,} answers.")
+    inform(f"{name}: {default_label!r} is a label beside the {len(answers):,} answers.")
     return [*answers, default_label]
 
 

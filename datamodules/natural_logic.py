@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, split_form, to_examples
 from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.text import PairedText
 from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, sentences, word_pairs
-from heedful.records import DataError, Examples, SettingError
+from heedful.records import DataError, Examples, SettingError, inform
 
 META = ("context", "insertion", "pair", "monotonicity", "relation", "operator")
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
@@ -47,15 +45,15 @@ class Composed(Local):
             )
         left_out = sorted({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
         if left_out:
-            rank_zero_info(f"{folder}: word pairs that fit no context: {len(left_out)} ({', '.join(left_out[:5])}).")
+            inform(f"{folder}: word pairs that fit no context: {len(left_out)} ({', '.join(left_out[:5])}).")
         if idle := len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed}):
-            rank_zero_info(f"{folder}: contexts that take none of the word pairs: {idle}.")
+            inform(f"{folder}: contexts that take none of the word pairs: {idle}.")
         labels = defaultdict(set)
         for row in composed:
             labels[row["premise"], row["hypothesis"]].add(row["gold"])
         if twice := [row["pair"] for row in composed if len(labels[row["premise"], row["hypothesis"]]) > 1]:
             pairs_listed = ", ".join(sorted(set(twice)))
-            rank_zero_info(f"{folder}: {len(twice)} examples have texts with both labels (from {pairs_listed}).")
+            inform(f"{folder}: {len(twice)} examples have texts with both labels (from {pairs_listed}).")
         return str(folder), enumerate(composed, 1)
 
     @property

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
-from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, listing
+from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, inform, listing
 from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -68,7 +66,7 @@ class Prompting:
                 f"{data.name} is of the kind {data.task.kind}, and a model in context answers with one label or text."
             )
         if self.seeds > 1 and not self.tuples:
-            rank_zero_info("Without demonstrations seeds do not differ: one prompt is measured.")
+            inform("Without demonstrations seeds do not differ: one prompt is measured.")
         kind = self.demonstrations
         draws = range(self.seeds if self.tuples else 1)
         shown = self._shown(data) if self.tuples else [()]
@@ -112,7 +110,7 @@ class Prompting:
                 "others with data.splits or data.path, or add data.hold_out N or data.max_validation N."
             )
         if again:
-            rank_zero_info(f"{data.name}: {again:,} training examples are evaluated as well, and are not shown.")
+            inform(f"{data.name}: {again:,} training examples are evaluated as well, and are not shown.")
         swap = data.swap[0] if data.swap else None
         return [
             demonstrations(examples, data.task, self.tuples, data.seed, draw, self.demonstrations, swap)

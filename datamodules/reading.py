@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.base.transforms import Change, Split
@@ -14,7 +13,7 @@ from heedful.datamodules.sources.question_files import STARTS, Oddities, to_ques
 from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import Swap
-from heedful.records import SPAN, DataError, Examples, ExamplesBuilder, SettingError, Task, generator
+from heedful.records import SPAN, DataError, Examples, ExamplesBuilder, SettingError, Task, generator, inform
 from heedful.records.rows import SPLIT
 
 ABSENT = "not_in_text"  # no answer stands in the text
@@ -114,7 +113,7 @@ class Reading(PairedText):
                 "in their texts."
             )
         if missing := len(examples) - len(trainable):
-            rank_zero_info(f"{self.name}: {missing:,} training questions are left out: no answer stands in their text.")
+            inform(f"{self.name}: {missing:,} training questions are left out: no answer stands in their text.")
         return examples.take(trainable) if missing else examples
 
 

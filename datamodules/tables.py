@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.inoculation import Challenges
 from heedful.datamodules.base.splits import by_hash, groups_of
@@ -18,7 +17,7 @@ from heedful.datamodules.sources.tabprobe import LABELS, challenge_file, load_co
 from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser
-from heedful.records import DataError, Example, Examples, SettingError, Table, TableForm, generator
+from heedful.records import DataError, Example, Examples, SettingError, Table, TableForm, generator, inform
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
 PREMISE = "premise"  # the column that the tables are put into
@@ -80,13 +79,13 @@ class TablePairs(Local):
             yield row, {**columns, **added, "category": (categories or {}).get(name, "")}
         tables.report()
         if unknown:
-            rank_zero_info(f"{self.path / CATEGORIES}: tables of {where} without a category: {len(unknown)}.")
+            inform(f"{self.path / CATEGORIES}: tables of {where} without a category: {len(unknown)}.")
 
     def _categories(self) -> dict[str, str] | None:
         """Table to category; None where there is no file of them."""
         file = self.path / CATEGORIES
         if not file.is_file():
-            rank_zero_info(f"{self.path} has no {CATEGORIES}, so that tables have no category.")
+            inform(f"{self.path} has no {CATEGORIES}, so that tables have no category.")
             return None
         category_of: dict[str, str] = {}
         for row, columns in read(file):
@@ -186,7 +185,7 @@ class PairedTables(PairedText):
                 perturbed.append(replace(example, uid=f"{uid}{PERTURBED}"))
             if len(perturbed) == n:
                 flipped = sum(e.label != examples.value("label", examples.position(_base(e.uid))) for e in perturbed)
-                rank_zero_info(
+                inform(
                     f"{self.name}: {n} hypotheses of the training set are perturbed, {flipped} of them to the opposite "
                     f"label, in {', '.join(kinds)} ({source.analyser.name})."
                 )
@@ -237,7 +236,7 @@ class PairedTables(PairedText):
         if not stays.any():
             raise DataError(f"data.without_tables {file} names every table of the training set. Name fewer.")
         others = f"; of those, not in the training set: {len(absent):,} of {len(names):,}" if absent else ""
-        rank_zero_info(
+        inform(
             f"{self.name}: {len(stays) - stays.sum():,} training examples are left out, on tables that {file} names"
             f"{others}."
         )
@@ -275,5 +274,5 @@ def load_tables(path: str | Path, split: str) -> Examples:
     where, rows = TablePairs(Path(path)).rows(split, ())
     examples, no_gold = to_examples(rows, where, f"infotabs/{_short(split)}", COLUMNS)
     if no_gold:
-        rank_zero_info(f"{where}: {no_gold} rows without a gold label were left out.")
+        inform(f"{where}: {no_gold} rows without a gold label were left out.")
     return examples

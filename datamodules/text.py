@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from heedful.datamodules.base.inoculation import Challenges
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.datamodules.base.splits import ALIASES, aliases_of, hold_out
@@ -17,7 +15,7 @@ from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_ex
 from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
 from heedful.datamodules.sources.values import Rows
-from heedful.records import SOFT, SPAN, DataError, Examples, SettingError
+from heedful.records import SOFT, SPAN, DataError, Examples, SettingError, inform
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
@@ -362,9 +360,7 @@ class PairedText(PairedData):
         if examples.is_unlabelled:
             column = self.columns.label
             why = "" if column is None else f"there is no column {column!r}, and the setting label names no other, so "
-            rank_zero_info(
-                f"{self.name}: {why}the examples are unlabelled: accuracy and what rests on it are not measured."
-            )
+            inform(f"{self.name}: {why}the examples are unlabelled: accuracy and what rests on it are not measured.")
         return examples
 
     def made(self, rows: Rows, where: str, prefix: str, split: Split) -> tuple[Examples, int]:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.transforms import Change, Split
 from heedful.datamodules.images import PICTURES, PairedImages, with_default
@@ -17,7 +16,7 @@ from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.datamodules.sources.readers import brief
 from heedful.datamodules.sources.values import Rows, is_empty, text_of
 from heedful.datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
-from heedful.records import SOFT, DataError, Examples, HeedfulError, SettingError
+from heedful.records import SOFT, DataError, Examples, HeedfulError, SettingError, inform
 
 GOLD = "gold"  # the column that is made of what people answered
 UNKNOWN = "not_in_labels"  # none of the answers is a label
@@ -121,7 +120,7 @@ class VisualQuestions(PairedImages):
         """Make the frequent answers the labels."""
         labels = most_frequent(self.counted, self.answers)
         if len(labels) < self.answers:
-            rank_zero_info(f"{self.name}: the training split has only {len(labels):,} different answers.")
+            inform(f"{self.name}: the training split has only {len(labels):,} different answers.")
         self.settle_labels(with_default(labels, self.default_label, self.name), self.default_label)
 
     def _answerable(self, examples: Examples) -> Examples:

@@ -35,10 +35,10 @@ this package loads no torch and no Lightning: a name is found when it is
 first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heedful import rooms, torchvision_fix  # noqa: F401
+from heedful.lazy import lazy_names
 
 if TYPE_CHECKING:
     from heedful.assembly.answers_from_files import score, write_inputs
@@ -118,12 +118,4 @@ HOMES = {  # public name to the module that has it
     "write_inputs": "heedful.assembly.answers_from_files",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, HOMES)

@@ -1,20 +1,25 @@
 """Classifiers, one small module for each model family, and the processors that turn examples into tensors."""
 
-from heedful.lightning_modules.classifier import Classifier
-from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
-from heedful.lightning_modules.processors.templates import TemplateProcessor
-from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.lightning_modules.processors.windows import WindowProcessor
-from heedful.lightning_modules.prompted.causal_lm import CausalLM
-from heedful.lightning_modules.prompted.endpoint import Endpoint
-from heedful.lightning_modules.text.encoder import Encoder
-from heedful.lightning_modules.text.reader import Reader
-from heedful.lightning_modules.text.seq2seq import Seq2Seq
-from heedful.lightning_modules.text.writer import Writer
-from heedful.lightning_modules.vision.blip import Blip
-from heedful.lightning_modules.vision.blip_answers import BlipAnswers
-from heedful.lightning_modules.vision.late_fusion import LateFusion
-from heedful.lightning_modules.vision.vilt import Vilt
+from typing import TYPE_CHECKING
+
+from heedful.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from heedful.lightning_modules.classifier import Classifier
+    from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+    from heedful.lightning_modules.processors.templates import TemplateProcessor
+    from heedful.lightning_modules.processors.texts import TextProcessor
+    from heedful.lightning_modules.processors.windows import WindowProcessor
+    from heedful.lightning_modules.prompted.causal_lm import CausalLM
+    from heedful.lightning_modules.prompted.endpoint import Endpoint
+    from heedful.lightning_modules.text.encoder import Encoder
+    from heedful.lightning_modules.text.reader import Reader
+    from heedful.lightning_modules.text.seq2seq import Seq2Seq
+    from heedful.lightning_modules.text.writer import Writer
+    from heedful.lightning_modules.vision.blip import Blip
+    from heedful.lightning_modules.vision.blip_answers import BlipAnswers
+    from heedful.lightning_modules.vision.late_fusion import LateFusion
+    from heedful.lightning_modules.vision.vilt import Vilt
 
 __all__ = [
     "NOT_FINITE",
@@ -35,3 +40,25 @@ __all__ = [
     "WindowProcessor",
     "Writer",
 ]
+
+HOMES = {  # public name to the module that has it
+    "NOT_FINITE": "heedful.lightning_modules.outputs",
+    "NO_LABEL_NUMBER": "heedful.lightning_modules.outputs",
+    "Blip": "heedful.lightning_modules.vision.blip",
+    "BlipAnswers": "heedful.lightning_modules.vision.blip_answers",
+    "CausalLM": "heedful.lightning_modules.prompted.causal_lm",
+    "Classifier": "heedful.lightning_modules.classifier",
+    "Encoder": "heedful.lightning_modules.text.encoder",
+    "Endpoint": "heedful.lightning_modules.prompted.endpoint",
+    "LateFusion": "heedful.lightning_modules.vision.late_fusion",
+    "Outputs": "heedful.lightning_modules.outputs",
+    "Reader": "heedful.lightning_modules.text.reader",
+    "Seq2Seq": "heedful.lightning_modules.text.seq2seq",
+    "TemplateProcessor": "heedful.lightning_modules.processors.templates",
+    "TextProcessor": "heedful.lightning_modules.processors.texts",
+    "Vilt": "heedful.lightning_modules.vision.vilt",
+    "WindowProcessor": "heedful.lightning_modules.processors.windows",
+    "Writer": "heedful.lightning_modules.text.writer",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, HOMES)

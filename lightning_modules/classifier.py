@@ -9,7 +9,6 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -32,6 +31,7 @@ from heedful.records import (
     TableForm,
     Task,
     generator,
+    inform,
     listing,
     percent,
     printable,
@@ -271,7 +271,7 @@ class Classifier(RecordsArguments, pl.LightningModule):
         here = (
             "and does so here, though the data name them otherwise" if same else "here " + ", then ".join(ordered.parts)
         )
-        rank_zero_info(f"{self.description} was trained to read {', then '.join(learned)}, {here}.")
+        inform(f"{self.description} was trained to read {', then '.join(learned)}, {here}.")
         return ordered
 
     def require_weights(self) -> None:
@@ -357,9 +357,7 @@ class Classifier(RecordsArguments, pl.LightningModule):
             self.trained_on = before.joined(self.trained_on)
         self.require_learned_parts(self.task.parts)
         if trained.form != self.task.form:
-            rank_zero_info(
-                f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here."
-            )
+            inform(f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here.")
         if self.meanings is not None and "outputs" in checkpoint:  # older ones do not say
             self._require_same_outputs(checkpoint["outputs"])
 
@@ -461,7 +459,7 @@ class Classifier(RecordsArguments, pl.LightningModule):
             raise SettingError("The learning rate falls over all steps, and they have no end. Set trainer.max_epochs.")
         steps = max(1, int(expected))
         if steps < self.trainer.max_steps:
-            rank_zero_info(
+            inform(
                 f"{self.trainer.max_epochs} epochs have {steps:,} steps, and training ends there, before the "
                 f"{self.trainer.max_steps:,} of max_steps: with max_epochs -1 it would go on."
             )

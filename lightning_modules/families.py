@@ -4,16 +4,22 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from heedful.lazy import import_all
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.text.encoder import Encoder
 from heedful.records.storage.schema import ROOMS, whole
 
 
-def families(of: type[Classifier] = Classifier) -> Iterator[type[Classifier]]:
-    """All families that are imported, each after the one that it is made of."""
-    for family in of.__subclasses__():
+def families() -> Iterator[type[Classifier]]:
+    """All families of this package, and others that are imported, each after the one that it is made of."""
+    import_all(ROOMS["model"])
+    yield from _families_of(Classifier)
+
+
+def _families_of(base: type[Classifier]) -> Iterator[type[Classifier]]:
+    for family in base.__subclasses__():
         yield family
-        yield from families(family)
+        yield from _families_of(family)
 
 
 def declared(family: type[Classifier], name: str) -> Any:

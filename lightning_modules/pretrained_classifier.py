@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
@@ -32,6 +31,7 @@ from heedful.records import (
     SettingError,
     Task,
     TaskKind,
+    inform,
     is_non_entailment,
     listing,
 )
@@ -259,9 +259,9 @@ class PretrainedClassifier(Classifier, ABC):
             merged = [name for name, n in zip(self.output_names, self.meanings, strict=True) if n == number]
             if len(merged) > 1:
                 rule = "whichever is the most probable" if self.collapse == "argmax" else "their probabilities added up"
-                rank_zero_info(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")
+                inform(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")
             elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # of a model without neutral
-                rank_zero_info(f"{self.backbone}: {merged[0]} is {label} here.")
+                inform(f"{self.backbone}: {merged[0]} is {label} here.")
 
     @property
     def embeddings(self) -> nn.Module:
@@ -289,7 +289,7 @@ class PretrainedClassifier(Classifier, ABC):
         if self.head == "replaced":
             outputs = listing(self.outputs)
             labels = listing(self.task.labels)
-            rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
+            inform(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
         return network
 
     def reset_head(self, network: nn.Module) -> None:

@@ -108,8 +108,6 @@ def test_evaluation_of_the_checkpoint_repeats_the_numbers_of_the_run(trained, ev
     table = evaluated[1].partition("planted, validation\n")[2].partition("\nin ")[0]
     assert "attentiveness premise" in table
     assert max(map(len, table.splitlines())) <= 80
-    sheets = [(folder / "figures" / "unchanged-premise.md").read_bytes() for folder, _ in (trained, evaluated)]
-    assert sheets[0] == sheets[1]
 
 
 def test_results_follow_from_the_rows(evaluated):

@@ -1,5 +1,6 @@
 """The package as users import it: lazy, with names that stay what they are, and found by tools that only read it."""
 
+import ast
 import json
 import os
 import pkgutil
@@ -20,10 +21,10 @@ from heedful import rooms
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pytorch_lightning", "transformers", "timm", "matplotlib", "datasets", "PIL", "shap", "openai")
-LIGHT = ["heedful.records", "heedful.interventions", "heedful.metrics"]
+LAZY = ("heedful", "heedful.callbacks", "heedful.datamodules", "heedful.lightning_modules")
+LIGHT = [*LAZY[1:], "heedful.records", "heedful.interventions", "heedful.metrics"]
 LIGHT += [
-    f"heedful.reports.{name}"
-    for name in ("compare", "rescore", "figures.transitions", "html.attributions", "page.command")
+    f"heedful.reports.{name}" for name in ("compare", "rescore", "figures.transitions", "html.table", "page.command")
 ]
 FUNCTIONS = ("measure", "train", "evaluate")  # of the public interface, there or to come
 
@@ -49,7 +50,7 @@ for name in {("heedful", *LIGHT)}:
 print(json.dumps([rooms, loaded]))
 """
     own, loaded = json.loads(fresh(code))
-    assert own == ["heedful", "heedful.rooms", "heedful.torchvision_fix"]
+    assert own == ["heedful", "heedful.lazy", "heedful.rooms", "heedful.torchvision_fix"]
     assert loaded == {name: [] for name in ("heedful", *LIGHT)}
 
 
@@ -72,9 +73,22 @@ def test_public_names_stay_what_they_are_after_every_module_was_imported():
     assert set(heedful.__all__) <= set(dir(heedful))
 
 
-def test_a_name_that_is_not_there_is_named():
-    with pytest.raises(AttributeError, match="'heedful' has no attribute 'measures'"):
-        heedful.measures  # noqa: B018
+@pytest.mark.parametrize("package", LAZY)
+def test_a_name_is_found_where_an_editor_finds_it(package):
+    module = import_module(package)
+    (block,) = [node for node in ast.parse(Path(module.__file__).read_text()).body if isinstance(node, ast.If)]
+    assert {alias.name: found.module for found in block.body for alias in found.names} == module.HOMES
+    assert list(module.HOMES) == module.__all__
+    assert set(module.__all__) <= set(dir(module))
+    assert {name: getattr(module, name) for name in module.__all__} == {
+        name: getattr(import_module(home), name) for name, home in module.HOMES.items()
+    }
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_a_name_that_is_not_there_is_named(package):
+    with pytest.raises(AttributeError, match=f"'{package}' has no attribute 'measures'"):
+        import_module(package).measures  # noqa: B018
 
 
 @pytest.mark.slow
@@ -105,7 +119,7 @@ def test_an_editor_goes_to_the_definition(line, file):
 def test_a_checkout_without_links_finds_its_rooms(tmp_path):
     """As git makes it where there are none: files that hold what the link would."""
     (tmp_path / "heedful").mkdir()
-    for name in ("rooms.py", "torchvision_fix.py", "__init__.py"):
+    for name in ("lazy.py", "rooms.py", "torchvision_fix.py", "__init__.py"):
         shutil.copy(ROOT / "heedful" / name, tmp_path / "heedful" / name)
     for name in (*rooms.LINKED, "configs"):
         (tmp_path / "heedful" / name).write_text(f"../{name}")

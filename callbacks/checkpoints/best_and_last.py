@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from heedful.callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
 from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.stop import is_asked
 from heedful.datamodules import PairedData
 from heedful.lightning_modules.lightning_internals import (
@@ -27,7 +27,7 @@ from heedful.lightning_modules.lightning_internals import (
     rewind_validation,
     trains_next,
 )
-from heedful.records import SettingError
+from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
 from heedful.records.command_lines import start_of
 from heedful.records.errors import guess
@@ -133,7 +133,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        self.require_known(next((c for c in trainer.callbacks if isinstance(c, Engine)), Engine()), trainer.datamodule)
+        plans = next((c.plans for c in trainer.callbacks if isinstance(c, Engine)), Plans({}))
+        self.require_known(plans, trainer.datamodule)
         super().setup(trainer, pl_module, stage)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -141,7 +142,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         kept_metrics(trainer).update(self._metrics)
         postpone()  # to the end of a step
 
-    def require_known(self, engine: Engine, data: PairedData) -> None:
+    def require_known(self, plans: Plans, data: PairedData) -> None:
         """Refuse to monitor a metric that no evaluation yields.
 
         Where the call asks for evaluations without accuracy and names no metric, the last epoch is the best.
@@ -151,16 +152,17 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
-            if engine.only is not None and not engine.is_known(self.monitor):
-                rank_zero_info(f"{self.monitor} is not measured, so best.ckpt is the last epoch.")
+            if plans.only is not None and not plans.is_known(self.monitor):
+                inform(f"{self.monitor} is not measured, so best.ckpt is the last epoch.")
                 self.monitor = None
         if self.monitor is not None:
-            engine.require_monitored(self.monitor, "checkpoint.monitor")
+            plans.require_monitored(self.monitor, "checkpoint.monitor")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
-        names = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
+        engines = (c for c in trainer.callbacks if isinstance(c, Engine) and c.measurements is not None)
+        names = {str(name) for engine in engines for name in engine.measurements.numbers}
         if self.monitor in names - set(monitor_candidates):
-            rank_zero_info(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
+            inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
         elif self.save_top_k and self.monitor is not None and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept
             measured = sorted(name for name in monitor_candidates if "/" in name)

@@ -1,54 +1,47 @@
-"""Blocks of changes: some thousands at a time, alike on every process."""
+"""Blocks of changes: some thousands at a time, alike on every process, and their rows.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+All is columns: no change and no row is a Python object.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.callbacks.engine.predictions import Predictions, concatenated
 from heedful.interventions import Changes, EachExample, Intervention
-from heedful.records import Composed, Example, Examples
+from heedful.records import Composed, Example, Examples, RunError
+from heedful.records import rows as r
 
 CHUNK = 16_384  # changed examples, or unchanged ones, of a block
 STEP = 4096  # examples that interventions are asked for at a time
 FEW = 64  # the same where one writes new content, which may be a hundred tables for each
+Texts = Sequence[pa.Array | str]  # of each group of rows: a text for each row, or one for all
 
 
-class Received(NamedTuple):
-    """What the model receives of the changes of a block.
-
-    Attributes:
-        unread: Of each intervention, in the order of its changes, whether it is what it receives of the base example:
-            bool [changes]; null where nothing is changed, or where it is not known.
-        source: Whose prediction each of the examples has: int64 [examples]. That of the first of those of which the
-            model receives the same, or -1 for that of its base example. The null control has its own.
-    """
-
-    unread: list[pa.Array]
-    source: np.ndarray
-
-    @property
-    def is_copied(self) -> np.ndarray:
-        """Which examples have the prediction of another one: bool [examples]."""
-        return self.source != np.arange(len(self.source))
-
-
-@dataclass(frozen=True)
 class Block:
-    """Examples of a pool, and what becomes of them.
+    """Examples of a pool, the changes of these examples, and the predictions and rows of both.
 
-    Attributes:
+    Args:
         pool: The examples.
         positions: int64 [block], positions in the pool by ascending uid.
-        changes: The changes of these examples by each intervention, in this order.
+        changes: The changes of these examples by each intervention.
+
+    Attributes:
+        source: int64 [examples], the changed example whose prediction each changed example has: the first that the
+            model reads alike, or -1 for its base example. The null control has its own. Known after :meth:`compare`.
+        unread: Of each intervention, whether the model reads a change as it reads the base example: bool [changes];
+            null where nothing is changed, or where it is not known.
     """
 
-    pool: Examples
-    positions: np.ndarray
-    changes: Sequence[Changes]
+    def __init__(self, pool: Examples, positions: np.ndarray, changes: Sequence[Changes]) -> None:
+        self.pool = pool
+        self.positions = positions
+        self.changes = changes
+        self.source = np.arange(len(self.bases))
+        self.unread = [pa.nulls(len(each), pa.bool_()) for each in changes]
 
     def rank(self, positions: np.ndarray) -> np.ndarray:
         """The place in the block of each of these positions in the pool: int64, from 0."""
@@ -104,58 +97,137 @@ class Block:
         mine = np.flatnonzero(self._order[0] == k)
         return mine[np.argsort(self._order[1][mine])]
 
-    def received(self, of_pool: np.ndarray, of_examples: np.ndarray) -> "Received":
-        """Compare what the model receives of changed examples with that of others.
+    @property
+    def is_copied(self) -> np.ndarray:
+        """Which examples have the prediction of another one: bool [examples]."""
+        return self.source != np.arange(len(self.source))
+
+    def compare(self, of_pool: np.ndarray, of_examples: np.ndarray) -> None:
+        """Compare what the model reads of changed examples with what it reads of others.
 
         Args:
             of_pool: uint64 [pool], the fingerprint of each example of the pool.
-            of_examples: uint64 [examples], those of :attr:`examples`.
+            of_examples: uint64 [examples], the fingerprints of :attr:`examples`.
         """
         is_repeated = self.examples.repeated
         is_unread = of_examples == of_pool[self.bases]
-        source = np.arange(len(of_examples))
-        source[is_unread & ~is_repeated] = -1
+        self.source[is_unread & ~is_repeated] = -1
         read = np.flatnonzero(~is_unread)
-        _, first, of = np.unique(of_examples[read], return_index=True, return_inverse=True)
-        source[read] = read[first[of]]
-        unread = []
+        _, first, inverse = np.unique(of_examples[read], return_index=True, return_inverse=True)
+        self.source[read] = read[first[inverse]]
+        self.unread = []
         for k, changes in enumerate(self.changes):
             if changes.known is not None:
-                unread.append(pa.array(of_pool[changes.known] == of_pool[changes.positions]))
+                self.unread.append(pa.array(of_pool[changes.known] == of_pool[changes.positions]))
             else:
                 places = self._places(k)
-                unread.append(pa.array(is_unread[places], mask=is_repeated[places]))
-        return Received(unread, source)
+                self.unread.append(pa.array(is_unread[places], mask=is_repeated[places]))
 
-    def whole(self, predicted: Predictions, base: Predictions, source: np.ndarray) -> Predictions:
-        """The predictions for all of :attr:`examples`.
-
-        Args:
-            predicted: Those for the examples that were predicted, by ascending position among them.
-            base: Those of the pool.
-            source: As of :class:`Received`.
-        """
-        is_unread = source < 0
-        if len(predicted) == len(source):
-            return predicted
-        places = np.searchsorted(predicted.positions, source)
-        places[is_unread] = len(predicted) + np.arange(is_unread.sum())
-        return concatenated([predicted, base.of(self.bases[is_unread])]).take(places)
-
-    def apart(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
+    def predictions(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
         """The predictions of each intervention, in the order of its changes.
 
         Args:
-            predicted: Those of :attr:`examples`, by ascending position among them.
-            base: Those of the pool, for changes that lead to another of its examples.
+            predicted: Predictions for the examples that are not copied, by ascending position in :attr:`examples`.
+            base: Predictions on the pool.
         """
-        apart = []
-        for k, changes in enumerate(self.changes):
-            if changes.known is not None:
-                apart.append(base.of(changes.known))
-                continue
-            apart.append(predicted.take(self._places(k)))
-        return apart
+        if len(predicted) < len(self.source):
+            is_unread = self.source < 0
+            places = np.searchsorted(predicted.positions, self.source)
+            places[is_unread] = len(predicted) + np.arange(is_unread.sum())
+            predicted = concatenated([predicted, base.of(self.bases[is_unread])]).take(places)
+        return [
+            predicted.take(self._places(k)) if changes.known is None else base.of(changes.known)
+            for k, changes in enumerate(self.changes)
+        ]
+
+    def rows(
+        self,
+        interventions: Sequence[Intervention],
+        here: slice,
+        base: Predictions,
+        predicted: Sequence[Predictions],
+        parts: Sequence[str],
+        schema: pa.Schema,
+    ) -> pa.Table:
+        """The base rows and the rows of the changes of some interventions, in canonical order.
+
+        Args:
+            interventions: The interventions of the block.
+            here: The interventions whose rows are made.
+            base: Predictions on the pool, by ascending position.
+            predicted: Predictions of each intervention, in the order of its changes.
+            parts: All parts of the data, of which the pool may have fewer.
+            schema: The columns.
+
+        Raises:
+            RunError: Two rows have the same key.
+        """
+        pool, changes, plan = self.pool, self.changes[here], interventions[here]
+        n = len(self.positions)
+        group = np.repeat(np.arange(1 + len(changes)), [n, *map(len, changes)])  # 0: base rows
+        positions = np.concatenate([self.positions, *(c.positions for c in changes)])
+        draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
+        ranks = self.rank(positions)
+        variants = ["", *(c.variant for c in changes)]
+        names = [r.BASE, *(i.name for i in plan)]
+        changed_parts = ["", *("+".join(i.parts) for i in plan)]
+        order, twice = _canonical(ranks, group, list(zip(names, changed_parts, strict=True)), variants, draws)
+
+        def spread(texts: Texts) -> pa.Array:
+            return _spread(texts, group, order)
+
+        if twice is not None:
+            k = group[twice]
+            variant = _spread(variants, group, np.array([twice]))[0].as_py()
+            values = pool.uid(positions[twice]), names[k], changed_parts[k], variant, int(draws[twice])
+            key = ", ".join(f"{name} {value}" for name, value in zip(r.KEY, values, strict=True))
+            raise RunError(
+                f"An intervention made one change twice: {key}. Give each change a draw or a variant of its own."
+            )
+        positions = positions[order]
+        unchanged = group[order] == 0
+        before = base.of(positions)
+        after = concatenated([base.of(self.positions), *predicted[here]]).take(order)
+        columns = {
+            "uid": pool.uids.take(positions),
+            "group": pool.clusters(parts).take(positions),
+            "intervention": spread(names),
+            "part": spread(changed_parts),
+            "variant": spread(variants),
+            "gold": self._golds(changes, positions, spread),
+            "y": before.texts,
+            "y2": pc.if_else(pa.array(unchanged), pa.scalar(None, pa.string()), after.texts),
+            "partner": spread(["", *(c.partner for c in changes)]),
+            "allowed": spread(["", *(c.allowed for c in changes)]),
+            "expectation": spread(["", *(i.expectation for i in plan)]),
+            "content": spread([pool.contents(parts).take(self.positions), *[""] * len(changes)]),
+            "version": np.array([0, *(i.version for i in plan)], dtype=np.int16)[group[order]],
+            "draw": draws[order],
+            "p": r.vectors(before.probs, schema.field("p").type, np.zeros(len(order), dtype=bool)),
+            "p2": r.vectors(after.probs, schema.field("p2").type, unchanged),
+            "clusters": self._clusters(changes).take(order),
+            "slices": slices_of(pool, self.positions).take(ranks[order]),
+            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[here]]).take(order),
+        }
+        return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
+
+    def _golds(
+        self, changes: Sequence[Changes], positions: np.ndarray, spread: Callable[[Texts], pa.Array]
+    ) -> pa.Array:
+        """The label of each example as changed: its own, unless it becomes another example or has new content."""
+        if all(c.known is None and c.examples is None for c in changes):
+            return self.pool.texts("label", positions)
+        texts = [self.pool.texts("label", self.positions)]
+        for c in changes:
+            if c.examples is not None:
+                texts.append(pa.array([example.label for example in c.examples], pa.string()))
+            else:
+                texts.append(self.pool.texts("label", c.positions if c.known is None else c.known))
+        return spread(texts)
+
+    def _clusters(self, changes: Sequence[Changes]) -> pa.ListArray:
+        base = r.lists_of(self.pool.uids.take(self.positions))
+        return pa.concat_arrays([base, *(c.clusters for c in changes)])
 
 
 def blocks(
@@ -222,3 +294,48 @@ def _whole(pool: Examples, pieces: Sequence[tuple[np.ndarray, list[Changes]]]) -
     return Block(
         pool, positions, [Changes.concatenate(made) for made in zip(*(made for _, made in pieces), strict=True)]
     )
+
+
+def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
+    """Of each example "name=value" for its meta columns: lists of texts [positions]."""
+    texts = [pc.binary_join_element_wise(name, pool.texts(f"meta.{name}", positions), "=") for name in pool.meta]
+    if not texts:
+        return pa.ListArray.from_arrays(np.zeros(len(positions) + 1, dtype=np.int32), pa.array([], pa.string()))
+    return r.lists_of(*texts)
+
+
+def _spread(texts: Texts, group: np.ndarray, order: np.ndarray) -> pa.Array:
+    """A column of texts, in the canonical order."""
+    if all(isinstance(text, str) for text in texts):
+        return pa.array(texts, pa.string()).take(group[order])
+    sizes = np.bincount(group, minlength=len(texts)).tolist()
+    whole = [
+        pa.repeat(pa.scalar(text, pa.string()), size) if isinstance(text, str) else text
+        for text, size in zip(texts, sizes, strict=True)
+    ]
+    return pa.concat_arrays(whole).take(order)
+
+
+def _canonical(
+    ranks: np.ndarray, group: np.ndarray, pair_of_group: Sequence[tuple[str, str]], variants: Texts, draws: np.ndarray
+) -> tuple[np.ndarray, int | None]:
+    """The canonical order of rows, int64 [rows]; and a row whose key another row has as well, if there is one.
+
+    Args:
+        ranks: int64 [rows], by uid.
+        group: int64 [rows].
+        pair_of_group: The intervention and the part of each group.
+        variants: As for :func:`_spread`.
+        draws: int16 [rows].
+    """
+    place = {pair: k for k, pair in enumerate(sorted(set(pair_of_group)))}
+    of_group = np.array([place[pair] for pair in pair_of_group])[group]
+    texts = _spread(variants, group, np.arange(len(group)))
+    names = pc.unique(texts)
+    by_name = names.take(pc.sort_indices(names))
+    variant = pc.index_in(texts, value_set=by_name).to_numpy()
+    # all five in one number: a block has at most 2**15 uids, and draws have 16 bits
+    key = ((ranks * len(place) + of_group) * len(names) + variant) * 2**15 + (draws.astype(np.int64) + 1)
+    order = np.argsort(key, kind="stable")
+    twice = np.flatnonzero(np.diff(key[order]) == 0)
+    return order, int(order[twice[0]]) if len(twice) else None

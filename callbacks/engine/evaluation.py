@@ -1,20 +1,37 @@
-"""An evaluation: a plan of what to change, and the metric of what comes of it."""
+"""An evaluation: a plan of what to change, and the metric of the rows; and the plans of several evaluations."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pytorch_lightning import Callback, LightningModule, Trainer
 
 from heedful.callbacks.engine.inquiry import Inquiry
 from heedful.datamodules import PairedData
 from heedful.interventions import Intervention
-from heedful.metrics import Metric
-from heedful.records import Context, DataError, Examples, ModelError, SettingError, is_entailment, same_parts
+from heedful.lightning_modules.predictor import Capabilities
+from heedful.metrics import METRICS, Metric
+from heedful.records import (
+    Chart,
+    Context,
+    DataError,
+    Examples,
+    ModelError,
+    SettingError,
+    is_entailment,
+    listing,
+    same_parts,
+)
 from heedful.records.arguments import RecordsArguments
+from heedful.records.errors import guess
 
+if TYPE_CHECKING:
+    from pytorch_lightning import Callback, LightningModule, Trainer
+else:
+    Callback = object
+
+LOSS = "loss/train"  # which is logged in training
 NEEDS_GOLD = "needs gold labels, which these examples do not have"
 PROBABILITIES = "needs probabilities of the labels, which written answers do not have"
 
@@ -31,15 +48,13 @@ class Setting:
         data: The data module, set up.
         monitoring: Whether it runs within training, where it may bound its cost.
         read: Makes a data module, set up, from the name of another data set and its path (None for the hub).
-        repeated: How many inputs the null control asks a server again; None where none is asked.
-        has_probabilities: Whether the model gives the probabilities of the labels.
+        capabilities: Of the model.
     """
 
     data: PairedData
     monitoring: bool = False
     read: Callable[[str, str | None], PairedData] = _no_other_data
-    repeated: int | None = None
-    has_probabilities: bool = True
+    capabilities: Capabilities = Capabilities()
 
     def require_probabilities(self, display_name: str) -> None:
         """Refuse a model that only writes its answers.
@@ -47,7 +62,7 @@ class Setting:
         Raises:
             HeedfulError: It does; the message begins with ``display_name``.
         """
-        if not self.has_probabilities:
+        if not self.capabilities.probabilities:
             raise DataError(f"{display_name} {PROBABILITIES}. Take model.read first_token.")
 
 
@@ -77,15 +92,12 @@ class Nothing:
     reason: str = "has nothing to do with these data"
 
 
-class Runner(Callback):
-    """What has the evaluations among the callbacks run: the engine."""
-
-    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        require_data(trainer, type(self).__name__)
-
-
 class Evaluation(RecordsArguments, Callback):
-    """One evaluation. The engine finds it among the trainer's callbacks, and does the predicting and the writing.
+    """One evaluation. The engine does the predicting and the writing.
+
+    It may stand among the callbacks of a Trainer, where :class:`~heedful.callbacks.engine.engine.Engine` finds it, and
+    has Lightning's hooks, which do nothing. It is no subclass of Lightning's class, so that a function can be measured
+    without Lightning.
 
     Attributes:
         metric: Makes its numbers, and says how they are shown. The evaluation has its name.
@@ -101,16 +113,35 @@ class Evaluation(RecordsArguments, Callback):
     own: bool = False
     has_settings: bool = True
 
-    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Refuse a Trainer in which nobody would run it.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("on_") or name in ("teardown", "load_state_dict"):
+                return _do_nothing
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    @property
+    def state_key(self) -> str:
+        """Name of its state in a checkpoint, which is empty."""
+        return type(self).__qualname__
+
+    _legacy_state_key = state_key
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
+        """Refuse a Trainer without an engine.
 
         Raises:
-            HeedfulError: There is no engine among the callbacks, or the data module is of another kind.
+            SettingError: There is none among the callbacks.
         """
-        if not any(isinstance(callback, Runner) for callback in trainer.callbacks):
+        from heedful.callbacks.engine.engine import Engine
+
+        if not any(isinstance(callback, Engine) for callback in trainer.callbacks):
             name = type(self).__name__
             raise SettingError(f"{name} needs an Engine that runs it. Write Trainer(callbacks=[{name}(), Engine()]).")
-        require_data(trainer, type(self).__name__)
 
     @property
     def name(self) -> str:
@@ -129,6 +160,19 @@ class Evaluation(RecordsArguments, Callback):
             HeedfulError: Its settings do not fit the data.
         """
         raise NotImplementedError
+
+    def second_stage(self, plan: Plan, rows: pa.Table) -> Plan | None:
+        """Plan more changes from the rows of the first stage; called on rank 0 alone.
+
+        Args:
+            plan: The plan of the first stage.
+            rows: Its rows.
+
+        Returns:
+            A plan with as many interventions in the same order, each for more examples (a higher ``limit``, say);
+            examples that the first stage has changed are not changed again. None where one stage is enough.
+        """
+        return None
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """Count what a reader needs to judge the numbers, beside what the plan has counted."""
@@ -155,18 +199,98 @@ class Evaluation(RecordsArguments, Callback):
         return self.by_default if only is None else self.name in only
 
 
-def require_data(trainer: Trainer, display_name: str) -> None:
-    """Refuse a Trainer without paired data; the message begins with the name of a callback.
+class Planned(NamedTuple):
+    """An evaluation, its plan, and what its metric needs to know."""
 
-    Raises:
-        HeedfulError: The data module is of another kind, or there is none.
+    evaluation: Evaluation
+    plan: Plan
+    context: Context
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The curves of the evaluation."""
+        return tuple(chart for metric in self.metrics for chart in metric.charts(self.context))
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metrics of its rows: its own, and others that are registered."""
+        own = self.evaluation.metric
+        return [own, *(m for m in METRICS.values() if m.evaluation == self.evaluation.name and m.name != own.name)]
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The plans of all evaluations of a run.
+
+    Attributes:
+        planned: Evaluation name to its plan.
+        idle: Names of the evaluations that have nothing to do, and why.
+        only: Names of the evaluations that the call asks for; None for all that run by default.
     """
-    if not isinstance(data := getattr(trainer, "datamodule", None), PairedData):
-        given = "none" if data is None else f"a {type(data).__name__}"
+
+    planned: Mapping[str, Planned]
+    idle: Mapping[str, Nothing] = field(default_factory=dict)
+    only: Sequence[str] | None = None
+
+    @classmethod
+    def of(cls, evaluations: Iterable[Any], setting: Setting, only: Sequence[str] | None = None) -> "Plans":
+        """Have each evaluation make its plan.
+
+        Args:
+            evaluations: Evaluations; others among them, such as further callbacks, are left out.
+            setting: The data, set up, and what the model can do.
+            only: Names of the evaluations that run; None for all that run by default.
+
+        Raises:
+            HeedfulError: The settings of an evaluation do not fit the data.
+        """
+        planned: dict[str, Planned] = {}
+        idle: dict[str, Nothing] = {}
+        for evaluation in evaluations:
+            if isinstance(evaluation, Evaluation) and evaluation.among(only):
+                plan = evaluation.plan(setting)
+                if isinstance(plan, Nothing):
+                    idle[evaluation.name] = plan
+                else:
+                    planned[evaluation.name] = Planned(evaluation, plan, evaluation.context(setting.data, plan))
+        return cls(planned, idle, only)
+
+    @property
+    def charts(self) -> list[Chart]:
+        """The curves of all evaluations."""
+        return [chart for planned in self.planned.values() for chart in planned.charts]
+
+    @property
+    def headlines(self) -> list[str]:
+        """The metrics that a reader looks at first."""
+        return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
+
+    def is_known(self, metric: str) -> bool:
+        """Whether an evaluation may yield a metric: one that has a curve, or that is about the same data and part."""
+        return any(one.may_have(metric, p.context) for p in self.planned.values() for one in p.metrics)
+
+    def require_monitored(self, metric: str, setting: str) -> None:
+        """Refuse to monitor a metric that no evaluation yields.
+
+        Raises:
+            SettingError: No evaluation yields the metric, or its examples have no gold labels; the message lists what
+                there is.
+        """
+        if metric == LOSS or self.is_known(metric):
+            return
+        labelled = ((one, replace(p.context, unlabelled=False)) for p in self.planned.values() for one in p.metrics)
+        if any(one.may_have(metric, context) for one, context in labelled):
+            raise SettingError(
+                f"{setting} {metric} needs gold labels, and the examples that are evaluated have none. Name another "
+                f"one, such as {listing(self.headlines) or LOSS}."
+            )
         raise SettingError(
-            f"{display_name} needs a datamodule that is a PairedData, such as PairedText; the Trainer has {given}. "
-            "Write trainer.fit(model, datamodule=...)."
+            f"{setting} {metric} is not measured by any evaluation. {guess(metric, [*self.headlines, LOSS])}"
         )
+
+
+def _do_nothing(*args: Any, **kwargs: Any) -> None:
+    """A hook of Lightning that an evaluation does not need."""
 
 
 def fitted(pool: Examples, data: PairedData) -> Examples:

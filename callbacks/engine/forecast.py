@@ -1,16 +1,17 @@
 """How much an evaluation may ask a model at most, before anything is predicted: which inputs, and how long they are."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from heedful.callbacks.engine.blocks import blocks
-from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.engine.evaluation import Planned
 from heedful.datamodules import PairedData
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, within_limit
+from heedful.lightning_modules.predictor import Predictor
 from heedful.records import NO_LABEL, Composed, Examples
 
 BASE, CHANGED, NULL = "base", "changed", "null"  # examples as they are, changed, and once more for the null control
@@ -63,14 +64,14 @@ def needed(data: PairedData, planned: Iterable[Planned], limit: int | float | No
 
 
 def forecast(
-    data: PairedData, planned: Iterable[Planned], predictor: Any, limit: int | float | None = None
+    data: PairedData, planned: Iterable[Planned], predictor: Predictor, limit: int | float | None = None
 ) -> dict[str, Amount]:
     """How many inputs a model gets at most; see :func:`needed`.
 
     Args:
         data: The data, set up.
         planned: The evaluations.
-        predictor: The model, whose ``encode`` gives lengths.
+        predictor: The model.
         limit: The trainer's limit_val_batches.
 
     Returns:

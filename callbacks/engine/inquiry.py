@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from heedful.callbacks.engine.experiment import Experiment, require_finite
+from heedful.callbacks.engine.batch_predictor import require_finite
+from heedful.callbacks.engine.experiment import Experiment
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.datamodules.base.processes import is_first, meet
 from heedful.datamodules.base.sampler import share
 from heedful.lightning_modules.gradients import Scale, integrated_gradients
 from heedful.lightning_modules.processors.hiding import HiddenWords
@@ -42,7 +42,7 @@ class Ask:
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
         """The words of examples, to be hidden; see ``Processor.hiding``. Features stand in the order of the data."""
-        return self._experiment.module.processor.hiding(examples, examples.pool.parts, delete)
+        return self._experiment.predictor.processor.hiding(examples, examples.pool.parts, delete)
 
     def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         """Predict inputs in which words are hidden.
@@ -58,7 +58,7 @@ class Ask:
         self.counts["inputs"] += len(examples)
         make = partial(words.inputs, examples, hidden)
         lengths = words.lengths(examples, hidden)
-        return self._experiment.probabilities(make, lengths, "inputs without words").astype(np.float64)
+        return self._experiment.batches.probabilities(make, lengths, "inputs without words").astype(np.float64)
 
     def gradients(
         self, words: HiddenWords, examples: np.ndarray, labels: np.ndarray, steps: int, scale: Scale, subwords: Subwords
@@ -76,13 +76,13 @@ class Ask:
         Returns:
             float64 [inputs, features].
         """
-        experiment = self._experiment
+        batches, processes = self._experiment.batches, self._experiment.processes
         width = int(words.features.max(initial=0))
         nothing = np.zeros((len(examples), width), dtype=bool)
-        most = experiment.batch_size
-        if experiment.module.device.type == "cpu":
+        most = batches.batch_size
+        if processes.device.type == "cpu":
             most = min(most, AT_ONCE)
-        batches = experiment.snug_batches(words.lengths(examples, nothing), max(1, most // steps), steps)
+        together = batches.snug_batches(words.lengths(examples, nothing), max(1, most // steps), steps)
 
         def make(several: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
             whole = words.inputs(examples, nothing, several)
@@ -91,16 +91,16 @@ class Ask:
                 yield {"inputs": inputs, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
 
         sums = np.zeros((len(examples), width))
-        mine = share(batches, experiment.trainer.global_rank, experiment.module.predicting)
+        mine = share(together, processes.rank, batches.ranks)
         of_tokens = words.features_of_tokens(examples, mine)
-        shares = zip(experiment.shared(make, batches, "integrated gradients"), of_tokens, strict=False)
-        with experiment.trainer.precision_plugin.val_step_context():  # as predictions are made
+        shares = zip(batches.shared(make, together, "integrated gradients"), of_tokens, strict=False)
+        with processes.precision():  # as predictions are made
             for (batch, given), features in shares:
                 ends = given["inputs"], given["from"]
-                tokens = integrated_gradients(experiment.module, *ends, given["labels"], steps, most, scale)
+                tokens = integrated_gradients(batches.predictor, *ends, given["labels"], steps, most, scale)
                 sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps
-        phi = sum(meet(sums))  # each example is one process's, and 0 for the others
+        phi = sum(processes.meet(sums))  # each example is one process's, and 0 for the others
         require_finite(int((~np.isfinite(phi)).any(axis=1).sum()), len(phi), "integrated gradients")
         return phi
 
@@ -169,7 +169,7 @@ class Inquiry(Protocol):
 def inquire(experiment: Experiment, inquiry: Inquiry) -> tuple[pa.Table, dict[str, int]]:
     """The rows of an inquiry, on the first process, and what was counted; of other processes no rows."""
     ask = Ask(experiment)
-    spool = Spool(inquiry.schema) if is_first() else None
+    spool = Spool(inquiry.schema) if experiment.processes.is_first else None
     for table in inquiry.rows(experiment.pool, experiment.base, ask, experiment.seed):
         if spool is not None:
             spool.write(table)

@@ -4,7 +4,7 @@ Examples go to TensorBoard alone, which writes to this machine: others may send 
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pytorch_lightning import Trainer
@@ -18,9 +18,9 @@ def others(trainer: Trainer) -> list[Logger]:
     return [logger for logger in trainer.loggers if not isinstance(logger, TensorBoardLogger)]
 
 
-def log_figure(trainer: Trainer, tag: str, figure: Any, step: int) -> None:
+def log_figure(loggers: Sequence[Logger], tag: str, figure: Any, step: int) -> None:
     """Show a figure of matplotlib; called by the first process."""
-    for logger in trainer.loggers:
+    for logger in loggers:
         if isinstance(logger, TensorBoardLogger):
             logger.experiment.add_figure(tag, figure, step)
         elif hasattr(logger, "log_image"):

@@ -2,8 +2,9 @@
 
 import time
 
-from pytorch_lightning.utilities import rank_zero_info
 from rich import get_console
+
+from heedful.records import inform
 
 EVERY = 60.0  # seconds between two lines
 
@@ -34,4 +35,4 @@ class Pace:
             minutes = (now - self._begin) / 60
             left = minutes / (self.done - self._before) * (self.total - self.done)
             told = f"{self.what}: {self.done:,} of {self.total:,} {self.unit} after {minutes:.0f} min"
-            rank_zero_info(f"{told}, about {left:.0f} min left.")
+            inform(f"{told}, about {left:.0f} min left.")

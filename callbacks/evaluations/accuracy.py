@@ -27,8 +27,8 @@ class Accuracy(Evaluation):
         data = setting.data
         if data.task.kind not in self.kinds:
             return Nothing()
-        null = Null(limit=self.max_null if setting.monitoring else setting.repeated)
-        asked = {} if setting.repeated is None else {ASKED: True}
+        null = Null(limit=self.max_null if setting.monitoring else setting.capabilities.repeats)
+        asked = {} if setting.capabilities.repeats is None else {ASKED: True}
         return Plan(data.pool, [null], asked, data.counts.hopeless)
 
 

@@ -4,7 +4,6 @@ import hashlib
 from typing import Any
 
 import pyarrow as pa
-from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.callbacks.engine.evaluation import (
     PROBABILITIES,
@@ -22,7 +21,7 @@ from heedful.datamodules.natural_logic import has_split
 from heedful.interventions import Design, counterparts
 from heedful.metrics import METRICS
 from heedful.metrics.natural_logic.entailment import disagreements
-from heedful.records import BATCH, Context
+from heedful.records import BATCH, Context, inform
 from heedful.records.rows import runs, where
 
 NAME, SEEDS = "nlixy", 400
@@ -67,11 +66,11 @@ class NaturalLogic(Evaluation):
         if path is None:
             return needed
         if inherited and not has_split(path, self.split):
-            rank_zero_info(f"{path} has no split {self.split!r}: causal effects are not measured ({flags[1]}).")
+            inform(f"{path} has no split {self.split!r}: causal effects are not measured ({flags[1]}).")
             return needed
-        if inherited and not setting.has_probabilities:
+        if inherited and not setting.capabilities.probabilities:
             reason = f"{PROBABILITIES}: take model.read first_token"
-            rank_zero_info(f"Causal effects are not measured: natural_logic {reason}.")
+            inform(f"Causal effects are not measured: natural_logic {reason}.")
             return Nothing(reason)
         setting.require_probabilities(f"{flags[0]} {path}")
         require_entailment(data.task.labels, f"{flags[0]} {path}")

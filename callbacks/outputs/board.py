@@ -2,18 +2,19 @@
 
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning import Callback, LightningModule, Trainer
-from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.loggers import Logger, TensorBoardLogger
 from pytorch_lightning.loggers.logger import rank_zero_experiment
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from torch.utils.tensorboard import SummaryWriter
 
-from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.loggers import bounds_of, log_figure
-from heedful.callbacks.outputs.run_folder import RunFolder
+from heedful.callbacks.engine.measure import Measurements
 from heedful.lightning_modules.lightning_internals import guard_events, writes_events
 from heedful.records import Chart, atomic_path, writing
 from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
@@ -50,14 +51,21 @@ def tensorboard_of(trainer: Trainer) -> Any:
 
 
 class Board(Callback):
-    """Feeds the loggers; stands behind the run folder among the callbacks.
+    """Feeds the loggers with figures, the layout of the page of curves, and hyperparameters; a writer of the engine.
 
     Args:
         hyperparameters: What runs are compared by, as in TensorBoard's HParams tab.
+        plans: The plans of the evaluations, which have the curves.
+        title: Heading of the figures.
+        folder: Returns the folder of the run.
     """
 
-    def __init__(self, hyperparameters: dict[str, Any]) -> None:
+    def __init__(self, hyperparameters: dict[str, Any], plans: Plans, title: str, folder: Callable[[], Path]) -> None:
         self.hyperparameters = hyperparameters
+        self.plans = plans
+        self.title = title
+        self.folder = folder
+        self._loggers: list[Logger] = []
         self.history: History = {}
         self._start = 0
 
@@ -71,6 +79,7 @@ class Board(Callback):
         self._start = checkpoint["global_step"]
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._loggers = trainer.loggers
         writer = tensorboard_of(trainer)
         if writer is None:
             return
@@ -78,59 +87,53 @@ class Board(Callback):
         start = SessionLog(status=SessionLog.START)
         writer.file_writer.add_event(Event(step=self._start, session_log=start))
         page: dict[str, list[str]] = {}
-        for title, curves in self._figures(trainer).values():
+        for title, curves in self._figures().values():
             page[title] = list(curves.values())
-        for chart in self._engine(trainer).charts:
+        for chart in self.plans.charts:
             if not chart.figure:
                 page[chart.title] = [str(name) for name in chart.curves.values()]
         exact = {title: ["Multiline", [f"^{re.escape(tag)}$" for tag in tags]] for title, tags in page.items()}
         writer.add_custom_scalars({trainer.datamodule.name: exact})  # which takes patterns, not names
 
-    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.sanity_checking or not trainer.is_global_zero or trainer.state.fn != "fit":
+    def write(self, measurements: Measurements) -> None:
+        """Draw the numbers of an epoch of training, as figures of all epochs so far."""
+        if measurements.epoch is None:
             return
-        folder = next(c for c in trainer.callbacks if isinstance(c, RunFolder)).folder
-        data = trainer.datamodule
-        measurements = self._engine(trainer).measurements
-        for name, (_, curves) in self._figures(trainer).items():
+        numbers = {str(name): measurement for name, measurement in measurements.numbers.items()}
+        for name, (_, curves) in self._figures().items():
             points = self.history.setdefault(name, [])
-            points.append((trainer.current_epoch + 1, {curve: measurements[tag] for curve, tag in curves.items()}))
-            figure = history_figure(points, f"{data.name}, {data.regime}")
-            path = Path(folder) / "figures" / f"{name}.png"
-            with atomic_path(path) as temporary:
+            points.append((measurements.epoch + 1, {curve: numbers[tag] for curve, tag in curves.items()}))
+            figure = history_figure(points, self.title)
+            with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
-            log_figure(trainer, f"figures/{name}", figure, trainer.global_step - 1)  # as Lightning logs the rest
-        write_epochs(Path(folder), self.history)
+            log_figure(self._loggers, f"figures/{name}", figure, measurements.step - 1)  # as Lightning logs the rest
+        write_epochs(self.folder(), self.history)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Write out what was logged up to here: from here a killed run goes on."""
         if writer := tensorboard_of(trainer):
             writer.flush()
 
-    def final(self, trainer: Trainer) -> None:
-        """Record the hyperparameters with the metrics of the best checkpoint; call after it was evaluated."""
-        measurements = self._engine(trainer).measurements
-        tags = [tag for _, curves in self._figures(trainer).values() for tag in curves.values()]
-        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
+    def final(self, measurements: Measurements) -> None:
+        """Record the hyperparameters with the metrics of the best checkpoint."""
+        numbers = {str(name): measurement for name, measurement in measurements.numbers.items()}
+        tags = [tag for _, curves in self._figures().values() for tag in curves.values()]
+        final = {f"final/{tag}": numbers[tag].value for tag in tags}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
-        for logger in trainer.loggers:
+        for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):
-                logger.log_hyperparams(self.hyperparameters, final, step=trainer.global_step)
+                logger.log_hyperparams(self.hyperparameters, final, step=measurements.step)
                 logger.finalize("success")  # which ends its thread
             else:
-                bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
+                bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, numbers[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
-                logger.log_metrics({**final, **bounds}, step=trainer.global_step)
+                logger.log_metrics({**final, **bounds}, step=measurements.step)
                 logger.save()
 
-    @staticmethod
-    def _engine(trainer: Trainer) -> Engine:
-        return next(c for c in trainer.callbacks if isinstance(c, Engine))
-
-    def _figures(self, trainer: Trainer) -> dict[str, tuple[str, dict[str, str]]]:
+    def _figures(self) -> dict[str, tuple[str, dict[str, str]]]:
         """Figure to its title and its curves, those of all evaluations that share it: name of each to its metric."""
         charts: dict[str, list[Chart]] = {}
-        for chart in self._engine(trainer).charts:
+        for chart in self.plans.charts:
             if chart.figure:
                 charts.setdefault(chart.figure, []).append(chart)
         return {

@@ -11,7 +11,8 @@ from pytorch_lightning.callbacks.progress.rich_progress import RichProgressBar, 
 from rich.file_proxy import FileProxy
 from rich.progress import BarColumn
 
-from heedful.callbacks.engine.engine import LOSS, Engine
+from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.evaluation import LOSS
 from heedful.callbacks.engine.pace import Pace
 
 OFTEN = 0.5  # seconds between two looks at the loss, for which a GPU is waited for
@@ -62,7 +63,9 @@ class Progress(RichProgressBar):
 
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
         """The loss, and each headline in percent."""
-        charts = [c for engine in trainer.callbacks if isinstance(engine, Engine) for c in engine.charts if c.figure]
+        charts = [
+            c for engine in trainer.callbacks if isinstance(engine, Engine) for c in engine.plans.charts if c.figure
+        ]
         headlines = {str(name): curve for chart in charts for curve, name in chart.curves.items()}
         shown: dict[str, Any] = {}
         shown |= self._seen_loss(trainer)

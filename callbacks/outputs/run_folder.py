@@ -1,37 +1,27 @@
 """The folder of a run, and what is written into it."""
 
-import platform
-import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from heedful.callbacks.checkpoints.files import flush, remove_states
-from heedful.callbacks.engine.engine import Engine
-from heedful.callbacks.engine.stop import stop_if_asked, take_over
+from heedful.callbacks.engine.measure import Measurements
+from heedful.callbacks.engine.stop import take_over
+from heedful.callbacks.outputs.description import describe_trainer
 from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
-from heedful.records.command_lines import called
-from heedful.records.stopping import Stopped, is_postponed, postpone
+from heedful.records.stopping import Stopped, is_postponed
 from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import BACKBONE, CHECKPOINTS, CONFIG, RUN, read_run, write_results
-from heedful.records.version import VERSION
 from heedful.reports.page.writing import REPORT
 
-PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 FINISHED = "finished"  # in run.json
-
-SHEET = "unchanged-"  # begins the names of figures that show examples of the results
-SHEETS = f"{SHEET}*", "attributions.*"  # all of these
 
 
 def new_version(parent: Path) -> Path:
@@ -50,11 +40,6 @@ def new_version(parent: Path) -> Path:
 def is_finished(run: Path) -> bool:
     """Whether a run has trained, and its results and its weights are written."""
     return FINISHED in read_run(run)
-
-
-def command() -> list[str]:
-    """The words of the command that this process is, as run.json has them."""
-    return [called().partition(" ")[0], *sys.argv[1:]]
 
 
 def export(module: LightningModule, run: Path, weights: bool) -> None:
@@ -87,7 +72,8 @@ class RunFolder(Callback):
 
     What is measured while a run trains goes to TensorBoard alone: results.json is of a model that is trained.
 
-    Must stand behind the engine among the callbacks. Only rank 0 writes; the others learn the folder from it.
+    It is a callback, for the start of a run, and a writer of the engine. Only rank 0 writes; the others learn the
+    folder from it.
 
     Args:
         folder: The folder; None on other ranks than 0.
@@ -142,7 +128,7 @@ class RunFolder(Callback):
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(self.folder / CONFIG) as temporary:
             self.save_config(temporary)
-        start = describe(trainer, self.about)
+        start = describe_trainer(trainer, self.about)
         if trainer.datamodule.changed:
             start["changed_data"] = trainer.datamodule.changed
         first = read_run(self.folder) if self._goes_on else {}
@@ -153,18 +139,14 @@ class RunFolder(Callback):
         if trainer.is_global_zero:
             export(pl_module, self.folder, weights=False)
 
-    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.state.fn == "fit":
-            return
-        stop_if_asked(trainer)
-        postpone()  # what follows is short, and ends in a table
-        if not trainer.is_global_zero:
-            return
-        self._describe(trainer)  # a run that went on, and had nothing left to train
-        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
-        # they are made again, if they are
-        sheets = [path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern)]
-        write_results(self.folder, engine.results, engine.rows, [*sheets, self.folder / REPORT])
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.state.fn == "validate":  # of a run that went on, and had nothing left to train
+            self._describe(trainer)
+
+    def write(self, measurements: Measurements) -> None:
+        """Write results.json and the rows; what is measured while a run trains is not written."""
+        if measurements.epoch is None:
+            write_results(self.folder, measurements.content, measurements.rows, [self.folder / REPORT])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Processes that Lightning has started, and that are not connected yet, end with the first."""
@@ -177,31 +159,3 @@ class RunFolder(Callback):
         write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: now})
         flush(self.folder)
         remove_states(self.folder / CHECKPOINTS)
-
-
-@cache
-def packages() -> dict[str, str]:
-    """The versions of the packages that numbers may depend on."""
-    return {"heedful": VERSION} | {name: version(name) for name in PACKAGES}
-
-
-def describe(trainer: Trainer, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts that results.json leaves out, since they may differ where the numbers do not.
-
-    Args:
-        trainer: The Trainer that measures.
-        about: More facts.
-    """
-    return {
-        "command": command(),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": platform.node(),
-        "python": platform.python_version(),
-        "packages": packages(),
-        "accelerator": type(trainer.accelerator).__name__,
-        "device": platform.processor() or platform.machine(),
-        "processes": trainer.world_size,
-        "threads": torch.get_num_threads(),
-        "precision": trainer.precision,
-        **about,
-    }

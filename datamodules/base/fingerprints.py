@@ -5,9 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytorch_lightning.utilities import rank_zero_info
-
-from heedful.records import DataError, Examples, Task
+from heedful.records import DataError, Examples, Task, inform
 
 
 def fingerprints(
@@ -62,7 +60,7 @@ def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed
     ]
     changed += [f"the {split} examples were others" for split in splits]
     if changed:
-        rank_zero_info(f"{name}: {', '.join(changed)}, so this run does not repeat one that was never stopped.")
+        inform(f"{name}: {', '.join(changed)}, so this run does not repeat one that was never stopped.")
     return splits
 
 

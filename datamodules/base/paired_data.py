@@ -6,7 +6,6 @@ from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 import pytorch_lightning as pl
-from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.collate import EvaluationLoader, how_read, loading
 from heedful.datamodules.base.counts import Counts
@@ -38,6 +37,7 @@ from heedful.records import (
     TableForm,
     Task,
     TaskKind,
+    inform,
     repeats,
 )
 from heedful.records.arguments import RecordsArguments
@@ -331,13 +331,11 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
                 f"({world}). Lower data.batch_size."
             )
         added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
-        rank_zero_info(
+        inform(
             f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', encoded.statistics)}"
         )
         if sampler.dropped:
-            rank_zero_info(
-                f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many."
-            )
+            inform(f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many.")
         progress = trainer.fit_loop.epoch_loop.batch_progress
         return TrainingLoader(
             position=lambda: progress.current.ready,
@@ -359,9 +357,9 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         asides = self._asides("validation", encoded.statistics)
         of = f" of {n:,}" if (n := self.counts.of or len(self.pool)) > len(self.predicted) else ""
         if len(self.pool):
-            rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
+            inform(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:
-            rank_zero_info(f"{self.name}: {self.note}")
+            inform(f"{self.name}: {self.note}")
         batches = share(batches, trainer.global_rank, module.predicting)
         batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning wants one
         return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.sources.arrow_files import dataset_rows
 from heedful.datamodules.sources.gold import Gold
@@ -22,6 +21,7 @@ from heedful.records import (
     ExamplesBuilder,
     HeedfulError,
     SettingError,
+    inform,
     listing,
 )
 from heedful.records.errors import guess, nearest
@@ -333,7 +333,7 @@ class Local:
                 return str(candidates[0]), read(candidates[0], self.quoting, self.columns)
         single = [file for file in files if _ending(file) != TEXT]
         if len(single) == 1 and not OF_A_SPLIT.match(_stem(single[0])):
-            rank_zero_info(f"{self.path} holds one file, {single[0].name}, which is read as {split}.")
+            inform(f"{self.path} holds one file, {single[0].name}, which is read as {split}.")
             return str(single[0]), read(single[0], self.quoting, self.columns)
         raise missing_split(str(self.path), names, [file.name for file in files])
 

@@ -4,12 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from heedful.datamodules.sources.hub_and_local import inside
 from heedful.datamodules.sources.readers import brief, reason
 from heedful.datamodules.sources.values import NUL
-from heedful.records import DataError, Table, open_file
+from heedful.records import DataError, Table, inform, open_file
 
 TITLE = "title"
 
@@ -129,12 +127,10 @@ class TableFolder:
         """Say what is unusual about the tables that were read."""
         if self._twice:
             listed = ", ".join(f"{name}: {', '.join(keys)}" for name, keys in self._twice.items())
-            rank_zero_info(
-                f"{self.path}: tables with a key twice, whose values are joined: {_few(self._twice, listed)}."
-            )
+            inform(f"{self.path}: tables with a key twice, whose values are joined: {_few(self._twice, listed)}.")
         nameless = [name for name, table in self._tables.items() if "" in table.keys]
         if nameless:
-            rank_zero_info(
+            inform(
                 f"{self.path}: tables with a row without a key, which is kept: {_few(nameless, ', '.join(nameless))}."
             )
 

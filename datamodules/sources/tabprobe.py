@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from heedful.datamodules.sources.hub_and_local import Columns, to_examples
 from heedful.datamodules.sources.readers import brief, read
 from heedful.datamodules.sources.table_files import TableFolder, plain
 from heedful.datamodules.sources.values import require_column
-from heedful.records import DataError, Examples, Table
+from heedful.records import DataError, Examples, Table, inform
 from heedful.records.pool.contents import content_id
 
 LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
@@ -114,7 +112,7 @@ def load_counterfactuals(
         folder.report()
     if unchanged:
         listed = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
-        rank_zero_info(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {listed}.")
+        inform(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {listed}.")
     return originals, modified
 
 

@@ -18,10 +18,11 @@ from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved import settings_of_file, source_of, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
-from heedful.callbacks import ContactSheet, Evaluation, Report, RunFolder, WordSheet
+from heedful.callbacks import Engine, Evaluation, RunFolder
 from heedful.callbacks.engine.forecast import NULL, forecast, needed
-from heedful.callbacks.outputs.report import MadeAgain
-from heedful.callbacks.outputs.run_folder import command, describe
+from heedful.callbacks.engine.measure import Measurements
+from heedful.callbacks.outputs.description import command, describe_trainer
+from heedful.callbacks.outputs.page import MadeAgain, Page
 from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier, Endpoint
@@ -146,7 +147,7 @@ def requests_of(plan: Plan) -> Requests:
         )
     totals: dict[str, tuple[int, int]] = {}
     for _ in each_prompt(plan):
-        for name, amount in forecast(plan.data, plan.planned.values(), model, limit).items():
+        for name, amount in forecast(plan.data, plan.plans.planned.values(), model, limit).items():
             requests, tokens = totals.get(name, (0, 0))
             totals[name] = requests + amount.inputs, tokens + -(-amount.length // CHARACTERS)
     together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
@@ -154,7 +155,7 @@ def requests_of(plan: Plan) -> Requests:
 
     def inputs() -> Iterator[tuple[Classifier, Composed]]:
         for _ in each_prompt(plan):
-            for block in needed(plan.data, plan.planned.values(), limit):
+            for block in needed(plan.data, plan.plans.planned.values(), limit):
                 yield model, block.examples.take(np.flatnonzero(block.kinds != NULL))  # the null control repeats inputs
 
     if isinstance(model, Function):
@@ -174,13 +175,14 @@ def measured(plan: Plan, folder: Path | None) -> Results:
         HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.
     """
     run = RunFolder(folder, lambda path: write_settings(plan.record, path), _server(plan.model))
-    trainer = build_trainer(plan, [run, ContactSheet(), WordSheet(), Report()], folder)
+    engine = plan.engine([run, Page(lambda: run.written, contents_of(plan))])
+    trainer = build_trainer(plan, [engine, run], folder)
     results: list[Results] = []
     for name, prompt in each_prompt(plan):
         if prompt:
             run.begin(folder / name if folder is not None else None, prompt)
-        _validate(trainer, plan)
-        results.append(Results(run.written, plan.engine.results))
+        measurements = _validated(trainer, plan, engine)
+        results.append(Results(run.written, measurements.content))
     return results[0] if len(results) == 1 else Results(run.written.parent, {}, each=tuple(results))
 
 
@@ -193,16 +195,15 @@ def measured_in_memory(plan: Plan) -> Results:
     Raises:
         HeedfulError: Nothing was evaluated, or the model fails.
     """
-    trainer = build_trainer(plan, [], None)
+    engine = plan.engine()
+    trainer = build_trainer(plan, [engine], None)
     results: list[Results] = []
     for name, prompt in each_prompt(plan):
-        _validate(trainer, plan)
-        about = describe(trainer, {**_server(plan.model), **prompt})
-        plans = {name: planned.plan for name, planned in plan.planned.items()}
-        contents = MadeAgain(plans, plan.data.seed, plan.data.task.parts)
-        rows = by_first(lambda: plan.engine.rows)
-        unsaved = Unsaved(name, lambda path: write_settings(plan.record, path), about, rows, contents)
-        results.append(Results(None, plan.engine.results, unsaved=unsaved))
+        measurements = _validated(trainer, plan, engine)
+        about = describe_trainer(trainer, {**_server(plan.model), **prompt})
+        rows = by_first(lambda m=measurements: m.rows)
+        unsaved = Unsaved(name, lambda path: write_settings(plan.record, path), about, rows, contents_of(plan))
+        results.append(Results(None, measurements.content, unsaved=unsaved))
     return results[0] if len(results) == 1 else Results(None, {}, each=tuple(results))
 
 
@@ -215,18 +216,25 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     if not plan.prompts:
         yield "", {}
-    first = next((each.plan.pool[0] for each in plan.planned.values() if len(each.plan.pool)), None)
+    first = next((each.plan.pool[0] for each in plan.plans.planned.values() if len(each.plan.pool)), None)
     for prompt in plan.prompts:
         plan.model.prompt_with(prompt)
         sent = {} if first is None else {"example": first.uid, "sent": plan.model.sent(first)}
         yield name_of(prompt) if len(plan.prompts) > 1 else "", {"prompt": {**prompt.as_dict(), **sent}}
 
 
-def _validate(trainer: Trainer, plan: Plan) -> None:
+def contents_of(plan: Plan) -> MadeAgain:
+    """What the examples of rows hold, for the page."""
+    plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
+    return MadeAgain(plans, plan.data.seed, plan.data.task.parts)
+
+
+def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
     checkpoint = checkpoint_of(plan.config.run_settings())
     trainer.validate(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True, verbose=False)
-    if not plan.engine.results:
+    if engine.measurements is None:
         raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")
+    return engine.measurements
 
 
 def _server(model: Classifier) -> dict[str, Any]:
@@ -236,19 +244,19 @@ def _server(model: Classifier) -> dict[str, Any]:
     return {"server": model.server, "command": [model.hidden(word) for word in command()]}  # words may hold the key
 
 
-def build_trainer(plan: Plan, outputs: Sequence[Callback], folder: Path | None) -> Trainer:
+def build_trainer(plan: Plan, callbacks: Sequence[Callback], folder: Path | None) -> Trainer:
     """The Trainer of an evaluation.
 
     Args:
         plan: The evaluation.
-        outputs: Callbacks that write the results.
+        callbacks: Heedful's callbacks.
         folder: Where profilers write that name no folder.
 
     Raises:
         HeedfulError: Lightning refuses a setting of the Trainer.
     """
     settings = {**plan.trainer, "logger": plan.trainer["logger"] or False}
-    return make_trainer([plan.engine, *outputs], settings, evaluating=True, own=plan.evaluations, folder=folder)
+    return make_trainer(callbacks, settings, evaluating=True, folder=folder)
 
 
 def output_folder(plan: Plan, held: ExitStack, output: Path | None) -> Path:

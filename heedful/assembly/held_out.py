@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from heedful.callbacks.checkpoints.files import outline
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
-from heedful.records import DataError
+from heedful.records import DataError, inform
 
 SPLITTING = ("hold_out", "folds", "fold")  # settings that take what is evaluated from the training set
 
@@ -47,7 +45,7 @@ def require_held_out(model: Classifier, data: PairedData, checkpoint: str | None
             f"{said}. Hold out the same as there, with the same data.path, or add data.validate_on_train true."
         )
     if seen is None:
-        rank_zero_info(
+        inform(
             f"{data.name}: {display_name} does not say which examples it was trained on, so that nobody "
             "knows whether any of them are evaluated."
         )

@@ -18,7 +18,8 @@ from heedful.assembly.short_names import model_folder
 from heedful.assembly.trainers import precision_of, require_fit, several
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, Setting
 from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_whole
-from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.engine.engine import Writer
+from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
@@ -39,7 +40,8 @@ class Plan:
         data: The data, set up.
         trainer: Settings of Lightning's Trainer.
         evaluations: All evaluations, with and without settings; the engine runs those that have something to do.
-        engine: Runs the evaluations.
+        plans: The plans of the evaluations.
+        unfinished: Progress of the run of the checkpoint, such as "epoch 1 of 4, step 30"; None if it is finished.
         checkpoints: Saves checkpoints; None in an evaluation.
         prompts: The prompts to measure; empty for a model that is not asked in context.
         record: All settings, as config.yaml holds them.
@@ -50,15 +52,16 @@ class Plan:
     data: PairedData
     trainer: Mapping[str, Any]
     evaluations: Sequence[Evaluation]
-    engine: Engine
+    plans: Plans
+    unfinished: str | None
     checkpoints: BestCheckpoint | None
     prompts: Sequence[Prompt]
     record: Mapping[str, Any]
 
-    @property
-    def planned(self) -> Mapping[str, Planned]:
-        """The evaluations that have something to do, by name."""
-        return self.engine.planned
+    def engine(self, writers: Sequence[Writer] = ()) -> Engine:
+        """The callback that measures, and hands the measurements to writers."""
+        identity = partial(identity_of, self.record, self.model)
+        return Engine(self.config.evaluating, self.plans.only, self.plans, writers, self.unfinished, identity)
 
     @property
     def model_name(self) -> str:
@@ -108,14 +111,13 @@ def prepare(config: Config) -> Plan:
     model.require_precision(precision_of(objects.trainer, config.evaluating))
     unfinished = _unfinished(checkpoint) if config.evaluating else None
     record = _record(config, model)
-    engine = Engine(config.evaluating, only, unfinished, partial(identity_of, record, model))
-    _plan_evaluations(engine, evaluations, model, data)
-    _require_monitored(engine, objects, checkpoints, data)
+    plans = _plans(evaluations, only, model, data, monitoring=not config.evaluating)
+    _require_monitored(plans, objects, checkpoints, data)
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
         if checkpoint is None:
             model.require_weights()
         require_held_out(model, data, checkpoint, config.evaluating)
-    return Plan(config, model, data, objects.trainer, evaluations, engine, checkpoints, prompts, record)
+    return Plan(config, model, data, objects.trainer, evaluations, plans, unfinished, checkpoints, prompts, record)
 
 
 def checkpoint_of(settings: RunSettings) -> str | None:
@@ -187,15 +189,17 @@ def _unfinished(checkpoint: str | None) -> str | None:
     return f"epoch {saved['epoch'] + 1}{f' of {epochs}' if epochs > 0 else ''}, step {saved['global_step']:,}"
 
 
-def _plan_evaluations(engine: Engine, evaluations: Sequence[Evaluation], model: Classifier, data: PairedData) -> None:
+def _plans(
+    evaluations: Sequence[Evaluation], only: Sequence[str] | None, model: Classifier, data: PairedData, monitoring: bool
+) -> Plans:
     """Let the evaluations make their plans, for which they read the examples that they bring."""
-    setting = Setting(data, not engine.exhaustive, _read, model.repeated, model.has_probabilities)
-    engine.prepare(evaluations, setting)
-    for name, nothing in engine.idle.items() if engine.only else ():
+    plans = Plans.of(evaluations, Setting(data, monitoring, _read, model.capabilities), only)
+    for name, nothing in plans.idle.items() if only else ():
         raise SettingError(f"evaluations {name} {nothing.reason}. Leave it out, or add what is missing.")
-    for planned in engine.planned.values():
+    for planned in plans.planned.values():
         if planned.plan.inquiry is not None:
             planned.plan.inquiry.require(model.processor, planned.plan.pool)
+    return plans
 
 
 def _read(name: str, path: str | None) -> PairedData:
@@ -205,16 +209,16 @@ def _read(name: str, path: str | None) -> PairedData:
     return data
 
 
-def _require_monitored(engine: Engine, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
+def _require_monitored(plans: Plans, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
     """Refuse to save checkpoints or to stop by a metric that no evaluation yields, or in the wrong direction."""
     if checkpoints is None:
         return
-    checkpoints.require_known(engine, data)
+    checkpoints.require_known(plans, data)
     trainer = objects.trainer
     for callback in several(trainer["callbacks"]):
         if not isinstance(callback, EarlyStopping) or not callback.strict:
             continue
-        engine.require_monitored(callback.monitor, "trainer.callbacks.monitor")
+        plans.require_monitored(callback.monitor, "trainer.callbacks.monitor")
         if (direction := direction_of(callback.monitor)) not in (None, callback.mode):
             raise SettingError(
                 f"trainer.callbacks.mode {callback.mode}: the best {callback.monitor} is the {direction}imum. Set mode "

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from heedful.assembly.identity import HOW
 from heedful.assembly.parser import SEED
 from heedful.callbacks.checkpoints.files import LAST, best_of, newest, progress, require_whole
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import has_weights
-from heedful.records import HeedfulError, RunError, SettingError
+from heedful.records import HeedfulError, RunError, SettingError, inform
 from heedful.records.parser import dump
 from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import BACKBONE, CONFIG
@@ -164,11 +162,11 @@ def _going_on(given: Path, display_name: str) -> Start:
     else:
         checkpoint, damaged = newest(run / "checkpoints")
     if checkpoint is None:
-        rank_zero_info(f"{run}: no checkpoint was saved yet, so the run starts from the beginning.")
+        inform(f"{run}: no checkpoint was saved yet, so the run starts from the beginning.")
         return Start(run, None, None)
     epoch, step = progress(checkpoint)
     aside = f", since {LAST} is damaged" if damaged else ""
-    rank_zero_info(f"{run}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}){aside}.")
+    inform(f"{run}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}){aside}.")
     return Start(run, str(checkpoint), None)
 
 

@@ -8,19 +8,19 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.utilities import rank_zero_info
 from transformers import PretrainedConfig
 
 from heedful.datamodules import PairedData
+from heedful.lazy import import_all
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.families import family_of, import_path, stand_ins
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
-from heedful.records import ModelError, SettingError
+from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import backbones, config_path, names, short_name
-from heedful.records.storage.schema import whole
+from heedful.records.storage.schema import ROOMS, whole
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": Classifier}
@@ -84,6 +84,7 @@ def class_of(kind: str, path: str) -> type:
     name = path.rpartition(".")[2]
     owner = imported(path)
     if owner is None:
+        import_all(ROOMS[kind])
         near = nearest(name, [subclass.__name__ for subclass in _subclasses(CLASSES[kind])])
         raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.")
     if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
@@ -129,7 +130,7 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     if name.startswith("{") or (is_short and not (path / "config.json").is_file()):
         return None
     if is_short:
-        rank_zero_info(f"model {name} is the folder {path.absolute()}, not the short name.")
+        inform(f"model {name} is the folder {path.absolute()}, not the short name.")
     if path.is_dir() and not (path / "config.json").is_file():
         if (path / "config.yaml").is_file():
             raise ModelError(f"model {name} is a run. Train from it with init_from, or measure it with checkpoint.")

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from pytorch_lightning.utilities import rank_zero_only
+
+from heedful.records.messages import rank
 
 
 def is_first() -> bool:
     """Whether this is the process that makes folders, before Lightning has connected the processes."""
-    rank = rank_zero_only.rank  # type: ignore[attr-defined]
-    return rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
+    return rank() == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
 
 
 @contextmanager

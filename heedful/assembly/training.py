@@ -6,9 +6,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning import Callback, seed_everything
+from pytorch_lightning import seed_everything
 
 from heedful.assembly.config import Call, Config, Layer, resolve
+from heedful.assembly.evaluation import contents_of
 from heedful.assembly.folders import named_folder, run_folder
 from heedful.assembly.parser import SEED
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
@@ -23,9 +24,10 @@ from heedful.assembly.saved import (
 )
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
-from heedful.callbacks import BestCheckpoint, Board, ContactSheet, Evaluation, Report, RunFolder, WordSheet
+from heedful.callbacks import BestCheckpoint, Board, Evaluation, RunFolder
 from heedful.callbacks.checkpoints.files import remove_states
 from heedful.callbacks.outputs.board import BoardLogger
+from heedful.callbacks.outputs.page import Page
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
 from heedful.records import SettingError
@@ -181,14 +183,13 @@ def _finished(config: Config, run: Path) -> Run:
 
 def _trained(plan: Plan, folder: Path | None) -> Run:
     run = RunFolder(folder, lambda path: write_settings(plan.record, path))
-    board = Board(plan.hyperparameters)
+    board = Board(plan.hyperparameters, plan.plans, f"{plan.data.name}, {plan.data.regime}", lambda: run.written)
+    engine = plan.engine([run, board, Page(lambda: run.written, contents_of(plan))])
     settings = dict(plan.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
         settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-    first = [plan.engine, run, ContactSheet(), WordSheet(), board, Report()]
     assert plan.checkpoints is not None
-    last: list[Callback] = [*plan.evaluations, plan.checkpoints]
-    trainer = make_trainer(first, settings, evaluating=False, own=last, folder=folder)
+    trainer = make_trainer([engine, run, board], settings, evaluating=False, own=[plan.checkpoints], folder=folder)
     checkpoint = checkpoint_of(plan.config.run_settings())
     trainer.fit(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True)
     if plan.trainer["fast_dev_run"]:
@@ -197,11 +198,12 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
     if not best:
         raise SettingError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
     trainer.validate(plan.model, plan.data, ckpt_path=best, weights_only=True, verbose=False)
-    if not plan.engine.results:
+    if engine.measurements is None:
         raise SettingError("Nothing was evaluated. See trainer.limit_val_batches.")
-    board.final(trainer)
-    plan.engine.require_measured(plan.model, "what checkpoints/backbone would hold")
+    if trainer.is_global_zero:
+        board.final(engine.measurements)
+    engine.require_measured(plan.model, "what checkpoints/backbone would hold")
     if trainer.is_global_zero:
         export(plan.model, run.written, weights=True)
         run.finish()
-    return Run(run.written, plan.engine.results, checkpoint=Path(best))
+    return Run(run.written, engine.measurements.content, checkpoint=Path(best))

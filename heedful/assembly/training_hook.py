@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.rank_zero import rank_zero_module
 from torch import nn
 
@@ -19,7 +18,8 @@ from heedful.assembly.measuring import FREE, measure, require_known, require_row
 from heedful.assembly.results import Results
 from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
-from heedful.records import RunError, SettingError
+from heedful.records import RunError, SettingError, warn
+from heedful.records.messages import LOGGER
 from heedful.records.parser import require_types
 
 Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
@@ -99,7 +99,7 @@ class TrainingHook:
     def warn_if_unused(self) -> None:
         """Warn at the end of a training that had no evaluation."""
         if not self.history:
-            rank_zero_warn("The Trainer ran no evaluation, so attentiveness was not measured.")
+            warn("The Trainer ran no evaluation, so attentiveness was not measured.")
 
     def _folder(self, step: int) -> Path | None:
         """A new folder: after a training, the best weights may be measured at the last step again."""
@@ -151,14 +151,16 @@ def _undisturbed(model: nn.Module, is_quiet: bool) -> Iterator[None]:
         is_quiet: Whether to log warnings alone: the first measurement has logged the rest.
     """
     modes = [(module, module.training) for module in model.modules()]
-    logger = rank_zero_module.log  # of one package of Lightning or the other
-    level = logger.level
+    loggers = (LOGGER, rank_zero_module.log)  # of one package of Lightning or the other
+    levels = [logger.level for logger in loggers]
     try:
         with restored_generators():
-            logger.setLevel(logging.WARNING if is_quiet else level)
+            for logger in loggers if is_quiet else ():
+                logger.setLevel(logging.WARNING)
             model.eval()
             yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         for module, mode in modes:
             module.training = mode

@@ -3,13 +3,12 @@
 from os import PathLike
 from typing import Any
 
-from pytorch_lightning.utilities import rank_zero_warn
 from transformers import TrainerCallback
 from transformers.modeling_utils import unwrap_model
 
 from heedful.assembly.training_hook import Predict, TrainingHook
 from heedful.lightning_modules.pretrained.backbones import quiet
-from heedful.records import RunError, SettingError
+from heedful.records import RunError, SettingError, warn
 
 RUNTIME = "_runtime"  # ends the name of a number that each evaluation has, behind the prefix of all its names
 
@@ -77,7 +76,7 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         self.require_rows()
         self._require_tokenizer(processing_class)
         if args.report_to:
-            rank_zero_warn(
+            warn(
                 f"The reporters of report_to {args.report_to} precede this callback and do not log attentiveness. Set "
                 'report_to="none" and list them after it, as callbacks=[callback, TensorBoardCallback()].'
             )

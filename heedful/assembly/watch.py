@@ -5,10 +5,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.utilities import rank_zero_warn
 
 from heedful.assembly.training_hook import Predict, TrainingHook
-from heedful.records import RunError
+from heedful.records import RunError, warn
 
 if TYPE_CHECKING or not find_spec("lightning"):
 
@@ -76,7 +75,7 @@ class Watch(TrainingHook, Base):
                 raise RunError("Two Watch callbacks would log numbers of the same names. Give the rows of each a name.")
             monitor = str(getattr(callback, "monitor", None))
             if getattr(callback, "check_finite", False) and monitor.startswith(f"{self.prefix}attentiveness_"):
-                rank_zero_warn(
+                warn(
                     f"EarlyStopping on {monitor} ends the training where that is undefined, as while the model always "
                     "gives the default label. Set check_finite=False to go on."
                 )

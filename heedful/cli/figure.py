@@ -10,7 +10,6 @@ KINDS = {  # module, example and what it draws
     "partial": ("heedful.reports.partial_figure", "RUN RUN RUN", "attentiveness and one part alone (CAT, figure 2)"),
     "transitions": ("heedful.reports.figures.transitions", "RUN", "predictions of edited tables (InfoTabS, figure 3)"),
     "causal_effects": ("heedful.reports.figures.causal_effects", "RUN RUN", "total and direct causal effects"),
-    "attributions": ("heedful.reports.html.attributions", "RUN", "words coloured by what they add, as HTML and PNG"),
 }
 
 

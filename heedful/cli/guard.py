@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import torch
-from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.records import HeedfulError, stopping
 from heedful.records.command_lines import called, exit_on_broken_pipe
+from heedful.records.messages import rank
 
 
 def guarded(main: Callable[[], None]) -> None:
@@ -48,6 +48,6 @@ def explanation(error: BaseException | None) -> str | None:
 
 def end(message: str, status: int) -> NoReturn:
     """Say on rank 0 why the command ends, and end it."""
-    if rank_zero_only.rank == 0:  # type: ignore[attr-defined]
+    if rank() == 0:
         print(f"{called()}: {message}", file=sys.stderr, flush=True)
     sys.exit(status)

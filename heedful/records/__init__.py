@@ -5,6 +5,7 @@ from heedful.records.errors import DataError, HeedfulError, ModelError, RunError
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
 from heedful.records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
+from heedful.records.messages import inform, warn
 from heedful.records.numbers.context import Context
 from heedful.records.numbers.display import Chart, Line, Section, Shown
 from heedful.records.numbers.measurement import Measurement
@@ -65,6 +66,7 @@ __all__ = [
     "column",
     "emptied",
     "generator",
+    "inform",
     "integers",
     "is_entailment",
     "is_non_entailment",
@@ -82,6 +84,7 @@ __all__ = [
     "same_name",
     "same_parts",
     "spooling",
+    "warn",
     "words_of",
     "write_json",
     "writing",

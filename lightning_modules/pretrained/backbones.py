@@ -13,7 +13,6 @@ from pickle import UnpicklingError
 from typing import Any, Literal
 
 import torch
-from pytorch_lightning.utilities import rank_zero_info
 from safetensors import safe_open
 from torch import nn
 from transformers.utils import logging as transformers_logging
@@ -25,7 +24,7 @@ from heedful.lightning_modules.pretrained.weights import (
     require_whole_files,
     weight_files,
 )
-from heedful.records import HeedfulError, ModelError, RunError
+from heedful.records import HeedfulError, ModelError, RunError, inform
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
@@ -272,7 +271,7 @@ def require_fit(
     if new or left_out:
         said = [f"{first_names(new, 3)} begin with random weights"] if new else []
         said += [f"{first_names(left_out, 3)} of the file are for other tasks and left out"] if left_out else []
-        rank_zero_info(f"{backbone}: {'; '.join(said)}.")
+        inform(f"{backbone}: {'; '.join(said)}.")
 
 
 def _is_pooler(name: str) -> bool:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, GenerationConfig, PretrainedConfig
 
@@ -27,7 +26,7 @@ from heedful.lightning_modules.prompted.shared_prefix import (
     read_queries,
     write,
 )
-from heedful.records import CLASSIFICATION, SPAN, Example, ModelError, SettingError, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, ModelError, SettingError, Task, inform
 from heedful.records.prompts.prompt import Prompt
 
 COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
@@ -246,7 +245,7 @@ class CausalLM(Classifier):
         plain = plain_scores(self.network, whole, self.processor.tokens.answers)
         self.largest_difference = float((plain - read.scores[:COMPARED]).abs().max())
         exact = self.network.dtype == torch.float32 and not torch.is_autocast_enabled(self.device.type)
-        rank_zero_info(
+        inform(
             f"{self.backbone}: with a shared beginning ({len(self.processor.tokens.prefix):,} tokens) log-likelihoods "
             f"differ by at most {self.largest_difference:.0e} from those of whole prompts, on {len(whole)} examples."
         )

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.lightning_modules.classifier import COMMONEST, QUOTED, Classifier
 from heedful.lightning_modules.outputs import Outputs, label_numbers
@@ -29,6 +28,7 @@ from heedful.records import (
     SettingError,
     Task,
     column,
+    inform,
     keys,
     listing,
     percent,
@@ -449,7 +449,7 @@ class Endpoint(Classifier):
             none = "which is wrong, and counts in no attentiveness"
             aside = f" {empty:,} answers were empty, {none}." if empty else ""
             aside += f" {refused:,} requests were refused, {none}." if refused else ""
-            rank_zero_info(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
+            inform(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
 
     def configure_optimizers(self) -> dict[str, Any]:
         raise ModelError(f"model {type(self).__name__} is asked and never trained. Measure it with evaluate.py.")

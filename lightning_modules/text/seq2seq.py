@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, PretrainedConfig
 from transformers.modeling_outputs import BaseModelOutput
@@ -17,7 +16,7 @@ from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
 from heedful.lightning_modules.processors.token_store import mark_error, mark_in
-from heedful.records import CLASSIFICATION, Example, ModelError, SettingError, Task, rename_parts
+from heedful.records import CLASSIFICATION, Example, ModelError, SettingError, Task, inform, rename_parts
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -139,9 +138,7 @@ class Seq2Seq(PretrainedClassifier):
             targets = tuple(targets[meant.index(number)] for number in range(len(task.labels)))
         trained = template, targets
         if trained != own:
-            rank_zero_info(
-                f"{self.backbone} was trained on {trained[0]!r} with the answers {', '.join(trained[1])}: kept."
-            )
+            inform(f"{self.backbone} was trained on {trained[0]!r} with the answers {', '.join(trained[1])}: kept.")
         return trained
 
     def _encode_targets(self, targets: tuple[str, ...]) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from heedful.lightning_modules.outputs import Outputs
@@ -15,7 +14,7 @@ from heedful.lightning_modules.processors.processor import chosen
 from heedful.lightning_modules.processors.targets import teach
 from heedful.lightning_modules.processors.templates import TemplateProcessor
 from heedful.lightning_modules.text.seq2seq import Seq2Seq
-from heedful.records import NO_LABEL, SPAN, Example, SettingError, Task, column
+from heedful.records import NO_LABEL, SPAN, Example, SettingError, Task, column, inform
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -76,7 +75,7 @@ class Writer(Seq2Seq):
         config = self.config
         learned = getattr(config, LEARNED, {})
         if (own := learned.get("no_answer", self.no_answer)) != self.no_answer:  # what it was trained to write
-            rank_zero_info(f"{self.backbone} was trained to write {own!r} where there is no answer: kept.")
+            inform(f"{self.backbone} was trained to write {own!r} where there is no answer: kept.")
             self.no_answer = own
         self.processor = AnswerProcessor(tokenizer, task.wording, self.max_length, task.form)
         self._name_no_answer(self.no_answer)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from transformers import (
     BlipConfig,
@@ -23,7 +22,7 @@ from heedful.lightning_modules.pretrained.backbone_config import LEARNED, requir
 from heedful.lightning_modules.pretrained.backbones import load, load_weights
 from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
-from heedful.records import ModelError, Task
+from heedful.records import ModelError, Task, inform
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
 TEXT = {  # where a released model without a text encoder keeps what can be one
@@ -190,7 +189,7 @@ class Blip(PictureClassifier):
         """The network of a config with the weights of the backbone."""
         architecture = (config.architectures or [""])[0]
         if architecture in TEXT:
-            rank_zero_info(f"{self.backbone} is a {architecture}: its text model becomes the text encoder.")
+            inform(f"{self.backbone} is a {architecture}: its text model becomes the text encoder.")
         return load_weights(
             self.auto.from_pretrained,
             self.folder,

@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from transformers import BlipForQuestionAnswering
 from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
@@ -13,7 +12,7 @@ from heedful.lightning_modules.pretrained.labels import is_named, match_labels, 
 from heedful.lightning_modules.pretrained_classifier import drop
 from heedful.lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from heedful.lightning_modules.vision.blip import Blip
-from heedful.records import ModelError, SettingError, Task, listing
+from heedful.records import ModelError, SettingError, Task, inform, listing
 
 SEQUENCES = 256  # answers that the decoder reads together; each takes the scores of a whole vocabulary
 
@@ -73,7 +72,7 @@ class BlipAnswers(Blip):
         if order is not None:
             targets = tuple(learned[i] for i in order)
         if targets != task.targets:
-            rank_zero_info(f"{self.backbone} was trained with the answers {listing(targets)}: kept.")
+            inform(f"{self.backbone} was trained with the answers {listing(targets)}: kept.")
         self._encode_targets(targets)
         self.name_outputs(task.labels)
         setattr(config, LEARNED, {"targets": list(targets)})

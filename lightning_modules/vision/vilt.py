@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
-from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
@@ -21,7 +20,7 @@ from transformers import (
 from heedful.lightning_modules.pretrained.backbones import load
 from heedful.lightning_modules.processors.pictures import Resize, normalised
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
-from heedful.records import ModelError, Task
+from heedful.records import ModelError, Task, inform
 
 PREPROCESSOR = ("preprocessor_config.json", "processor_config.json")  # either says what is done to pictures
 
@@ -100,7 +99,7 @@ class Vilt(PictureClassifier):
         if self.head_reads not in (None, self.pictures):
             old = counted(self.head_reads)
             new = counted(self.pictures)
-            rank_zero_info(f"{self.backbone}: its head for {old} gives way to a new one for {new}.")
+            inform(f"{self.backbone}: its head for {old} gives way to a new one for {new}.")
         self._know_pictures_apart(network)
         return network
 

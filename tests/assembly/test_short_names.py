@@ -60,7 +60,7 @@ def test_a_folder_wins_over_a_short_name(
     config = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}
     (tmp_path / "roberta" / "config.json").write_text(json.dumps(config))
     monkeypatch.chdir(tmp_path)
-    with caplog.at_level("INFO", "pytorch_lightning.utilities.rank_zero"):
+    with caplog.at_level("INFO"):
         section = section_of("model", "roberta")
     assert section == {"class_path": "heedful.lightning_modules.Seq2Seq", "init_args": {"backbone": "roberta"}}
     assert "is the folder" in caplog.text

@@ -230,7 +230,7 @@ def test_a_label_that_the_task_has_no_name_for_is_refused(folder: Path) -> None:
 def test_what_does_not_fit_is_counted_and_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     contexts = ["A x ran.\tup\t\tx\t\t\t", "He likes x.\tup\t\t\t\tx\t"]
     write(folder / "dev", contexts, ["s\tdog\thound\ts\tleq", "m\trap\tfood\tm\tnone", "s\thound\tdog\ts\tleq"])
-    with caplog.at_level(logging.INFO, logger="pytorch_lightning"):
+    with caplog.at_level(logging.INFO):
         examples = load_natural_logic(folder, "dev")
     assert len(examples) == 4
     said = [record.getMessage().removeprefix(f"{folder}/dev: ") for record in caplog.records]

@@ -11,6 +11,7 @@ import yaml
 from jsonargparse import ArgumentError, ArgumentParser
 
 from heedful import lightning_modules
+from heedful.lazy import import_all
 from heedful.lightning_modules import Classifier
 from heedful.records import ModelError
 from tests.lightning_modules.test_weights import FAMILIES, built
@@ -54,6 +55,7 @@ FORMER = {"labels": None, "collapse": None, "sha256": None, "score": "sum", "dec
 
 
 def parser() -> ArgumentParser:
+    import_all(lightning_modules.__name__)
     made = ArgumentParser(exit_on_error=False)
     made.add_subclass_arguments(Classifier, "model")
     return made

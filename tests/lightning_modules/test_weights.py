@@ -168,7 +168,7 @@ def test_a_body_with_more_in_it_than_transformers_knows_is_refused(tiny_bert: Pa
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is printed about a backbone."""
     lines: list[str] = []
-    monkeypatch.setattr("heedful.lightning_modules.pretrained.backbones.rank_zero_info", lines.append)
+    monkeypatch.setattr("heedful.lightning_modules.pretrained.backbones.inform", lines.append)
     return lines
 
 

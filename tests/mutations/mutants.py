@@ -35,7 +35,7 @@ DEFS = ast.FunctionDef | ast.AsyncFunctionDef
 UNCHANGED = ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.Try | ast.Global | ast.Nonlocal | ast.Pass
 BLOCKS = {"body", "orelse", "finalbody", "handlers", "cases", "annotation"}
 SYMMETRIC = {"isinstance", "issubclass", "min", "max", "maximum", "minimum", "hasattr", "getattr", "cast"}
-MESSAGES = re.compile(r"\w+Error|\w*[wW]arn\w*|rank_zero_\w+|print|debug|info|TypeVar|NewType")
+MESSAGES = re.compile(r"\w+Error|\w*[wW]arn\w*|inform|print|debug|info|TypeVar|NewType")
 
 Place = tuple[int, int]  # bytes of a file: begin and end
 Found = Iterator[tuple[Place, bytes]]  # a place and what stands there instead

@@ -33,7 +33,7 @@ class Attributions(Evaluation):
         scale: Explain a probability, or its log-odds.
         hide: A masked word becomes the mask token in every subword (mask), or is left out (delete).
         subwords: What a word gets of the gradients at its subwords.
-        shown: Of so many examples also explain a version with a swapped part, and draw both.
+        shown: Of so many examples also explain a version with a swapped part; the page shows both, of up to ten.
     """
 
     metric = METRICS["attributions"]

@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing, Plan, Setting, by_split
 from heedful.interventions import (
@@ -21,7 +20,7 @@ from heedful.interventions.hypotheses.spacy_analyser import INSTALL
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
 from heedful.metrics.tables.challenge import challenge_counts, perturbations
-from heedful.records import Context, Examples, HeedfulError, SettingError
+from heedful.records import Context, Examples, HeedfulError, SettingError, inform
 from heedful.records.errors import guess
 from heedful.records.rows import BASE, select, strings, where
 
@@ -82,7 +81,7 @@ class Challenge(Evaluation):
             return Nothing(NEEDS_GOLD)
         analyser = best_analyser()
         if ENTITIES in self.kinds and not analyser.knows_entities:
-            rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
+            inform(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
         kinds = [kind for kind in self.kinds if kind != TITLE and (kind != ENTITIES or analyser.knows_entities)]
         changes: list[Intervention] = []
         for pool in by_split(whole, data):  # each is changed as if it were evaluated alone

@@ -8,14 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.hits import hits
-from heedful.records import Composed, Context, TableForm, keys, random_key, words_of
+from heedful.records import Composed, Context, Part, Picture, Table, TableForm, keys, random_key, words_of
 from heedful.records.rows import strings, where
-from heedful.reports.figures.contact_sheet import Content
 
 if TYPE_CHECKING:
     from heedful.datamodules import PairedData
 
 DRAW = 0  # the draw that people look at
+TABLES = TableForm("structure")  # all rows of a table
+
+Content = str | np.ndarray  # a text, or a picture: uint8 [height, width, 3]
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,20 @@ def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
 
 def cases(rows: pa.Table, places: Sequence[int], data: "PairedData") -> list[Case]:
     """The cases of some rows of swaps, with their texts and pictures from the data."""
-    from heedful.reports.figures.seen import seen  # and with it torch
-
     made = []
     for row in rows.select(["uid", "partner", "part", "y"]).take(places).to_pylist():
         position = np.array([data.pool.position(row["uid"])])
         lender = np.array([data.pool.position(row["partner"])])
         (example,) = Composed(data.pool, position, dict.fromkeys(row["part"].split("+"), lender))
-        contents = seen(example, data.task.parts, TableForm("structure"))  # all rows of a table
+        contents = {name: _content(example.parts[name]) for name in data.task.parts}
         made.append(Case(row["uid"], row["partner"], row["part"], contents, row["y"]))
     return made
+
+
+def _content(part: Part) -> Content:
+    """A part as people can see it: a picture small, a table in words."""
+    from heedful.datamodules.sources.image_files import thumbnail  # and with it torch
+
+    if isinstance(part, Picture):
+        return thumbnail(part)
+    return TABLES.text(part) if isinstance(part, Table) else part

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from heedful.records import DataError, open_file, printable
-from heedful.reports.annotation.choice import Case
-from heedful.reports.figures.contact_sheet import Content
+from heedful.reports.annotation.choice import Case, Content
 
 QUESTION = "is this label now wrong?"
 NUMBER = "number"

@@ -9,14 +9,12 @@ from heedful.records import MetricName
 from heedful.records.storage.epochs import read_epochs
 from heedful.reports.figures import causal_effects, transitions
 from heedful.reports.figures.attentiveness import figure as attentiveness_figure
-from heedful.reports.figures.explanations import explanations
 from heedful.reports.figures.history import history_figure
-from heedful.reports.html.attributions import blocks
+from heedful.reports.page.explanations import explanations
 from heedful.reports.page.numbers import Measured, is_known
 from heedful.reports.page.run import Run, in_order
 from heedful.reports.page.svg import Drawn, inline
-
-WORDS = 5  # explained examples
+from heedful.reports.page.words import block
 
 
 def figures_of(run: Run, evaluation: str, name: str) -> list[Drawn]:
@@ -90,9 +88,8 @@ def _words(run: Run, name: str) -> Iterator[Drawn]:
         return
     rows, _ = run.rows["attributions"]
     context = run.contexts["attributions"]
-    explained = explanations(attributions(rows, context), context)
-    for block in blocks(explained, 4)[:WORDS]:
-        yield Drawn("", f'<div class="words">{block}</div>')
+    for explanation in explanations(attributions(rows, context)):
+        yield Drawn("", f'<div class="words">{block(explanation)}</div>')
 
 
 DRAWERS = {

@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,10 +40,9 @@ def inline(figure: "Figure", name: str, title: str) -> str:
     """
     from matplotlib import rc_context
 
-    from heedful.reports.figures.attributions import boxes_for_unknown_signs
-
     file = io.StringIO()
-    with rc_context({"svg.fonttype": "path", "svg.hashsalt": name}), boxes_for_unknown_signs():
+    with rc_context({"svg.fonttype": "path", "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for a sign that the font does not have
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=nothing)
     text = file.getvalue()

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from pytorch_lightning.utilities import rank_zero_info
 from rich import get_console
 from rich.live import Live
 from rich.text import Text
 
 from heedful.lightning_modules.prompted.requests.reply import Reply
+from heedful.records import inform
 
 EVERY = 60.0  # seconds between two lines, where no bar can be seen
 OFTEN = 0.25  # seconds between two changes of the line, where one can
@@ -68,7 +68,7 @@ class Meter:
 
     def _line(self) -> None:
         if self._is_due(EVERY):
-            rank_zero_info(f"{self.text} so far.")
+            inform(f"{self.text} so far.")
 
     def _is_due(self, seconds: float) -> bool:
         """Whether so much time has passed since it was last asked and it had."""

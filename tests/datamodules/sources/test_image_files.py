@@ -7,12 +7,13 @@ import struct
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from heedful.datamodules.sources.image_files import MOST_PIXELS, STARRED, PictureFolder, Pictures
+from heedful.datamodules.sources.image_files import MOST_PIXELS, STARRED, PictureFolder, Pictures, thumbnail
 from heedful.records import FORMATS, DataError, HeedfulError, Picture, SettingError
 
 from refusals import refused
@@ -168,3 +169,22 @@ def test_a_folder_for_each_split_holds_its_rows_and_pictures(tmp_path: Path) -> 
         list(PictureFolder(tmp_path, columns=("question",)).rows("train", ())[1])
     with refused(DataError, "'dev'"):
         source.rows("dev", ())
+
+
+def test_a_thumbnail_is_small_upright_and_of_a_known_format(tmp_path: Path) -> None:
+    turned = Image.new("RGB", (1000, 200), "red")
+    turned.paste("blue", (0, 0, 500, 200))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by 90 degrees
+    turned.save(tmp_path / "a.jpg", exif=exif, quality=95)
+    data = (tmp_path / "a.jpg").read_bytes()
+    key = hashlib.sha256(data).hexdigest()
+    small = thumbnail(Picture(key, str(tmp_path / "a.jpg"), 0, len(data), "row 1"), 100)
+    assert small.shape == (100, 20, 3)
+    assert small.dtype == np.uint8
+    assert small[10, 10, 2] > 200 > 50 > small[10, 10, 0]  # blue is above
+    assert small[90, 10, 0] > 200
+    Image.new("RGB", (4, 4)).save(tmp_path / "b.ico")
+    data = (tmp_path / "b.ico").read_bytes()
+    with refused(DataError, "row 1", tmp_path / "b.ico"):
+        thumbnail(Picture(hashlib.sha256(data).hexdigest(), str(tmp_path / "b.ico"), 0, len(data), "row 1"))

@@ -154,7 +154,7 @@ def test_texts_that_a_model_does_not_know_are_refused(
     monkeypatch: pytest.MonkeyPatch, tiny_bert: Path, tiny_t5: Path, tmp_path: Path, family: Callable
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr("heedful.datamodules.base.paired_data.rank_zero_info", said.append)
+    monkeypatch.setattr("heedful.datamodules.base.paired_data.inform", said.append)
 
     def fit(share: float, **settings: float) -> None:
         model = family(str(tiny_bert if family is Encoder else tiny_t5), max_length=64, **settings)

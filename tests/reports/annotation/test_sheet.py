@@ -3,9 +3,12 @@
 import base64
 import csv
 import io
+from hashlib import sha256
 from math import sqrt
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 from hypothesis import given
@@ -15,10 +18,21 @@ from PIL import Image
 from heedful.callbacks import Attentiveness
 from heedful.cli import command
 from heedful.datamodules import Planted
-from heedful.records import Context, DataError, HeedfulError, RunError, SettingError, generator
+from heedful.records import (
+    Context,
+    DataError,
+    Example,
+    Examples,
+    HeedfulError,
+    Picture,
+    RunError,
+    SettingError,
+    Table,
+    generator,
+)
 from heedful.records.storage.results import write_results
 from heedful.reports import sheet as report
-from heedful.reports.annotation.choice import Case, chosen
+from heedful.reports.annotation.choice import Case, cases, chosen
 from heedful.reports.annotation.files import ANSWER, page, read_tsv, tsv
 from heedful.reports.annotation.scoring import kappa, wilson
 
@@ -181,6 +195,20 @@ def test_pictures_stand_in_the_html():
     assert "&lt;b&gt;?<br>2" in text
     assert '<dd class="swapped"><img' in text
     assert "(picture, in the HTML)" in tsv(cases, "run")
+
+
+def test_a_case_has_the_table_of_the_partner_in_words_and_small_pictures(tmp_path):
+    Image.new("RGB", (960, 30), "red").save(tmp_path / "a.png")
+    content = (tmp_path / "a.png").read_bytes()
+    picture = Picture(sha256(content).hexdigest(), str(tmp_path / "a.png"), 0, len(content), "row 1")
+    tables = [Table(f"T{i}", (("Length", (f"{i} km",)), ("Age", ("1", "2")))) for i in range(2)]
+    pool = Examples.of([Example(f"u{i}", {"table": tables[i], "image": picture}, "yes", {}) for i in range(2)])
+    data = SimpleNamespace(pool=pool, task=SimpleNamespace(parts=("table", "image")))
+    row = {"uid": "u0", "partner": "u1", "part": "table", "y": "no"}
+    (case,) = cases(pa.Table.from_pylist([row]), [0], data)
+    assert (case.uid, case.partner, case.part, case.label) == ("u0", "u1", "table", "no")
+    assert case.contents["table"] == "Title: T1; Length: 1 km; Age: 1, 2"
+    assert case.contents["image"].shape == (15, 480, 3)
 
 
 def test_mistakes_are_one_sentence(run, tmp_path):

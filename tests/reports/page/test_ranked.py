@@ -48,6 +48,11 @@ def test_a_page_has_the_numbers_of_rank(folders, tmp_path, capsys):
     assert "Guessing reaches 50 %" in text
 
 
+def test_a_page_colours_the_words_of_the_first_ten_examples(folders, tmp_path):
+    text = write_page(folders[:1], tmp_path / "a.html").read_text()
+    assert text.count('<div class="words"><article>') == 10
+
+
 @pytest.mark.slow
 def test_pages_of_one_model_and_of_none_with_attributions_have_no_ranking(folders, tmp_path):
     assert "Ranked by attributions" in page_of(folders[:2], tmp_path / "two.html").text

@@ -33,7 +33,7 @@ def clock(monkeypatch):
 
 def test_a_log_has_a_line_a_minute(clock, monkeypatch):
     said = []
-    monkeypatch.setattr(module, "rank_zero_info", said.append)
+    monkeypatch.setattr(module, "inform", said.append)
     meter = Meter("m", shown=True)
     assert not meter.shown  # there is no terminal here
     with meter.running() as tick:

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.attributions.sample import example
-from heedful.records import Context
-from heedful.reports.figures.explanations import Word, color, explanations, legend, line_color, numbers
+from heedful.reports.page.explanations import Word, color, explanations, legend, line_color, numbers
 
 from word_cases import CASES, several
 
-CONTEXT = Context("d", parts=("a", "b"))
 PHI = st.floats(-10, 10)
 
 
@@ -57,30 +55,27 @@ def test_the_ends_of_the_scale_and_what_is_no_number():
 
 def test_those_with_a_part_swapped_are_shown_or_else_the_first_ten():
     made = several(12)
-    first = explanations(made, CONTEXT)
-    assert [e.first.uid for e in first.shown] == [f"d/{k:02d}" for k in range(10)]
-    assert first.title.endswith("; shown: 10 of 12 explained, those that come first.")
+    assert [e.first.uid for e in explanations(made)] == [f"d/{k:02d}" for k in range(10)]
     for k in (11, 3):
         swapped = [replace(one, variant="swap a") for one in made if one.uid == f"d/{k:02d}"]
         made += swapped
     made.sort(key=lambda one: (one.uid, one.method, one.variant))
-    changed = explanations(made, CONTEXT)
-    assert [e.first.uid for e in changed.shown] == ["d/03", "d/11"]
-    assert changed.title.endswith("; shown: 2 of 12 explained, those that are also explained with a part swapped.")
-    assert (changed.shown[0].methods, changed.shown[0].variants) == (["lime", "shap"], ["", "swap a"])
-    assert explanations(several(4), CONTEXT).title.endswith("; shown: 4 of 4 explained.")
-    assert explanations([], CONTEXT).title == "d: no example was explained."
+    changed = explanations(made)
+    assert [e.first.uid for e in changed] == ["d/03", "d/11"]
+    assert (changed[0].methods, changed[0].variants) == (["lime", "shap"], ["", "swap a"])
+    assert [e.first.uid for e in explanations(made, 1)] == ["d/03"]
+    assert explanations([]) == []
 
 
 def test_the_scale_is_that_of_all_words_methods_and_variants():
     small, large = example("it ran", [0.1, math.nan]), example("it", [0.0], separators=[-0.7])
-    shown = explanations([small, replace(large, method="zap", variant="swap a")], Context("d", parts=("a",))).shown[0]
+    (shown,) = explanations([small, replace(large, method="zap", variant="swap a")])
     assert shown.scale == 0.7
-    assert explanations([example("", [])], Context("d", parts=("a",))).shown[0].scale == 0.0
+    assert explanations([example("", [])])[0].scale == 0.0
 
 
 def test_the_words_of_a_part_that_was_swapped_stand_under_that_name():
-    first = CASES["pair"].shown[0]
+    first = CASES["pair"][0]
     assert [segment.label for segment in first.segments("shap", "")] == ["a (+0.300)", "b (+0.250)"]
     swapped = first.segments("shap", "swap a")
     assert [segment.label for segment in swapped] == ["a, swapped in (-0.400)", "b (+0.050)"]

@@ -1,39 +1,40 @@
 """The page about a run, ``report.html`` in its folder, with what examples hold before and after each change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pytorch_lightning import Callback, LightningModule, Trainer
 
-from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.evaluation import Plan
-from heedful.callbacks.outputs.run_folder import RunFolder
+from heedful.callbacks.engine.measure import Measurements
 from heedful.interventions import Changes
 from heedful.records import Composed, Example, Examples
 from heedful.records.rows import BASE
-from heedful.reports.page.contents import UNKNOWN, Contents, contents_of
+from heedful.reports.page.contents import UNKNOWN, Contents, Provider, contents_of
 from heedful.reports.page.writing import REPORT, write_page
 
 Key = tuple[str, str, int]  # of a change of an example: uid, variant, draw
 
 
-class Report(Callback):
-    """Writes a page about what evaluate.py has measured, or train.py at its end; it predicts nothing.
+class Page:
+    """Writes ``report.html`` beside the results of evaluate.py, or of train.py at its end; it predicts nothing.
 
-    Stands behind the engine and the run folder among the callbacks.
+    Args:
+        folder: Returns the folder of the results.
+        contents: Says what the examples of rows hold.
     """
 
-    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.state.fn == "fit" or not trainer.is_global_zero:
-            return
-        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
-        folder = Path(next(c for c in trainer.callbacks if isinstance(c, RunFolder)).written)
-        plans = {name: planned.plan for name, planned in engine.planned.items()}
-        made = MadeAgain(plans, trainer.datamodule.seed, trainer.datamodule.task.parts)
-        write_page([folder], folder / REPORT, providers={folder: made})
+    def __init__(self, folder: Callable[[], Path], contents: Provider) -> None:
+        self.folder = folder
+        self.contents = contents
+
+    def write(self, measurements: Measurements) -> None:
+        """Write the page about results that were written before."""
+        if measurements.epoch is None:
+            folder = self.folder()
+            write_page([folder], folder / REPORT, providers={folder: self.contents})
 
 
 class MadeAgain:

@@ -1,19 +1,18 @@
-"""Words coloured by what they add, as a page of HTML, and the command that draws it again."""
+"""Words coloured by what they add, as blocks of HTML."""
 
 import re
 from html.parser import HTMLParser
 
 import pytest
 
-from heedful.cli import command
-from heedful.records import RunError
-from heedful.reports.html.attributions import page
+from heedful.reports.page.words import block
 
-from refusals import refused
 from word_cases import CASES, HOSTILE
-from written_results import save
 
-VOID = {"meta"}
+
+def page(explained):
+    """The blocks of some examples."""
+    return "\n".join(map(block, explained))
 
 
 class Reader(HTMLParser):
@@ -24,13 +23,12 @@ class Reader(HTMLParser):
         self.tags, self.words, self.headings, self.titles, self.open = [], [], [], [], []
         self.feed(text)
         self.close()
-        assert set(self.open) <= {"html"}
+        assert not self.open
 
     def handle_starttag(self, tag, attrs):
         own = dict(attrs)
         self.tags.append((tag, own))
-        if tag not in VOID:
-            self.open.append(tag)
+        self.open.append(tag)
         if own.get("class") in ("w", "s") and "title" in own:
             self.words.append([None, own["title"], own["style"]])
 
@@ -38,21 +36,21 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if self.open and self.open[-1] in ("h2", "h3"):
+        if self.open and self.open[-1] in ("h4", "h5"):
             self.headings.append(data)
         elif self.words and self.words[-1][0] is None:
             self.words[-1][0] = data
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_page_is_whole_and_needs_nothing(case):
+def test_blocks_are_whole_and_need_nothing(case):
     read = Reader(page(CASES[case]))
     names = {tag for tag, _ in read.tags}
-    assert names <= {"html", "meta", "title", "style", "h1", "h2", "h3", "p", "article", "div", "section", "span"}
+    assert names <= {"h4", "h5", "p", "article", "div", "section", "span"}
     attributes = {name for _, own in read.tags for name in own}
-    assert attributes <= {"lang", "charset", "name", "content", "class", "style", "title"}
+    assert attributes <= {"class", "style", "title"}
     assert "url(" not in page(CASES[case])
-    assert len([tag for tag, _ in read.tags if tag == "article"]) == len(CASES[case].shown)
+    assert len([tag for tag, _ in read.tags if tag == "article"]) == len(CASES[case])
 
 
 def test_texts_are_escaped():
@@ -92,12 +90,3 @@ def test_a_cell_says_what_is_known_of_it():
         "f(x) 0.550, f(nothing) 0.000, delta +0.0000",
         "f(x) -0.300, f(nothing) 0.000, delta +0.0000, mean error of a phi 0.0217",
     ]
-
-
-def test_a_run_without_attributions_is_refused(tmp_path):
-    with refused(RunError, tmp_path, "attributions", "evaluations"):
-        command.main(["figure", "attributions", str(save(tmp_path))])
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with refused(RunError, empty / "results.json"):
-        command.main(["figure", "attributions", str(empty)])

@@ -1,4 +1,4 @@
-"""Explained examples as pages and figures show them: which ones, in which colours, with which numbers."""
+"""Explained examples as a page shows them: which ones, in which colours, with which numbers."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from heedful.metrics.attributions.attribution import Attribution
-from heedful.records import Context
 
-FIRST = 10  # examples that are shown where none was changed
+MOST = 10  # examples that are shown
 ENDS = {True: (0xEF, 0x8A, 0x62), False: (0x67, 0xA9, 0xCF)}  # of phi above 0, and below: as light as each other
 UNDERLINE = 0x21, 0x66, 0xAC  # darker
 WHITE = 255
@@ -109,48 +108,18 @@ class Explanation:
         return segments
 
 
-@dataclass(frozen=True)
-class Explanations:
-    """The examples that are shown.
-
-    Attributes:
-        shown: These.
-        examples: How many were explained.
-        context: Of the rows.
-    """
-
-    shown: Sequence[Explanation]
-    examples: int
-    context: Context
-
-    @property
-    def title(self) -> str:
-        """What is shown, in one sentence.
-
-        Example:
-            >>> Explanations([], 0, Context("mnli")).title
-            'mnli: no example was explained.'
-        """
-        if not self.shown:
-            return f"{self.context.data}: no example was explained."
-        adds = f"{self.context.data}: what each word adds to the {self.context.own.get('scale', 'probability')} of y"
-        kind = "that are also explained with a part swapped" if self.shown[0].variants != [""] else "that come first"
-        some = f", those {kind}" if len(self.shown) < self.examples else ""
-        return f"{adds}; shown: {len(self.shown)} of {self.examples} explained{some}."
-
-
-def explanations(several: Iterable[Attribution], context: Context) -> Explanations:
+def explanations(several: Iterable[Attribution], most: int = MOST) -> list[Explanation]:
     """Choose the examples to show: those that are also explained as changed, or else the first ones.
 
     Args:
         several: Attributions in their order: those of an example together.
-        context: Of their rows.
+        most: Choose so many.
     """
     of: dict[str, dict[tuple[str, str], Attribution]] = {}
     for one in several:
         of.setdefault(one.uid, {})[one.method, one.variant] = one
     changed = [uid for uid, own in of.items() if any(variant for _, variant in own)]
-    return Explanations([Explanation(of[uid]) for uid in changed or list(of)[:FIRST]], len(of), context)
+    return [Explanation(of[uid]) for uid in (changed or list(of))[:most]]
 
 
 def color(phi: float, scale: float) -> str:

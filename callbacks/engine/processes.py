@@ -1,0 +1,55 @@
+"""The processes that measure together: rank, exchange of values and errors, device, precision and progress."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from heedful.datamodules.base import processes
+
+
+class Processes:
+    """This process alone, or those of torch.distributed; without a Trainer.
+
+    Args:
+        shows_progress: Whether to show progress bars.
+
+    Attributes:
+        device: The device of the model.
+    """
+
+    device = torch.device("cpu")
+
+    gather = staticmethod(processes.gather)
+    meet = staticmethod(processes.meet)
+    tell = staticmethod(processes.tell)
+    busy = staticmethod(processes.busy)
+    to_first = staticmethod(processes.to_first)
+    by_first = staticmethod(processes.by_first)
+    require_alike = staticmethod(processes.require_alike)
+
+    def __init__(self, shows_progress: bool = False) -> None:
+        self.shows_progress = shows_progress
+
+    @property
+    def rank(self) -> int:
+        """Rank of this process."""
+        return 0 if processes.is_alone() else torch.distributed.get_rank()
+
+    @property
+    def world_size(self) -> int:
+        """Number of processes."""
+        return 1 if processes.is_alone() else torch.distributed.get_world_size()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process makes the rows."""
+        return processes.is_first()
+
+    def precision(self) -> AbstractContextManager[None]:
+        """While active, the model computes in the precision of the run."""
+        return nullcontext()
+
+    def to_device(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """A batch on the device of the model."""
+        return batch
