@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from heedful.lightning_modules.lightning_internals import allow_clipping
 from heedful.lightning_modules.outputs import Outputs, most_probable
+from heedful.lightning_modules.predictor import Encoded, Statistics
 from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
@@ -279,10 +280,15 @@ class Classifier(RecordsArguments, pl.LightningModule):
     def require_precision(self, precision: str) -> None:
         """For a model whose numbers not every format holds: refuse a precision of the trainer."""
 
-    def require_known(self, examples: str) -> None:
-        """For examples of which the processor has just said how long they are: it must know their words.
+    def encode(self, examples: Sequence[Example]) -> Encoded:
+        """Examples as the model reads them; after :meth:`bind`."""
+        return self.processor.encode(examples)
+
+    def require_known(self, statistics: Statistics, examples: str) -> None:
+        """Refuse examples that the model does not read, or cuts at their beginning.
 
         Args:
+            statistics: How much of the examples the model reads.
             examples: What they are called in the message.
 
         Raises:
@@ -290,15 +296,15 @@ class Classifier(RecordsArguments, pl.LightningModule):
                 end than the tokenizer cuts.
         """
         tokenizer = getattr(self.processor, "tokenizer", None)
-        if self.processor.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
+        if statistics.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
             raise ModelError(
-                f"{self.processor.truncated:,} of {examples} are too long, and the tokenizer of {self.description} "
+                f"{statistics.truncated:,} of {examples} are too long, and the tokenizer of {self.description} "
                 "cuts off their beginning, not their end. Raise model.max_length, or set truncation_side to right in "
                 "its tokenizer_config.json."
             )
-        if self.processor.unknown > self.max_unknown:
+        if statistics.unknown > self.max_unknown:
             raise ModelError(
-                f"{percent(self.processor.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
+                f"{percent(statistics.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
                 f"{self.description}, and model.max_unknown allows {percent(self.max_unknown)}. Take a model for such "
                 "texts, or see whether its tokenizer is its own."
             )

@@ -26,25 +26,19 @@ class Numbered(Dataset):
         return indices, self.examples.take(indices)
 
 
-class Collate:
-    """Makes a batch of examples and their positions; picklable.
+class BatchMaker:
+    """Makes batches of inputs, labels and positions.
 
-    The batch holds ``inputs`` (from the processor), ``labels`` (:meth:`~heedful.records.TaskKind.targets` as a tensor),
-    ``positions`` (int64 [examples]) and ``size``.
+    A batch holds ``inputs``, ``labels`` (:meth:`~heedful.records.TaskKind.targets` as a tensor), ``positions`` (int64
+    [examples]) and ``size``.
 
     Args:
-        processor: Of the model.
         task: Says which labels there are, and what a model is trained towards.
     """
 
-    def __init__(self, processor: Any, task: Task) -> None:
-        self.processor = processor
+    def __init__(self, task: Task) -> None:
         self.kind = task.kind
         self.numbers = {label: i for i, label in enumerate(task.labels)}
-
-    def __call__(self, batch: tuple[Sequence[int], Sequence[Example]]) -> dict[str, Any]:
-        positions, examples = batch
-        return self.batch(positions, self.processor(examples), list(column(examples, "label")))
 
     def batch(self, positions: Sequence[int], inputs: dict[str, Any], golds: Sequence[str | None]) -> dict[str, Any]:
         """The batch of examples with these inputs and gold labels."""
@@ -56,40 +50,57 @@ class Collate:
         }
 
 
+class Collate(BatchMaker):
+    """Makes a batch of examples and their positions; picklable.
+
+    Args:
+        processor: Makes ``inputs`` of examples.
+        task: As for :class:`BatchMaker`.
+    """
+
+    def __init__(self, processor: Any, task: Task) -> None:
+        super().__init__(task)
+        self.processor = processor
+
+    def __call__(self, batch: tuple[Sequence[int], Sequence[Example]]) -> dict[str, Any]:
+        positions, examples = batch
+        return self.batch(positions, self.processor(examples), list(column(examples, "label")))
+
+
 class EvaluationLoader:
     """The batches of a pool that one process evaluates; another device than the CPU finds them ready.
 
     Args:
         pool: The examples.
         batches: Positions of each batch.
-        processor: Of the model.
+        encoded: The examples as the model reads them.
         task: What the model sees.
         device: Where the model is.
     """
 
     def __init__(
-        self, pool: Examples, batches: Sequence[np.ndarray], processor: Any, task: Task, device: torch.device
+        self, pool: Examples, batches: Sequence[np.ndarray], encoded: Any, task: Task, device: torch.device
     ) -> None:
         self.pool = pool
-        self.examples = Composed.whole(pool)
         self.batches = batches
-        self.collate = Collate(processor, task)
+        self.encoded = encoded
+        self.maker = BatchMaker(task)
         self.device = device
 
     def __len__(self) -> int:
         return len(self.batches)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Batches as those of :class:`Collate`."""
+        """Batches as those of :class:`BatchMaker`."""
         batches = self._batches()
         return batches if self.device.type == "cpu" else ahead(batches, pin=self.device.type == "cuda")
 
     def _batches(self) -> Iterator[dict[str, Any]]:
-        inputs = self.collate.processor.batches(self.examples, self.batches)
+        inputs = self.encoded.batches(self.batches)
         golds = self.pool.texts("label", np.concatenate(self.batches))
         start = 0
         for positions, of_batch in zip(self.batches, inputs, strict=True):
-            yield self.collate.batch(positions, of_batch, golds.slice(start, len(positions)).to_pylist())
+            yield self.maker.batch(positions, of_batch, golds.slice(start, len(positions)).to_pylist())
             start += len(positions)
 
 
@@ -114,11 +125,12 @@ def loading(examples: Composed, sampler: Any, processor: Any, task: Task, worker
     }
 
 
-def how_read(processor: Any) -> str:
-    """How much of the examples that it has just counted a processor leaves out or does not know, for a message."""
-    text = f" {processor.truncated:,} are longer than the model reads and are truncated." if processor.truncated else ""
-    if processor.escaped:
-        text += f" {processor.escaped:,} hold a special token of the model as text, which is read as its characters."
+def how_read(statistics: Any) -> str:
+    """How much of some examples a model truncates or does not know, for a message; empty where it reads them whole."""
+    truncated = statistics.truncated
+    text = f" {truncated:,} are longer than the model reads and are truncated." if truncated else ""
+    if statistics.escaped:
+        text += f" {statistics.escaped:,} hold a special token of the model as text, which is read as its characters."
     return text + (
-        f" {percent(processor.unknown)} of the tokens are unknown to the model." if processor.unknown else ""
+        f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""
     )

@@ -317,51 +317,52 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         return with_counterfactuals(self.train_examples, swap, partners)
 
     def train_dataloader(self) -> TrainingLoader:
-        trainer, processor = self.trainer, self.trainer.lightning_module.processor
+        trainer, module = self.trainer, self.trainer.lightning_module
         if self.augment == "counterfactual" and self.resample_counterfactuals:
             trainer.reload_dataloaders_every_n_epochs = 1
         examples = self.training_set(trainer.current_epoch if self.resample_counterfactuals else 0)
-        lengths = processor.lengths(examples)
-        trainer.lightning_module.require_known(f"the training examples of {self.name}")
+        encoded = module.encode(examples)
+        module.require_known(encoded.statistics, f"the training examples of {self.name}")
         world = trainer.world_size
-        sampler = TrainingSampler(lengths, self.batch_size, self.seed, trainer.global_rank, world)
+        sampler = TrainingSampler(encoded.lengths, self.batch_size, self.seed, trainer.global_rank, world)
         if not len(sampler):
             raise DataError(
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
                 f"({world}). Lower data.batch_size."
             )
         added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
-        inform(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', processor)}")
+        inform(
+            f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', encoded.statistics)}"
+        )
         if sampler.dropped:
             inform(f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many.")
         progress = trainer.fit_loop.epoch_loop.batch_progress
         return TrainingLoader(
             position=lambda: progress.current.ready,
-            **loading(examples, sampler, processor, self.task, self.num_workers),
+            **loading(examples, sampler, module.processor, self.task, self.num_workers),
         )
 
     def val_dataloader(self) -> EvaluationLoader:
-        trainer, processor = self.trainer, self.trainer.lightning_module.processor
-        lengths = processor.lengths(self.pool)
-        trainer.lightning_module.require_known(f"the validation examples of {self.name}")
-        self.counts.truncated = processor.truncated
-        self.counts.tokens_kept = processor.tokens_kept(self.pool) if processor.truncated else {}
+        trainer, module = self.trainer, self.trainer.lightning_module
+        encoded = module.encode(Composed.whole(self.pool))
+        module.require_known(encoded.statistics, f"the validation examples of {self.name}")
+        self.counts.truncated = encoded.statistics.truncated
+        self.counts.tokens_kept = dict(encoded.statistics.tokens_kept)
         self.predicted, trainer.limit_val_batches = limited(
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
         )
         ranks = np.argsort(self.pool.uid_order)[self.predicted]
-        near = processor.nearness(self.pool, lengths)[self.predicted]
-        batches = evaluation_batches(near, ranks, self.eval_batch_size)
+        batches = evaluation_batches(encoded.order[self.predicted], ranks, self.eval_batch_size)
         batches = [self.predicted[batch] for batch in batches]
-        asides = self._asides("validation", processor)
+        asides = self._asides("validation", encoded.statistics)
         of = f" of {n:,}" if (n := self.counts.of or len(self.pool)) > len(self.predicted) else ""
         if len(self.pool):
             inform(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:
             inform(f"{self.name}: {self.note}")
-        batches = share(batches, trainer.global_rank, trainer.lightning_module.predicting)
+        batches = share(batches, trainer.global_rank, module.predicting)
         batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning wants one
-        return EvaluationLoader(self.pool, batches, processor, self.task, trainer.strategy.root_device)
+        return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)
 
     def state_dict(self) -> dict[str, Any]:
         """The order and the examples that a run must find again to go on as if it had never been stopped."""
@@ -378,8 +379,8 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         if self.trainer.state.fn == "fit":
             self.changed = compare(state_dict, self.state_dict(), self.name, self._allows_changed)
 
-    def _asides(self, split: str, processor: Any) -> str:
-        return self.counts.asides(split, how_read(processor))
+    def _asides(self, split: str, statistics: Any) -> str:
+        return self.counts.asides(split, how_read(statistics))
 
 
 def _require_regime(

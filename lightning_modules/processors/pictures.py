@@ -12,6 +12,7 @@ from PIL import Image
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.fingerprints import scattered
 from heedful.lightning_modules.processors.processor import NumberProcessor
 from heedful.lightning_modules.processors.texts import TextProcessor
@@ -180,14 +181,10 @@ class PictureProcessor(NumberProcessor):
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)  # decodes them: what is damaged shows before anything is trained
-        lengths = self.text.lengths_of(numbers[: len(self.text.parts)])
-        self.truncated = self.text.truncated
-        self.unknown = self.text.unknown
-        self.escaped = self.text.escaped
-        return lengths
+        return self.text.lengths_of(numbers[: len(self.text.parts)])
 
-    def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:
-        return self.text.tokens_kept_of(self.numbers(examples)[: len(self.text.parts)])
+    def statistics(self, examples: Sequence[Example]) -> Statistics:
+        return self.text.statistics_of(self.numbers(examples)[: len(self.text.parts)])
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)

@@ -7,34 +7,33 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from heedful.lightning_modules.predictor import Encoded, Statistics
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import EMPTIED, Composed, Example, Examples, ModelError, emptied
 
 
 class Processor(ABC):
-    """Turns examples into a model's input; picklable.
+    """Turns examples into a model's input; picklable, and no method changes what another one returns.
 
     Examples are a list, a pool (:class:`~heedful.records.Examples`), or composed of a pool
     (:class:`~heedful.records.Composed`).
 
     Attributes:
-        truncated: How many examples of the last call of :meth:`lengths` were truncated.
-        unknown: Which share of their tokens the tokenizer does not know.
-        escaped: How many of them hold the characters of a special token, such as [SEP], and are read as any other text.
         pad_to: The width of a batch is a multiple of this, unless that is more than the model reads.
     """
 
-    truncated: int = 0
-    unknown: float = 0.0
-    escaped: int = 0
     pad_to: int = 1
+
+    def encode(self, examples: Sequence[Example]) -> Encoded:
+        """The examples as the model reads them; nothing is computed yet."""
+        return Encoded(self, examples)
 
     @abstractmethod
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         """Cost of each example, in tokens: int32 [examples]."""
 
-    def nearness(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """What batches are sorted by, from the largest down, so that those of a batch are alike: int [examples].
+    def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
+        """Sort key of batches, in descending order, so that the examples of a batch are alike: int [examples].
 
         Args:
             examples: Examples.
@@ -42,13 +41,9 @@ class Processor(ABC):
         """
         return lengths
 
-    def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:
-        """Count the tokens of each part that the model reads, and all that there are.
-
-        Returns:
-            Part name to two numbers; nothing where no example is truncated.
-        """
-        return {}
+    def statistics(self, examples: Sequence[Example]) -> Statistics:
+        """How much of the examples the model reads; by default, everything."""
+        return Statistics()
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray | None:
         """Find examples of which the model receives the same: they have the same 64 bits, and others have others.
@@ -160,7 +155,7 @@ def chosen(examples: Sequence[Example], batch: np.ndarray) -> Sequence[Example]:
 
 
 def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
-    """As :meth:`Processor.tokens_kept`, from the numbers of tokens: int64 [parts, examples] both.
+    """``Statistics.tokens_kept`` from the numbers of tokens that are read, and of all: int64 [parts, examples] both.
 
     Example:
         >>> kept_of(["premise", "hypothesis"], np.array([[5, 3], [2, 2]]), np.array([[9, 3], [2, 2]]))

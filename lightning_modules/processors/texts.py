@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.frame import Frame, share_budget
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
@@ -152,19 +153,22 @@ class TextProcessor(NumberProcessor):
 
     def lengths_of(self, numbers: np.ndarray) -> np.ndarray:
         """As :meth:`lengths`, for the :meth:`numbers` of examples."""
-        self.unknown = self.store.unknown(numbers)
         tokens = self.store.lengths(numbers).sum(axis=0).astype(np.int32)
-        self.truncated = int((tokens > self.budget).sum())
-        self.escaped = int((self.store.states(numbers) == ESCAPED).any(axis=0).sum())
         return np.minimum(tokens, self.budget) + np.int32(self.frame.size)
 
-    def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:
-        return self.tokens_kept_of(self.numbers(examples))
+    def statistics(self, examples: Sequence[Example]) -> Statistics:
+        return self.statistics_of(self.numbers(examples))
 
-    def tokens_kept_of(self, numbers: np.ndarray) -> dict[str, list[int]]:
-        """As :meth:`tokens_kept`, for the :meth:`numbers` of examples."""
+    def statistics_of(self, numbers: np.ndarray) -> Statistics:
+        """As :meth:`statistics`, for the :meth:`numbers` of examples."""
         lengths = self.store.lengths(numbers)
-        return kept_of(self.parts, share_budget(lengths, self.budget), lengths)
+        truncated = int((lengths.sum(axis=0) > self.budget).sum())
+        kept = kept_of(self.parts, share_budget(lengths, self.budget), lengths) if truncated else {}
+        return Statistics(truncated, self.store.unknown(numbers), self.count_escaped(numbers), kept)
+
+    def count_escaped(self, numbers: np.ndarray) -> int:
+        """Number of examples that hold the characters of a special token, from the :meth:`numbers` of examples."""
+        return int((self.store.states(numbers) == ESCAPED).any(axis=0).sum())
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         return self.fingerprints_of(self.numbers(examples))

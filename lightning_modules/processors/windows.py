@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.frame import ranges
 from heedful.lightning_modules.processors.processor import chosen, kept_of
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.lightning_modules.processors.token_store import ESCAPED
 from heedful.records import SPAN, Composed, Example, ModelError, SettingError, column
 
 
@@ -61,16 +61,14 @@ class WindowProcessor(TextProcessor):
         return np.stack([question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))])
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        numbers = self.numbers(examples)
-        self.unknown = self.store.unknown(numbers)
-        self.truncated = int((self.store.lengths(numbers[0]) > self.longest_question).sum())
-        self.escaped = int((self.store.states(numbers) == ESCAPED).any(axis=0).sum())
-        question, text, _, windows = self._plan(numbers)
+        question, text, _, windows = self._plan(self.numbers(examples))
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
-    def tokens_kept_of(self, numbers: np.ndarray) -> dict[str, list[int]]:
+    def statistics_of(self, numbers: np.ndarray) -> Statistics:
         lengths = self.store.lengths(numbers)
-        return kept_of(self.parts, np.stack([self._plan(numbers)[0], lengths[1]]), lengths)
+        truncated = int((lengths[0] > self.longest_question).sum())
+        kept = kept_of(self.parts, np.stack([self._plan(numbers)[0], lengths[1]]), lengths) if truncated else {}
+        return Statistics(truncated, self.store.unknown(numbers), self.count_escaped(numbers), kept)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         """Of the question count the tokens that are read, and the text as it is written: an answer is a piece of it."""

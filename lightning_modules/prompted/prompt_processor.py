@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
 from heedful.lightning_modules.prompted.beginnings import cut, nearness
 from heedful.lightning_modules.prompted.prompt_tokens import PromptStore, PromptTokens
@@ -108,16 +109,16 @@ class PromptProcessor(NumberProcessor):
         return {**turns, "text": self.tokenizer.decode(ids, clean_up_tokenization_spaces=False)}
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        numbers, whole = self.numbers(examples)
-        self.unknown = self.store.unknown(numbers)
-        self.truncated = int(np.isin(whole, list(self._cut)).sum())
-        return self.store.lengths(numbers).astype(np.int32)
+        return self.store.lengths(self.numbers(examples)[0]).astype(np.int32)
 
-    def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:
-        """Tokens are those of each part alone."""
-        whole = self.numbers(examples)[1].tolist()
-        if not any(number in self._cut for number in whole):
-            return {}
+    def statistics(self, examples: Sequence[Example]) -> Statistics:
+        """Tokens that are kept are counted of each part alone."""
+        numbers, whole = self.numbers(examples)
+        truncated = int(np.isin(whole, list(self._cut)).sum())
+        kept = self._tokens_kept(examples, whole.tolist()) if truncated else {}
+        return Statistics(truncated, self.store.unknown(numbers), tokens_kept=kept)
+
+    def _tokens_kept(self, examples: Sequence[Example], whole: Sequence[int]) -> dict[str, list[int]]:
         names = self.prompt.task.parts
         lengths = [self._lengths(self._words([example.parts[name] for name in names])) for example in examples]
         counts = [self._cut.get(number, of) for number, of in zip(whole, lengths, strict=True)]
@@ -127,8 +128,8 @@ class PromptProcessor(NumberProcessor):
         numbers = self.numbers(examples)[0]
         return self.store.hashes(numbers, self.store.lengths(numbers))
 
-    def nearness(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Examples that begin alike are near."""
+    def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
+        """Examples that share a beginning follow one another."""
         numbers, of = np.unique(self.numbers(examples)[0], return_inverse=True)
         return nearness(self._rows(numbers))[of]
 

@@ -515,8 +515,8 @@ def test_settings_that_make_no_sense_are_refused(
 def test_each_process_needs_a_batch(folder: Path) -> None:
     data = PairedText(**NLI, path=str(folder), max_train=40, batch_size=20)
     data.setup("fit")
-    processor = SimpleNamespace(lengths=lambda examples: np.ones(len(examples), dtype=np.int64))
-    module = SimpleNamespace(processor=processor, require_known=str)
+    encoded = SimpleNamespace(lengths=np.ones(40, dtype=np.int64), statistics=None)
+    module = SimpleNamespace(encode=lambda examples: encoded, require_known=lambda *_: None)
     data.trainer = SimpleNamespace(lightning_module=module, current_epoch=0, world_size=3, global_rank=0)
     with refused(DataError, 40, 20, 3, "batch_size"):
         data.train_dataloader()

@@ -61,7 +61,8 @@ def test_evaluation_batches_are_those_of_the_examples(processor: TextProcessor, 
     pool = pool_of(golds * 12)
     batches = [batch + 3 for batch in evaluation_batches(processor.lengths(pool)[3:], np.arange(45), 8)]
     batches.append(np.zeros(0, dtype=np.int64))
-    loader, collate = EvaluationLoader(pool, batches, processor, task, torch.device(device)), Collate(processor, task)
+    encoded = processor.encode(Composed.whole(pool))
+    loader, collate = EvaluationLoader(pool, batches, encoded, task, torch.device(device)), Collate(processor, task)
     assert len(loader) == len(batches) == 7
     for _ in range(2):  # each epoch
         for batch, found in zip(batches, loader, strict=True):
@@ -80,13 +81,13 @@ def test_another_device_than_the_cpu_finds_batches_ready(
 
     monkeypatch.setattr(collating, "ahead", spy)
     for device in ("cpu", "meta", "cuda"):
-        list(EvaluationLoader(pool, [np.arange(4)], processor, TASK, torch.device(device)))
+        list(EvaluationLoader(pool, [np.arange(4)], processor.encode(pool), TASK, torch.device(device)))
     assert seen == [False, True]
 
 
 def test_a_loader_that_is_left_early_leaves_no_thread(processor: TextProcessor) -> None:
     pool = pool_of(["yes"] * 64)
-    loader = EvaluationLoader(pool, np.split(np.arange(64), 32), processor, TASK, torch.device("meta"))
+    loader = EvaluationLoader(pool, np.split(np.arange(64), 32), processor.encode(pool), TASK, torch.device("meta"))
     batches = iter(loader)
     next(batches)
     del batches

@@ -117,13 +117,11 @@ def test_the_share_of_unknown_tokens_is_that_of_the_examples(tiny_bert: Path) ->
     processor = TextProcessor(tokenizer, ("a", "b"), 64)
     ids = [i for e in pool for part in e.parts.values() for i in tokenizer(part, add_special_tokens=False)["input_ids"]]
     for _ in range(2):  # the second time, no text is new
-        processor.lengths(pool)
-        assert processor.unknown == pytest.approx(ids.count(tokenizer.unk_token_id) / len(ids), abs=1e-12)
-    assert 0.2 < processor.unknown < 0.8
-    processor.lengths([])
-    assert processor.unknown == 0
-    processor.lengths([Example("0", {"a": "the dog", "b": ""})])
-    assert processor.unknown == 0
+        unknown = processor.statistics(pool).unknown
+        assert unknown == pytest.approx(ids.count(tokenizer.unk_token_id) / len(ids), abs=1e-12)
+    assert 0.2 < unknown < 0.8
+    assert processor.statistics([]).unknown == 0
+    assert processor.statistics([Example("0", {"a": "the dog", "b": ""})]).unknown == 0
 
 
 def test_a_text_of_which_nothing_is_left_is_unknown(tmp_path: Path) -> None:

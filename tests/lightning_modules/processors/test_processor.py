@@ -17,6 +17,7 @@ from PIL import Image
 from transformers import AutoTokenizer
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
+from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo
 from heedful.lightning_modules.processors.processor import NumberProcessor, Processor
 from heedful.lightning_modules.text.writer import AnswerProcessor
@@ -176,12 +177,12 @@ def test_what_is_composed_is_read_as_its_examples(made: Made, name: str) -> None
     processor, rng = made.make(), np.random.default_rng(5)
     rows = np.concatenate([rng.permutation(len(composed)), rng.permutation(len(composed))[:7]])
     batches = np.split(rows, sorted(rng.integers(0, len(rows) + 1, 6)))
-    lengths, truncated, unknown = processor.lengths(composed), processor.truncated, processor.unknown
+    lengths, statistics = processor.lengths(composed), processor.statistics(composed)
     found = list(processor.batches(composed, batches))
     alone = made.make()
     examples = list(composed)
     assert_equal(lengths, alone.lengths(examples))
-    assert (truncated, unknown) == (alone.truncated, alone.unknown)
+    assert statistics == alone.statistics(examples)
     for batch, inputs in zip(batches, found, strict=True):
         expected = alone([examples[i] for i in batch])
         if "pictures" in expected:  # their numbers are in the order in which they came
@@ -266,4 +267,4 @@ def test_a_processor_reads_its_batches_one_by_one() -> None:
     found = list(Letters().batches(composed, [np.array([2, 0]), np.array([1])]))
     left = [example.parts["left"] for example in pool]
     assert found == [{"texts": [left[0], left[1]]}, {"texts": [left[2]]}]
-    assert (Letters().truncated, Letters().unknown) == (0, 0.0)
+    assert Letters().statistics(composed) == Statistics()

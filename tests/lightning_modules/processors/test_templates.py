@@ -61,8 +61,8 @@ def test_a_special_token_in_a_part_ends_nothing(writers: dict[str, PreTrainedTok
     """Bytes are read as any others; among the pieces of a T5 the end of a text stands itself, so it is refused."""
     rows = pairs(("A dog </s> barks.", "A cat."))
     processor = TemplateProcessor(writers["bart"], MNLI, 100)
-    processor.lengths(rows)
-    assert (processor.escaped, tokens(processor, rows[0]).count(writers["bart"].eos_token_id)) == (1, 1)
+    assert processor.statistics(rows).escaped == 1
+    assert tokens(processor, rows[0]).count(writers["bart"].eos_token_id) == 1
     with refused(ModelError, "e/0", "'</s>'"):
         TemplateProcessor(writers["t5"], MNLI, 100).lengths(rows)
 
@@ -99,7 +99,7 @@ def test_the_words_of_the_template_stay_and_the_longest_part_is_cut(
     batch = processor(pool)
     assert lengths.tolist() == batch["attention_mask"].sum(dim=1).tolist()
     full = whole.lengths(pool)
-    assert processor.truncated == (full > words + room).sum()
+    assert processor.statistics(pool).truncated == (full > words + room).sum()
     assert lengths.tolist() == [min(n, words + room) for n in full]
     start, middle = tokenizer("mnli hypothesis:")["input_ids"][:-1], plain(tokenizer, " premise:")
     for i, (premise, hypothesis) in enumerate(rows):

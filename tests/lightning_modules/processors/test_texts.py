@@ -106,7 +106,7 @@ def test_a_special_token_in_a_text_is_read_as_its_characters(
             continue
         lengths = processor.lengths(examples(*rows))
         read += 1
-        assert processor.escaped == 2
+        assert processor.statistics(examples(*rows)).escaped == 2
         ids = processor(examples(*rows))["input_ids"]
         assert lengths.tolist() == (ids != tokenizer.pad_token_id).sum(dim=1).tolist()
         for row in ids.tolist():  # every input has the marks of its frame alone
@@ -124,9 +124,7 @@ def test_a_text_of_a_language_model_may_not_end_it(tokenizers: dict[str, PreTrai
     processor = TextProcessor(tokenizer, PARTS[:1], 64)
     found = processor(examples(("A dog </s> barks.",)))["input_ids"][0].tolist()
     assert found.count(tokenizer.eos_token_id) == processor.frame.around.tolist().count(tokenizer.eos_token_id)
-    assert processor.escaped == 0
-    processor.lengths(examples(("A dog </s> barks.",)))
-    assert processor.escaped == 1
+    assert processor.statistics(examples(("A dog </s> barks.",))).escaped == 1
 
 
 def test_a_limit_saved_with_the_tokenizer_does_not_cut(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
@@ -150,19 +148,20 @@ def test_lengths_are_the_tokens_of_the_batch_and_truncated_what_was_cut(
     lengths = processor.lengths(pool)
     assert lengths.dtype == np.int32
     assert lengths.tolist() == processor(pool)["attention_mask"].sum(dim=1).tolist()
-    assert processor.truncated == sum(len(tokenizer(a, b)["input_ids"]) > max_length for a, b in rows)
+    statistics = processor.statistics(pool)
+    assert statistics.truncated == sum(len(tokenizer(a, b)["input_ids"]) > max_length for a, b in rows)
     cut = [tokenizer(a, b, truncation="longest_first", max_length=max_length).sequence_ids() for a, b in rows]
     kept = [[sum(row.count(k) for row in cut), sum(len(plain(tokenizer, r[k])) for r in rows)] for k in range(2)]
-    assert processor.tokens_kept(pool) == (dict(zip(PARTS, kept, strict=True)) if processor.truncated else {})
+    assert statistics.tokens_kept == (dict(zip(PARTS, kept, strict=True)) if statistics.truncated else {})
 
 
 def test_a_table_of_examples_has_the_lengths_of_its_examples(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
     pool = examples(*((SENTENCES[i % 6], SENTENCES[i % 5]) for i in range(30)))
     processor = TextProcessor(tokenizers["roberta"], PARTS, 40)
     assert processor.lengths(Examples.of(pool)).tolist() == processor.lengths(pool).tolist()
-    assert processor.truncated > 0
-    processor.lengths(pool[:0])
-    assert processor.truncated == 0
+    assert processor.statistics(Examples.of(pool)) == processor.statistics(pool)
+    assert processor.statistics(pool).truncated > 0
+    assert processor.statistics(pool[:0]).truncated == 0
 
 
 def test_parts_are_read_in_the_order_of_the_processor(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
@@ -210,7 +209,7 @@ def test_a_processor_survives_pickling(tokenizers: dict[str, PreTrainedTokenizer
     lengths = processor.lengths(pool[:9])
     copy = pickle.loads(pickle.dumps(processor))
     assert copy.lengths(pool[:9]).tolist() == lengths.tolist()
-    assert copy.truncated == processor.truncated
+    assert copy.statistics(pool[:9]) == processor.statistics(pool[:9])
     for name, tensor in processor(pool).items():
         assert torch.equal(copy(pool)[name], tensor)
 

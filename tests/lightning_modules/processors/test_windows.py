@@ -66,7 +66,7 @@ def test_windows_are_those_of_the_tokenizer(
         return_tensors="np",
     )
     assert processor.lengths([example(*pair) for pair in texts]).sum() == own["attention_mask"].sum()
-    assert processor.truncated == 0
+    assert processor.statistics([example(*pair) for pair in texts]).truncated == 0
     assert set(found["encoder"]) == set(own) - {"overflow_to_sample_mapping", "offset_mapping"}
     for name, values in found["encoder"].items():
         assert values.numpy().tolist() == own[name].tolist(), name
@@ -153,9 +153,10 @@ def test_a_long_question_is_cut_and_counted_and_the_text_never_is(
     processor = WindowProcessor(tokenizers["minilm"], PARTS, 64, OVERLAP)
     asked = [example(" ".join(["word"] * 200), " ".join(["why"] * n)) for n in (18, 19, 300)]
     lengths = processor.lengths(asked)
-    assert processor.truncated == 2
-    assert processor.tokens_kept(asked) == {"question": [3 * 18, 18 + 19 + 300], "context": [600, 600]}
-    assert processor.tokens_kept(asked[:1]) == {}
+    statistics = processor.statistics(asked)
+    assert statistics.truncated == 2
+    assert statistics.tokens_kept == {"question": [3 * 18, 18 + 19 + 300], "context": [600, 600]}
+    assert processor.statistics(asked[:1]).tokens_kept == {}
     inputs = processor(asked)
     found = inputs["encoder"]["attention_mask"].sum(dim=1).numpy()
     assert np.bincount(inputs["windows"][:, 0], found).tolist() == lengths.tolist()

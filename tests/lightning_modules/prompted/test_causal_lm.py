@@ -94,7 +94,7 @@ def test_scores_are_those_of_whole_texts(folders, kind, demonstrations, chat):
 @pytest.mark.parametrize("demonstrations", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstrations, monkeypatch):
     module = model(folders[kind], prompt(demonstrations))
-    order = np.argsort(-module.processor.nearness(SHARING, module.processor.lengths(SHARING)), kind="stable")
+    order = np.argsort(-module.encode(SHARING).order, kind="stable")
     near = [SHARING[i] for i in order]
     assert [example.parts["premise"] for example in near] == sorted(
         (example.parts["premise"] for example in near), key=len, reverse=True
@@ -137,7 +137,7 @@ def test_what_is_written_is_what_generate_writes(folders, kind):
 def test_a_sliding_window_counts_tokens_and_no_padding(folders):
     """All prompts fit into the window; the columns of a batch, with what is padded, do not."""
     module, plain = model(folders["mistral"]), model(folders["mistral"], share_prefix=False)
-    order = np.argsort(-module.processor.nearness(SHARING, module.processor.lengths(SHARING)), kind="stable")
+    order = np.argsort(-module.encode(SHARING).order, kind="stable")
     inputs = module.processor([SHARING[i] for i in order])
     whole = Queries(**inputs).whole(module.processor.tokens.prefix)
     window = max(map(len, whole)) + module.longest

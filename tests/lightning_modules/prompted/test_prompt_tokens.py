@@ -111,7 +111,8 @@ def test_what_is_too_long_loses_the_end_of_its_longest_part_and_is_counted():
     long = Example("e/8", {"premise": "one two three " * 200, "hypothesis": "It ends."}, "neutral")
     processor = PromptProcessor(own, asked, True, 300, 8)
     lengths = processor.lengths([*EXAMPLES, long])
-    assert processor.truncated == 1
+    statistics = processor.statistics([*EXAMPLES, long])
+    assert statistics.truncated == 1
     assert lengths.max() <= 300 - 8 - len(processor.tokens.prefix)
     assert lengths.max() > 300 - 8 - len(processor.tokens.prefix) - 12
     inputs = processor([long])
@@ -120,12 +121,12 @@ def test_what_is_too_long_loses_the_end_of_its_longest_part_and_is_counted():
     assert "one two three" in text
     whole = [[len(own(e.parts[part])["input_ids"]) for e in [*EXAMPLES, long]] for part in ("premise", "hypothesis")]
     begin = text.split("Premise: ")[1].split("\nHypothesis")[0]
-    (kept, premises), hypotheses = processor.tokens_kept([*EXAMPLES, long]).values()
+    (kept, premises), hypotheses = statistics.tokens_kept.values()
     assert (premises, hypotheses) == (sum(whole[0]), [sum(whole[1])] * 2)
     assert kept == sum(whole[0][:-1]) + len(own(begin)["input_ids"])
-    assert processor.tokens_kept(EXAMPLES) == {}
+    assert processor.statistics(EXAMPLES).tokens_kept == {}
     assert processor.lengths(EXAMPLES).tolist() == lengths[:-1].tolist()
-    assert processor.truncated == 0
+    assert processor.statistics(EXAMPLES).truncated == 0
     (turn,) = processor.sent(long)["messages"][-1:]
     assert turn["content"] in processor.sent(long)["text"]
     assert "one two three" in turn["content"]

@@ -484,8 +484,8 @@ def test_a_network_of_one_length_alone_is_one_sentence(tiny_bert: Path, tmp_path
 def test_a_text_that_a_tokenizer_would_cut_at_the_front_is_refused(tiny_bert: Path) -> None:
     model = Encoder(str(tiny_bert), max_length=8)
     model.prepare(NLI)
-    model.processor.lengths(Planted(n_validation=2).load("validation"))
-    model.require_known("them")
+    statistics = model.encode(Planted(n_validation=2).load("validation")).statistics
+    model.require_known(statistics, "them")
     model.processor.tokenizer.truncation_side = "left"
     with refused(ModelError, "2 of them", tiny_bert, "max_length", "truncation_side"):
-        model.require_known("them")
+        model.require_known(statistics, "them")

@@ -156,7 +156,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny
     tight = prepared(tiny_t5, max_length=words + 4)
     tight.prompt_with(prompt())
     assert (tight.processor.lengths(POOL) == words + 4).all()
-    assert tight.processor.truncated == len(POOL)
+    assert tight.encode(POOL).statistics.truncated == len(POOL)
     start = " ".join(["Say how they relate.", *(f"{a} {b}" for a, b in prompt().shown)])
     ids = tight.processor.tokenizer(" ".join(start.split()))["input_ids"][:-1]
     assert read_by(tight, POOL[0])[: len(ids)] == ids  # demonstrations are never cut

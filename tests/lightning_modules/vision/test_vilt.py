@@ -312,9 +312,9 @@ def test_a_task_of_two_pictures_without_them_is_one_with_one_grey_picture(tiny_v
 def test_long_texts_are_cut_and_counted(tiny_vilt: Path, pictures: list[Picture]) -> None:
     made = model(tiny_vilt)
     long = [Example("0", {"image": pictures[0], "question": "is it red ? " * n}) for n in (9, 10, 20)]  # 4 tokens each
-    made.processor.lengths(long)
-    assert made.processor.truncated == 2
-    assert made.processor.tokens_kept(long) == {"question": [36 + 38 + 38, 36 + 40 + 80]}
+    statistics = made.encode(long).statistics
+    assert statistics.truncated == 2
+    assert statistics.tokens_kept == {"question": [36 + 38 + 38, 36 + 40 + 80]}
     assert made.processor(long)["input_ids"].shape == (3, 40)
     with refused(ModelError, "40 positions", 41):
         model(tiny_vilt, max_length=41)
