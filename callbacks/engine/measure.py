@@ -93,9 +93,11 @@ def measure(
     """
     batches = BatchPredictor(predictor, processes, data.task, data.eval_batch_size)
     if base is None:
+        encoded = predictor.encode(Composed.whole(data.pool))
         positions, _ = limited(data.pool, limit, data.eval_batch_size, data.seed)
+        data.announce_evaluation(positions, encoded.statistics)
         predictor.start(Composed(data.pool, positions), processes)
-        base = batches.pool(data.pool, predictor.encode(data.pool), positions)
+        base = batches.pool(data.pool, encoded, positions)
     run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note, **about}
     if predictor.prompt is not None:
         run["identity"] = {**run.get("identity", {}), "prompt": predictor.prompt.as_dict()}
@@ -153,7 +155,7 @@ def _rows_of_pool(
     batches.processes.require_alike(manifests, f"examples of the evaluations {', '.join(names)}")
     of_pool: dict[str, Any] = {}
     if base is None:
-        encoded, positions = batches.predictor.encode(pool), np.arange(len(pool))
+        encoded, positions = batches.predictor.encode(Composed.whole(pool)), np.arange(len(pool))
         base = batches.pool(pool, encoded, positions)
         met = _met_before(pool, positions, data, batches.predictor)
         of_pool = {"examples": len(pool), **_cut_short(encoded.statistics), **met}

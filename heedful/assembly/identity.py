@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.assembly.short_names import model_folder
 from heedful.lightning_modules import Classifier, Endpoint
 from heedful.lightning_modules.function import Function
 from heedful.records.arguments import IN_MEMORY
@@ -56,6 +55,8 @@ def _name(first: Mapping[str, Any], model: Classifier) -> str:
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:
         backbone = str(getattr(model, "backbone", None) or model.description)
+    from heedful.assembly.short_names import model_folder  # imports Lightning
+
     path = Path(backbone)
     is_place = path.is_absolute() and not backbone.endswith(BACKBONE)
     return model_folder(path.name if is_place else backbone, first["model"]["class_path"])
