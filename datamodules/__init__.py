@@ -6,6 +6,7 @@ from heedful.lazy import lazy_names
 
 if TYPE_CHECKING:
     from heedful.datamodules.base.paired_data import PairedData
+    from heedful.datamodules.base.pairs import Pairs
     from heedful.datamodules.images import PairedImages
     from heedful.datamodules.msgs import Msgs
     from heedful.datamodules.natural_logic import NaturalLogic, load_natural_logic
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from heedful.datamodules.sources.tabprobe import load_counterfactuals, load_evidence
     from heedful.datamodules.tables import PairedTables, load_tables
     from heedful.datamodules.text import PairedText
+    from heedful.datamodules.text_pairs import TextPairs
     from heedful.datamodules.vqa import VisualQuestions
 
 __all__ = [
@@ -23,8 +25,10 @@ __all__ = [
     "PairedImages",
     "PairedTables",
     "PairedText",
+    "Pairs",
     "Planted",
     "Reading",
+    "TextPairs",
     "VisualQuestions",
     "load_counterfactuals",
     "load_evidence",
@@ -39,8 +43,10 @@ HOMES = {  # public name to the module that has it
     "PairedImages": "heedful.datamodules.images",
     "PairedTables": "heedful.datamodules.tables",
     "PairedText": "heedful.datamodules.text",
+    "Pairs": "heedful.datamodules.base.pairs",
     "Planted": "heedful.datamodules.planted",
     "Reading": "heedful.datamodules.reading",
+    "TextPairs": "heedful.datamodules.text_pairs",
     "VisualQuestions": "heedful.datamodules.vqa",
     "load_counterfactuals": "heedful.datamodules.sources.tabprobe",
     "load_evidence": "heedful.datamodules.sources.tabprobe",

@@ -1,6 +1,9 @@
 """How many examples a data module left out, cut, mixed in or found twice."""
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from heedful.records import percent
 
 
 @dataclass
@@ -13,9 +16,6 @@ class Counts:
         of_rows: Split to number of rows that were looked at for conditions.
         mixed: Name of what is mixed into the training examples to (examples taken, examples there).
         without: Split to what examples lack ("a target", ...) and how many do.
-        truncated: Validation examples that are longer than the model reads.
-        tokens_kept: Of each part, how many tokens of the validation examples the model reads, and how many there are;
-            nothing where none is truncated.
         shortened: Split to number of tables that lose rows.
         hopeless: Reason why no answer can be right to the number of validation examples.
         of: Examples that validation ones were sampled from; 0 where all of them are evaluated.
@@ -32,8 +32,6 @@ class Counts:
     of_rows: dict[str, int] = field(default_factory=dict)
     mixed: dict[str, tuple[int, int]] = field(default_factory=dict)
     without: dict[str, dict[str, int]] = field(default_factory=dict)
-    truncated: int = 0
-    tokens_kept: dict[str, list[int]] = field(default_factory=dict)
     shortened: dict[str, int] = field(default_factory=dict)
     hopeless: dict[str, int] = field(default_factory=dict)
     of: int = 0
@@ -65,8 +63,13 @@ class Counts:
         self.filtered[split] = self.filtered.get(split, 0) + rows
         self.of_rows[split] = self.of_rows.get(split, 0) + of
 
-    def asides(self, split: str, how_read: str = "") -> str:
-        """The text that a message about the examples of a split adds, with what a model makes of them."""
+    def asides(self, split: str, statistics: Any) -> str:
+        """What a message adds about the examples of a split.
+
+        Args:
+            split: The split.
+            statistics: How the model reads them: :class:`~heedful.lightning_modules.predictor.Statistics`.
+        """
         text = ""
         if split == "train":
             for source, (taken, there) in self.mixed.items():
@@ -81,5 +84,16 @@ class Counts:
             text += f" {repeats:,} of them are repeats of others."
         if split == "validation" and self.seen:
             text += f" {self.seen:,} of them stand among the training examples as well."
-        text += how_read
+        text += _how_read(statistics)
         return text + "".join(f" {sentence.format(n)}" for sentence, n in self.said.get(split, {}).items() if n)
+
+
+def _how_read(statistics: Any) -> str:
+    """How much of some examples a model truncates or does not know, for a message; empty where it reads them whole."""
+    truncated = statistics.truncated
+    text = f" {truncated:,} are longer than the model reads and are truncated." if truncated else ""
+    if statistics.escaped:
+        text += f" {statistics.escaped:,} hold a special token of the model as text, which is read as its characters."
+    return text + (
+        f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""
+    )
