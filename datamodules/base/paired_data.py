@@ -12,7 +12,7 @@ from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import require_alike
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
 from heedful.datamodules.base.splits import limited
-from heedful.records import DataError, HeedfulError, inform
+from heedful.records import Composed, DataError, HeedfulError, inform
 
 
 class PairedData(Pairs, pl.LightningDataModule):
@@ -60,9 +60,8 @@ class PairedData(Pairs, pl.LightningDataModule):
                 f"({world}). Lower data.batch_size."
             )
         added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
-        inform(
-            f"{self.name}: training on {len(examples):,} examples{added}.{self.counts.asides('train', encoded.statistics)}"
-        )
+        asides = self.counts.asides("train", encoded.statistics)
+        inform(f"{self.name}: training on {len(examples):,} examples{added}.{asides}")
         if sampler.dropped:
             inform(f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many.")
         progress = trainer.fit_loop.epoch_loop.batch_progress

@@ -31,6 +31,7 @@ from heedful.records import (
     TableForm,
     Task,
     TaskKind,
+    inform,
     repeats,
 )
 from heedful.records.arguments import RecordsArguments
@@ -308,7 +309,7 @@ class Pairs(RecordsArguments):
             inform(f"{self.name}: {self.note}")
 
     def count_seen(self, examples: int) -> None:
-        """Count the examples that are evaluated and that the model was trained on before, for the message about them."""
+        """Count the examples that are evaluated and that the model was trained on, for the message about them."""
         self.counts.seen = examples
 
     def training_set(self, draw: int = 0) -> Composed:
