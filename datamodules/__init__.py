@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from heedful.datamodules.base.pairs import Pairs
     from heedful.datamodules.images import PairedImages
     from heedful.datamodules.msgs import Msgs
-    from heedful.datamodules.natural_logic import NaturalLogic, load_natural_logic
+    from heedful.datamodules.natural_logic import NaturalLogic
     from heedful.datamodules.planted import Planted
     from heedful.datamodules.reading import Reading
+    from heedful.datamodules.sources.composed_sentences import load_natural_logic
+    from heedful.datamodules.sources.table_pairs import load_tables
     from heedful.datamodules.sources.tabprobe import load_counterfactuals, load_evidence
-    from heedful.datamodules.tables import PairedTables, load_tables
+    from heedful.datamodules.tables import PairedTables
     from heedful.datamodules.text import PairedText
     from heedful.datamodules.text_pairs import TextPairs
     from heedful.datamodules.vqa import VisualQuestions
@@ -50,8 +52,8 @@ HOMES = {  # public name to the module that has it
     "VisualQuestions": "heedful.datamodules.vqa",
     "load_counterfactuals": "heedful.datamodules.sources.tabprobe",
     "load_evidence": "heedful.datamodules.sources.tabprobe",
-    "load_natural_logic": "heedful.datamodules.natural_logic",
-    "load_tables": "heedful.datamodules.tables",
+    "load_natural_logic": "heedful.datamodules.sources.composed_sentences",
+    "load_tables": "heedful.datamodules.sources.table_pairs",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, HOMES)

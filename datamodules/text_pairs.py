@@ -396,6 +396,11 @@ class TextPairs(Pairs):
         return next(place for place in places.values() if self._same(place, where)), examples
 
 
+def reads(data: Pairs, source: type[Local]) -> bool:
+    """Whether the ``path`` of data is read as by a source, which knows a form of files."""
+    return isinstance(data, TextPairs) and issubclass(data.local, source)
+
+
 def _require_columns(parts: Mapping[str, str], label: str | None, columns: Sequence[str]) -> None:
     """Check that the parts and the label are columns of their own, and that columns are named once.
 
