@@ -113,12 +113,11 @@ def _assert_in_order(block, plan, pool):
     found = [(e.uid, dict(e.parts)) for e in block.examples]
     assert found == [(uid, parts) for _, uid, _, parts in expected]
     assert block.interventions.tolist() == [k for k, *_ in expected]
-    _assert_unread(block, plan, pool, [tuple(parts.values()) for _, _, _, parts in expected])
     n = len(expected)
     answers = pa.array([f"answer {j}" for j in range(max(n, len(pool)))])
     predicted = Predictions(np.arange(n), np.arange(n, dtype=np.int32), answers, None)
     base = Predictions(np.arange(len(pool)), np.arange(len(pool), dtype=np.int32), answers, None)
-    for k, (repeat, one) in enumerate(zip(plan, block.apart(predicted, base), strict=True)):
+    for k, (repeat, one) in enumerate(zip(plan, block.predictions(predicted, base), strict=True)):
         if repeat.kind == "known":
             assert one.positions.tolist() == block.changes[k].known.tolist()
         else:
@@ -126,6 +125,7 @@ def _assert_in_order(block, plan, pool):
             uids = [pool.uid(i) for i in block.changes[k].positions]
             draws, places = block.changes[k].draws.tolist(), one.positions.tolist()
             assert list(zip(uids, draws, places, strict=True)) == mine
+    _assert_unread(block, plan, pool, [tuple(parts.values()) for _, _, _, parts in expected])
 
 
 def _assert_unread(block, plan, pool, inputs):
@@ -136,34 +136,37 @@ def _assert_unread(block, plan, pool, inputs):
 
     of_pool = np.array([fingerprint(example.parts.values()) for example in pool], dtype=np.uint64)
     of_inputs = np.array([fingerprint(parts) for parts in inputs], dtype=np.uint64)
-    found = block.received(of_pool, of_inputs)
+    block.compare(of_pool, of_inputs)
     for k, (repeat, changes) in enumerate(zip(plan, block.changes, strict=True)):
         after = of_pool[changes.known] if repeat.kind == "known" else of_inputs[block.interventions == k]
         bases = [fingerprint(pool[i].parts.values()) for i in changes.positions]
         expected = [int(a) == base for a, base in zip(after, bases, strict=True)]
-        assert found.unread[k].to_pylist() == ([None] * len(changes) if repeat.kind == "same" else expected)
+        assert block.unread[k].to_pylist() == ([None] * len(changes) if repeat.kind == "same" else expected)
     first, sources, bases = {}, [], [fingerprint(pool[pool.position(e.uid)].parts.values()) for e in block.examples]
     for j, (k, parts, base) in enumerate(zip(block.interventions.tolist(), inputs, bases, strict=True)):
         is_null = plan[k].kind == "same"
         same = first.setdefault(fingerprint(parts), j) if fingerprint(parts) != base else -1
         sources.append(j if is_null else same)
-    assert found.source.tolist() == sources
-    assert found.is_copied.tolist() == [j != source for j, source in enumerate(sources)]
-    _assert_whole(block, pool, found)
+    assert block.source.tolist() == sources
+    assert block.is_copied.tolist() == [j != source for j, source in enumerate(sources)]
+    _assert_copied(block, pool)
 
 
-def _assert_whole(block, pool, found):
+def _assert_copied(block, pool):
     """Each example has the answer of its source: its own, another one's, or that of its base example."""
-    predicted = np.flatnonzero(~found.is_copied)
-    names = pa.array([f"new {j}" for j in range(len(found.source))], pa.string())
+    predicted = np.flatnonzero(~block.is_copied)
+    names = pa.array([f"new {j}" for j in range(len(block.source))], pa.string())
     answered = Predictions(predicted, predicted.astype(np.int32), names, None)
     n = len(pool)
     base = Predictions(np.arange(n), np.arange(n, dtype=np.int32), pa.array([f"u {e.uid}" for e in pool]), None)
     expected = [
         f"u {example.uid}" if source < 0 else f"new {source}"
-        for example, source in zip(block.examples, found.source, strict=True)
+        for example, source in zip(block.examples, block.source, strict=True)
     ]
-    assert block.whole(answered, base, found.source).texts.to_pylist() == expected
+    for k, (changes, one) in enumerate(zip(block.changes, block.predictions(answered, base), strict=True)):
+        if changes.known is None:
+            here = np.flatnonzero(block.interventions == k)
+            assert one.texts.to_pylist() == [expected[j] for j in here]
 
 
 def test_an_example_that_was_not_chosen_is_not_changed():

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from heedful.callbacks.engine.blocks import Block
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.callbacks.engine.row_maker import RowMaker
 from heedful.interventions import Changes
-from heedful.records import CLASSIFICATION, SPAN, Example, Examples, RunError, Task
-from heedful.records.rows import BASE, NO_DRAW
+from heedful.records import Example, Examples, RunError
+from heedful.records.rows import BASE, NO_DRAW, schema
 
 from python_rows import make_rows, sort_rows
 from refusals import refused
@@ -151,11 +150,11 @@ def test_rows_are_those_of_a_loop(uids, labels, meta, drawn, taking_part, has_pr
         seen = [(None, True, False)[k] for k in rng.integers(3, size=len(mine))]
         unread.append(pa.array(seen, pa.bool_()))
         expected.append((name, part, kind, mine, after, seen))
-    kind = CLASSIFICATION if has_probs else SPAN
-    maker = RowMaker(pool, base, Task(kind, ("a", "b"), LABELS if has_probs else ()), ("a", "b"))
     block = Block(pool, np.array(kept, dtype=np.int64), made)
-    rows = maker.rows(block, plan, made, predicted, unread)
-    reference = rows_of(pool, kept, listed, expected, 2 if has_probs else 0)
+    block.unread = unread
+    labels = 2 if has_probs else 0
+    rows = block.rows(plan, slice(None), base, predicted, ("a", "b"), schema(labels))
+    reference = rows_of(pool, kept, listed, expected, labels)
     assert rows.schema.equals(reference.schema)
     assert rows.to_pylist() == reference.to_pylist()
 
@@ -166,7 +165,6 @@ def test_two_rows_of_one_key_are_an_error_that_names_it():
     base, _ = predictions(range(2), np.random.default_rng(0), True)
     after, _ = predictions(range(2), np.random.default_rng(0), True)
     plan = [SimpleNamespace(name="swap", parts=("a",), version=1, expectation="change")]
-    maker = RowMaker(pool, base, Task(CLASSIFICATION, ("a", "b"), LABELS), ("a", "b"))
     block = Block(pool, np.arange(2), [twice])
     with refused(RunError, "uid u1, intervention swap, part a, variant v, draw 2"):
-        maker.rows(block, plan, [twice], [after], [pa.nulls(2, pa.bool_())])
+        block.rows(plan, slice(None), base, [after], ("a", "b"), schema(2))
