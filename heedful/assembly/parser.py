@@ -20,7 +20,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.records.parser import Parser, with_integers_first
 
 PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
-TRAINER_KINDS = (Callback, Logger, Profiler, Strategy, Accelerator, *PLUGINS)  # classes that settings may name
+TRAINER_KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator, *PLUGINS)  # classes that settings may name
 
 
 def build_parser(evaluating: bool, data: type, model: type) -> Parser:
@@ -48,4 +48,6 @@ def _parser(evaluating: bool, data: type, model: type, evaluations: tuple[type[E
     parser.add_class_arguments(group, name, instantiate=False)
     parser.add_class_arguments(data, "data", instantiate=False)
     parser.add_class_arguments(model, "model", instantiate=False)
+    # an evaluation may stand in the list of callbacks, and is no subclass of Lightning's class
+    parser.actions["trainer.callbacks"]._typehint = list[Callback | Evaluation] | Callback | Evaluation | None
     return with_integers_first(parser)
