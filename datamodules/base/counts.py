@@ -13,9 +13,6 @@ class Counts:
         of_rows: Split to number of rows that were looked at for conditions.
         mixed: Name of what is mixed into the training examples to (examples taken, examples there).
         without: Split to what examples lack ("a target", ...) and how many do.
-        truncated: Validation examples that are longer than the model reads.
-        tokens_kept: Of each part, how many tokens of the validation examples the model reads, and how many there are;
-            nothing where none is truncated.
         shortened: Split to number of tables that lose rows.
         hopeless: Reason why no answer can be right to the number of validation examples.
         of: Examples that validation ones were sampled from; 0 where all of them are evaluated.
@@ -32,8 +29,6 @@ class Counts:
     of_rows: dict[str, int] = field(default_factory=dict)
     mixed: dict[str, tuple[int, int]] = field(default_factory=dict)
     without: dict[str, dict[str, int]] = field(default_factory=dict)
-    truncated: int = 0
-    tokens_kept: dict[str, list[int]] = field(default_factory=dict)
     shortened: dict[str, int] = field(default_factory=dict)
     hopeless: dict[str, int] = field(default_factory=dict)
     of: int = 0

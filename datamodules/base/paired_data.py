@@ -346,8 +346,6 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
         trainer, module = self.trainer, self.trainer.lightning_module
         encoded = module.encode(Composed.whole(self.pool))
         module.require_known(encoded.statistics, f"the validation examples of {self.name}")
-        self.counts.truncated = encoded.statistics.truncated
-        self.counts.tokens_kept = dict(encoded.statistics.tokens_kept)
         self.predicted, trainer.limit_val_batches = limited(
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
         )
@@ -360,7 +358,7 @@ class PairedData(RecordsArguments, pl.LightningDataModule):
             inform(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:
             inform(f"{self.name}: {self.note}")
-        batches = share(batches, trainer.global_rank, module.predicting)
+        batches = share(batches, trainer.global_rank, module.predictor.capabilities.ranks or trainer.world_size)
         batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning wants one
         return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)
 

@@ -25,7 +25,7 @@ from heedful.assembly.trainers import allowing, calm_lightning, restored_flags
 from heedful.callbacks import Evaluation
 from heedful.datamodules import PairedData, PairedText
 from heedful.datamodules.base.processes import by_first
-from heedful.lightning_modules import Classifier
+from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
 from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
 from heedful.lightning_modules.pretrained.backbones import resolve
@@ -139,9 +139,8 @@ def measure(
         data, golds = data_of(rows, of_rows, asked.outputs, asked.is_function)
         model = asked.model(data)
         if isinstance(model, Function):
-            model.answered = answers
-            if not (parts is None or knows_labels or asked.outputs or data.default_label in golds):
-                model.doubtful = data.default_label
+            is_doubtful = not (parts is None or knows_labels or asked.outputs or data.default_label in golds)
+            model = model.with_arguments(answers=answers, checks_default=is_doubtful)
         slices = [by] if isinstance(by, str) else list(by)
         of_run = {
             "evaluations": evaluations,
@@ -219,8 +218,8 @@ class _Asked(NamedTuple):
 @contextmanager
 def _model(predict: Any, is_ordered: bool) -> Iterator[_Asked]:
     """What is to be measured, in whatever form it is given; a copy of a model in memory is there until this ends."""
-    if isinstance(predict, Classifier):
-        learned = predict.task.labels if predict.task else predict.answers
+    if isinstance(predict, BasePredictor):
+        learned = predict.task.labels if predict.task else predict.known_labels
         backbone = getattr(predict, "backbone", None)
         yield _Asked(lambda data: predict, learned or (_outputs(model_config(backbone)) if backbone else ()))
     elif isinstance(predict, str | PathLike):
@@ -260,7 +259,7 @@ def _named(name: str, is_ordered: bool) -> _Asked:
     return _Asked(lambda data: model if outputs else _with_outputs(model, data, is_ordered), outputs)
 
 
-def _with_outputs(model: Classifier, data: PairedData, is_ordered: bool) -> Classifier:
+def _with_outputs(model: BasePredictor, data: PairedData, is_ordered: bool) -> BasePredictor:
     """A model whose outputs have no names, with those of the labels, where somebody says their order.
 
     Where each label has the number or the name of an output among its spellings, as 0 or LABEL_0, these say it.
@@ -280,7 +279,7 @@ def _with_outputs(model: Classifier, data: PairedData, is_ordered: bool) -> Clas
     return model.with_arguments(labels=[numbers[k] for k in sorted(numbers)] if is_whole else list(labels))
 
 
-def _within_positions(model: Classifier) -> Classifier:
+def _within_positions(model: BasePredictor) -> BasePredictor:
     """A model that reads no more tokens than it has positions, where the usual length is more."""
     if not isinstance(model, PretrainedClassifier):
         return model
@@ -303,11 +302,10 @@ def _copied(model: Any, tokenizer: Any, folder: str, is_ordered: bool) -> _Asked
     for part in (model, tokenizer):
         part.save_pretrained(path)
 
-    def made(data: PairedData) -> Classifier:
+    def made(data: PairedData) -> BasePredictor:
         classifier = _within_positions(load_model(path))
         classifier = classifier if outputs else _with_outputs(classifier, data, is_ordered)
-        classifier.from_memory = True
-        return classifier
+        return classifier.as_copy()
 
     outputs = _outputs(config)
     return _Asked(made, outputs)
@@ -325,7 +323,7 @@ def _function(predict: Any, is_ordered: bool) -> _Asked:
     if is_pipeline:
         outputs = _outputs(predict.model.config.to_dict())
 
-    def made(data: PairedData) -> Classifier:
+    def made(data: PairedData) -> BasePredictor:
         asked = _Pipeline(predict, data) if is_pipeline else predict
         spellings, same = readings(data)
         if is_pipeline and is_ordered and not outputs:  # LABEL_0 is the first

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import Classifier
+from heedful.lightning_modules import BasePredictor, Classifier
 from heedful.lightning_modules.prompted.requests.meter import cost
 from heedful.records import Composed, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
@@ -13,7 +13,7 @@ from heedful.records.prompts.prompt import Prompt
 CHARACTERS = 4  # of a token, about, in English
 
 
-def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData) -> list[Prompt]:
+def prompts_of(prompting: Prompting | None, model: BasePredictor, data: PairedData) -> list[Prompt]:
     """The prompts to measure; none for a model that is asked without one.
 
     Args:
@@ -30,6 +30,8 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
             raise ModelError(
                 f"{model.description} is asked in context, and not trained here. Measure it with evaluate.py."
             )
+        if not isinstance(model, Classifier):
+            raise ModelError(f"{model.description} is asked, and not trained here. Measure it with evaluate.py.")
         return []
     if not model.reads_prompts and prompting != Prompting():
         given = next(name for name, value in vars(prompting).items() if value != getattr(Prompting(), name))
@@ -69,7 +71,7 @@ class Requests:
     most_written: int | None
     prices: Sequence[float] | None
     cache: str | None
-    inputs: Callable[[], Iterator[tuple[Classifier, Composed]]] = field(repr=False, compare=False)
+    inputs: Callable[[], Iterator[tuple[BasePredictor, Composed]]] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         of = f" for {self.prompts} prompts" if self.prompts > 1 else ""
