@@ -120,9 +120,9 @@ class Comparison:
         self.module, self.data, self.draws = module, data, draws
         with Count(module.network, keep=True) as count:  # also warms up, and tokenises
             self.engine, _ = harness.evaluate(module, data, [Attentiveness(draws)])
-        measured = self.engine.measurements[f"attentiveness/{data.name}/{data.swap[0]}"]
+        measured = self.engine[f"attentiveness/{data.name}/{data.swap[0]}"]
         self.batches, self.value = count.batches, measured.value
-        self.identical = self.engine.results["counts"]["attentiveness/identical"]
+        self.identical = self.engine.content["counts"]["attentiveness/identical"]
         self.network, self.stock = module.network, harness.stock(copy.deepcopy(module.network))
         base = select(self.engine.rows["attentiveness"][0], intervention=BASE)
         self.uids, self.answers, self.probs = strings(base, "uid"), strings(base, "y"), probabilities(base, "p")

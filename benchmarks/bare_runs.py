@@ -15,13 +15,13 @@ from heedful.lightning_modules import Classifier
 def measured(
     model: Classifier,
     data: PairedData,
-    evaluations: Sequence[Callback],
+    evaluations: Sequence[Any],
     exhaustive: bool = True,
     only: Sequence[str] | None = None,
     folder: Path | None = None,
     ckpt_path: str | None = None,
     **settings: Any,
-) -> Engine:
+) -> Any:
     """Evaluate a model as it is, without the checks of a command.
 
     Args:
@@ -46,12 +46,12 @@ def measured(
 def fitted(
     model: Classifier,
     data: PairedData,
-    evaluations: Sequence[Callback],
+    evaluations: Sequence[Any],
     outputs: Sequence[Callback] = (),
     folder: Path | None = None,
     ckpt_path: str | None = None,
     **settings: Any,
-) -> Engine:
+) -> Any:
     """Train a model, without the checks of a command and without checkpoints.
 
     Args:
@@ -64,16 +64,17 @@ def fitted(
         **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
 
     Returns:
-        The engine, which has the results of the last epoch.
+        The measurements of the last epoch; None if nothing was measured.
     """
     engine = Engine(exhaustive=False)
-    trainer = _bare_trainer([*evaluations, engine], folder, outputs, settings, evaluating=False)
+    trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, evaluating=False)
     trainer.fit(model, data, ckpt_path=ckpt_path, weights_only=True)
-    return engine
+    return engine.measurements
 
 
 def _bare_trainer(
-    callbacks: Sequence[Callback],
+    engine: Engine,
+    evaluations: Sequence[Any],
     folder: Path | None,
     outputs: Sequence[Callback],
     settings: Mapping[str, Any],
@@ -82,4 +83,5 @@ def _bare_trainer(
     """A Trainer that logs nothing and shows no progress; with the files of a run in a folder, if one is named."""
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
     files = [] if folder is None else [RunFolder(folder, Path.touch)]
-    return make_trainer([*callbacks, *files, *outputs], quiet | dict(settings), evaluating, folder=folder)
+    engine.writers += [item for item in (*files, *outputs) if hasattr(item, "write")]
+    return make_trainer([*evaluations, engine, *files, *outputs], quiet | dict(settings), evaluating, folder=folder)

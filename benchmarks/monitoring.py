@@ -96,7 +96,7 @@ class Subset:
         q = float(np.mean(strings(select(rows, intervention=BASE), "y") != self.data.default_label))
         predicted = count.forwards - len(self.data.train_examples) - len(self.data.pool)
         base, after = watch.passed - watch.validation, behind.passed - watch.passed
-        identical = engine.results["counts"].get("attentiveness/identical", 0)
+        identical = engine.content["counts"].get("attentiveness/identical", 0)
         return Epoch(whole, watch.training, base, after, predicted, identical, q)
 
 

@@ -156,7 +156,7 @@ class Comparison:
         if not judge:
             return Run(seconds, count)
         engine, _ = harness.evaluate(module, data, [Accuracy(max_null=1)], exhaustive=False)
-        return Run(seconds, count, 100 * engine.measurements[f"accuracy/{data.name}"].value)
+        return Run(seconds, count, 100 * engine[f"accuracy/{data.name}"].value)
 
 
 def speeds(runs: dict[str, list[Run]]) -> dict[str, dict[str, Any]]:

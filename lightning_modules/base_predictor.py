@@ -50,6 +50,7 @@ class BasePredictor(RecordsArguments):
         capabilities: What it can do.
         provenance: What it was trained on.
         known_labels: Labels that it answers with whatever the data are; None where it takes those of the data.
+        is_trainable: Whether it has a network that can be trained.
         has_learned: Whether its weights were trained here, or come from a checkpoint.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it can only be asked in context.
@@ -64,6 +65,7 @@ class BasePredictor(RecordsArguments):
     capabilities: Capabilities = Capabilities()
     provenance: Provenance = Provenance()
     known_labels: Sequence[str] | None = None
+    is_trainable: bool = False
     has_learned: bool = False
     reads_prompts: bool = False
     needs_prompt: bool = False

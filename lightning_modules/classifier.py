@@ -50,6 +50,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         is_copy: Whether its backbone is a temporary copy of a model in memory, so that no file names the folder.
     """
 
+    is_trainable = True
     label_map: LabelMap | None = None
     keeps_head: bool = False
     is_copy: bool = False

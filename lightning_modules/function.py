@@ -237,7 +237,7 @@ class Function(BasePredictor):
         same: When two texts are one answer, where answers are free texts.
         is_ordered: Whether somebody says the order of the labels, so that an array of probabilities has a meaning.
         answers: Answers of a call that was stopped, ``Function.answered`` there: they are not asked for again.
-        checks_default: Whether to refuse a default label that is never an answer, since nothing else confirms it.
+        doubtful: Default label that nothing but the answers can confirm: refused if it is never an answer.
 
     Attributes:
         answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
@@ -252,7 +252,7 @@ class Function(BasePredictor):
         same: Any = None,
         is_ordered: bool = False,
         answers: Any = None,
-        checks_default: bool = False,
+        doubtful: Any = None,
     ) -> None:
         super().__init__()
         if not callable(predict):
@@ -267,8 +267,7 @@ class Function(BasePredictor):
         spellings = {str(other): label for label, others in (labels or {}).items() for other in (label, *others)}
         self.spellings = spellings
         self.answered: Answered | None = answers
-        self.checks_default = checks_default
-        self._doubtful: str | None = None  # a default label that nothing but the answers can confirm
+        self.doubtful: str | None = doubtful
         self._is_from_before = False
         self._is_steady = False
         self._has_probabilities: bool | None = None
@@ -279,7 +278,6 @@ class Function(BasePredictor):
         if not task.labels and self.same is None:
             raise ModelError("predict answers with labels, and the data have none. Name them, as labels=[...].")
         self.task = task
-        self._doubtful = task.default_label if self.checks_default else None
         self.processor = FunctionProcessor(task.parts)
         self.spellings |= {label: label for label in task.labels}
         self._by_case = {text.lower(): label for text, label in self.spellings.items()}
@@ -314,9 +312,9 @@ class Function(BasePredictor):
         if (places[again] < 0).any():  # the first of the null control: all base answers are there
             self.answered.index()
             places = self.answered.find(batch.keys)
-        if again.any() and self._doubtful is not None:
-            self._require_default(self._doubtful)
-            self._doubtful = None
+        if again.any() and self.doubtful is not None:
+            self._require_default(self.doubtful)
+            self.doubtful = None
         if self._is_from_before and (places >= 0).any():  # the first of those of a call that was stopped
             again = again | (places >= 0)
             self._is_from_before = False

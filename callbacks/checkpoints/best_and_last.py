@@ -160,8 +160,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         engines = (c for c in trainer.callbacks if isinstance(c, Engine) and c.measurements is not None)
-        names = {str(name) for engine in engines for name in engine.measurements.numbers}
-        if self.monitor in names - set(monitor_candidates):
+        is_measured = any(self.monitor in engine.measurements for engine in engines)
+        if is_measured and self.monitor not in monitor_candidates:
             inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
         elif self.save_top_k and self.monitor is not None and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept

@@ -10,7 +10,7 @@ import pyarrow as pa
 from heedful.callbacks.engine.inquiry import Inquiry
 from heedful.datamodules import PairedData
 from heedful.interventions import Intervention
-from heedful.lightning_modules.predictor import Capabilities
+from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.metrics import METRICS, Metric
 from heedful.records import (
     Chart,
@@ -242,7 +242,8 @@ class Plans:
             only: Names of the evaluations that run; None for all that run by default.
 
         Raises:
-            HeedfulError: The settings of an evaluation do not fit the data.
+            HeedfulError: The settings of an evaluation do not fit the data, or an evaluation that the call asks for has
+                nothing to do.
         """
         planned: dict[str, Planned] = {}
         idle: dict[str, Nothing] = {}
@@ -253,7 +254,19 @@ class Plans:
                     idle[evaluation.name] = plan
                 else:
                     planned[evaluation.name] = Planned(evaluation, plan, evaluation.context(setting.data, plan))
+        for name, nothing in idle.items() if only else ():
+            raise SettingError(f"evaluations {name} {nothing.reason}. Leave it out, or add what is missing.")
         return cls(planned, idle, only)
+
+    def require(self, predictor: Predictor) -> None:
+        """Refuse a model that an evaluation cannot ask, before anything is predicted.
+
+        Raises:
+            HeedfulError: There is one.
+        """
+        for planned in self.planned.values():
+            if planned.plan.inquiry is not None:
+                planned.plan.inquiry.require(predictor.processor, planned.plan.pool)
 
     @property
     def charts(self) -> list[Chart]:

@@ -1,13 +1,13 @@
 """How much an evaluation may ask a model at most, before anything is predicted: which inputs, and how long they are."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from heedful.callbacks.engine.blocks import blocks
-from heedful.callbacks.engine.evaluation import Planned
+from heedful.callbacks.engine.evaluation import Plans
 from heedful.datamodules import PairedData
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, within_limit
@@ -42,35 +42,41 @@ class Needed(NamedTuple):
     kinds: np.ndarray
 
 
-def needed(data: PairedData, planned: Iterable[Planned], limit: int | float | None = None) -> Iterator[Needed]:
+def needed(data: PairedData, plans: Plans, limit: int | float | None = None) -> Iterator[Needed]:
     """All inputs that an evaluation may need, whatever the model answers: those that it needs are among them.
 
     Args:
         data: The data, set up.
-        planned: The evaluations. What one asks in rounds is not among them, since it depends on the answers.
+        plans: The evaluations. What one asks in rounds is not among them, since it depends on the answers.
         limit: The trainer's limit_val_batches.
     """
-    plans = [evaluation.plan for evaluation in planned]
-    for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in plans))}.values():
+    each = [planned.plan for planned in plans.planned.values()]
+    for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in each))}.values():
         positions = np.arange(len(pool))
         if pool is data.pool:
             positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size, data.seed)
         yield Needed(Composed(pool, positions), positions, np.full(len(positions), BASE))
-        asked = [one for plan in plans if plan.pool is pool and plan.inquiry is None for one in plan.interventions]
+        asked = [one for plan in each if plan.pool is pool and plan.inquiry is None for one in plan.interventions]
         masks = [_most(one, pool, positions, data) for one in asked]
         kinds = np.array([NULL if one.name == NULL else CHANGED for one in asked])
         for block in blocks(pool, positions, asked, masks, data.seed) if asked else ():
             yield Needed(block.examples, block.bases, kinds[block.interventions])
 
 
+def inputs_of(data: PairedData, plans: Plans, limit: int | float | None = None) -> Iterator[Composed]:
+    """The inputs of :func:`needed` but for the null control, which repeats inputs."""
+    for inputs in needed(data, plans, limit):
+        yield inputs.examples.take(np.flatnonzero(inputs.kinds != NULL))
+
+
 def forecast(
-    data: PairedData, planned: Iterable[Planned], predictor: Predictor, limit: int | float | None = None
+    data: PairedData, plans: Plans, predictor: Predictor, limit: int | float | None = None
 ) -> dict[str, Amount]:
     """How many inputs a model gets at most; see :func:`needed`.
 
     Args:
         data: The data, set up.
-        planned: The evaluations.
+        plans: The evaluations.
         predictor: The model.
         limit: The trainer's limit_val_batches.
 
@@ -78,7 +84,7 @@ def forecast(
         "base", "changed" and "null" to their amounts.
     """
     amounts = dict.fromkeys((BASE, CHANGED, NULL), Amount())
-    for inputs in needed(data, planned, limit):
+    for inputs in needed(data, plans, limit):
         lengths = predictor.encode(inputs.examples).lengths
         for kind, amount in amounts.items():
             amounts[kind] = amount.plus(lengths[inputs.kinds == kind])

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -23,7 +24,7 @@ from heedful.interventions import Intervention, manifest_hash
 from heedful.lightning_modules.predictor import Predictor, Statistics
 from heedful.metrics import METRICS
 from heedful.metrics.metric import Numbers
-from heedful.records import NO_LABEL, Composed, Examples, repeats
+from heedful.records import NO_LABEL, Composed, Examples, Measurement, repeats
 from heedful.records import rows as r
 from heedful.reports.results import Evaluated, score
 
@@ -31,12 +32,12 @@ ALL = 1.0  # limit_val_batches that leaves all examples
 Rows = tuple[pa.Table, Mapping[str, int]]  # the rows of an evaluation, and counts
 
 
-@dataclass(frozen=True)
-class Measurements:
-    """The measurements of one evaluation of a model.
+@dataclass(frozen=True, eq=False)
+class Measurements(Mapping[str, Measurement]):
+    """The measurements of one evaluation of a model: name of a number, such as "attentiveness/mnli/premise", to it.
 
     Attributes:
-        numbers: Metric name to its value, interval and flags.
+        numbers: The same, by metric names.
         content: Content of results.json, but for the hashes of the rows.
         rows: Evaluation to its rows and their metadata, on rank 0; empty on the others.
         epoch: The epoch of a training in which they were measured, from 0; None outside trainings.
@@ -48,6 +49,19 @@ class Measurements:
     rows: Mapping[str, Evaluated]
     epoch: int | None = None
     step: int = 0
+
+    def __getitem__(self, name: str) -> Measurement:
+        return self._by_text[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_text)
+
+    def __len__(self) -> int:
+        return len(self._by_text)
+
+    @cached_property
+    def _by_text(self) -> dict[str, Measurement]:
+        return {str(name): measurement for name, measurement in self.numbers.items()}
 
 
 def measure(
@@ -79,9 +93,11 @@ def measure(
     """
     batches = BatchPredictor(predictor, processes, data.task, data.eval_batch_size)
     if base is None:
+        encoded = predictor.encode(Composed.whole(data.pool))
         positions, _ = limited(data.pool, limit, data.eval_batch_size, data.seed)
+        data.announce_evaluation(positions, encoded.statistics)
         predictor.start(Composed(data.pool, positions), processes)
-        base = batches.pool(data.pool, predictor.encode(data.pool), positions)
+        base = batches.pool(data.pool, encoded, positions)
     run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note, **about}
     if predictor.prompt is not None:
         run["identity"] = {**run.get("identity", {}), "prompt": predictor.prompt.as_dict()}
@@ -139,7 +155,7 @@ def _rows_of_pool(
     batches.processes.require_alike(manifests, f"examples of the evaluations {', '.join(names)}")
     of_pool: dict[str, Any] = {}
     if base is None:
-        encoded, positions = batches.predictor.encode(pool), np.arange(len(pool))
+        encoded, positions = batches.predictor.encode(Composed.whole(pool)), np.arange(len(pool))
         base = batches.pool(pool, encoded, positions)
         met = _met_before(pool, positions, data, batches.predictor)
         of_pool = {"examples": len(pool), **_cut_short(encoded.statistics), **met}

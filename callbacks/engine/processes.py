@@ -1,6 +1,6 @@
 """The processes that measure together: rank, exchange of values and errors, device, precision and progress."""
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -47,8 +47,8 @@ class Processes:
         return processes.is_first()
 
     def precision(self) -> AbstractContextManager[None]:
-        """While active, the model computes in the precision of the run."""
-        return nullcontext()
+        """While active, the model computes in the precision of the run, and without gradients."""
+        return torch.inference_mode()
 
     def to_device(self, batch: dict[str, Any]) -> dict[str, Any]:
         """A batch on the device of the model."""

@@ -1,5 +1,7 @@
 """The evaluations: each says which interventions, on which examples, and which metric. They are registered here."""
 
+from collections.abc import Collection, Sequence
+
 from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations.accuracy import Accuracy, Answers
 from heedful.callbacks.evaluations.attentiveness import Attentiveness
@@ -13,6 +15,8 @@ from heedful.callbacks.evaluations.tables.evidence import Evidence
 from heedful.callbacks.evaluations.tables.table_rows import TableRows
 from heedful.callbacks.evaluations.two_class import TwoClass
 from heedful.metrics import register as register_metric
+from heedful.records import SettingError
+from heedful.records.errors import guess
 
 EVALUATIONS: dict[str, type[Evaluation]] = {  # by name, in the order in which they run
     kind.metric.name: kind
@@ -41,3 +45,31 @@ def register(kind: type[Evaluation]) -> None:
     """
     register_metric(kind.metric)
     EVALUATIONS[kind.metric.name] = kind
+
+
+def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
+    """The evaluations that have settings; evaluations of training come first."""
+    shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
+    return sorted(shown, key=lambda kind: not kind.in_training)
+
+
+def chosen(names: Sequence[str] | None, available: Collection[str]) -> list[str] | None:
+    """The names of the evaluations that a call asks for, or None for all.
+
+    Args:
+        names: The names in the call.
+        available: Names of the evaluations that run there.
+
+    Raises:
+        SettingError: A name is unknown, its evaluation does not run in training, or the list is empty.
+    """
+    if names is None:
+        return None
+    if not names:
+        raise SettingError("evaluations is empty. Name at least one, or leave it out.")
+    for name in names:
+        if name not in EVALUATIONS and name not in available:
+            raise SettingError(f"evaluations {name} is not an evaluation. {guess(name, EVALUATIONS)}")
+        if name not in available:
+            raise SettingError(f"evaluations {name} is not measured while a model trains. Measure it with evaluate.py.")
+    return list(names)

@@ -99,10 +99,9 @@ class Board(Callback):
         """Draw the numbers of an epoch of training, as figures of all epochs so far."""
         if measurements.epoch is None:
             return
-        numbers = {str(name): measurement for name, measurement in measurements.numbers.items()}
         for name, (_, curves) in self._figures().items():
             points = self.history.setdefault(name, [])
-            points.append((measurements.epoch + 1, {curve: numbers[tag] for curve, tag in curves.items()}))
+            points.append((measurements.epoch + 1, {curve: measurements[tag] for curve, tag in curves.items()}))
             figure = history_figure(points, self.title)
             with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
@@ -116,16 +115,15 @@ class Board(Callback):
 
     def final(self, measurements: Measurements) -> None:
         """Record the hyperparameters with the metrics of the best checkpoint."""
-        numbers = {str(name): measurement for name, measurement in measurements.numbers.items()}
         tags = [tag for _, curves in self._figures().values() for tag in curves.values()]
-        final = {f"final/{tag}": numbers[tag].value for tag in tags}  # the HParams tab shows a column for each
+        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=measurements.step)
                 logger.finalize("success")  # which ends its thread
             else:
-                bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, numbers[tag].ci95)}
+                bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
                 logger.log_metrics({**final, **bounds}, step=measurements.step)
                 logger.save()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.assembly.config import load_data, load_model
-from heedful.assembly.measuring import ON_CPU, measure
+from heedful.assembly.measuring import measure
 from heedful.assembly.results import Results
 from heedful.datamodules import PairedData
 from heedful.datamodules.sources.readers import read
@@ -61,8 +61,7 @@ def write_inputs(
     if endpoint is not None:
         require_batch(endpoint)
         about["endpoint"] = plain(endpoint.arguments)
-    plan_only = {"trainer": ON_CPU, "dry_run": True}
-    requests: Any = measure(endpoint or Answers("", {}), rows, **settings | plan_only)
+    requests: Any = measure(endpoint or Answers("", {}), rows, **settings, dry_run=True)
     ids = set()
     with atomic_path(Path(path).absolute()) as temporary, open(temporary, "w", encoding="utf-8") as file:
         for content in chain.from_iterable(starmap(_contents, requests.inputs())):
@@ -115,7 +114,7 @@ def score(
     if about["endpoint"] is not None:
         section = {"class_path": class_path(BatchEndpoint), "init_args": about["endpoint"]}
         model = load_model(section, responses=recorded.response)
-    settings = about["settings"] | {"output": output, "trainer": ON_CPU | dict(trainer or {})}
+    settings = about["settings"] | {"output": output, "trainer": trainer}
     return measure(model, rows, **settings)
 
 

@@ -14,10 +14,11 @@ from jsonargparse import Namespace
 from pytorch_lightning import loggers
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser, shown_evaluations
-from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
+from heedful.assembly.parser import TRAINER_KINDS, build_parser
+from heedful.assembly.settings import SEED, EvaluationSettings, RunSettings, TrainingSettings, require_seed
 from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of, stand_in
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
+from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
@@ -493,9 +494,7 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
     Raises:
         SettingError: The call gives the data another seed.
     """
-    seed = values.get(SEED, RunSettings.seed)
-    if not 0 <= seed < 2**32:
-        raise SettingError(f"seed {seed} is not from 0 to {2**32 - 1}.")
+    seed = require_seed(values.get(SEED, RunSettings.seed))
     of_data = values.get("data.seed", seed)
     if of_data != seed:
         raise SettingError(f"data.seed {of_data} is not the seed of the run, {seed}. Set seed {of_data}.")

@@ -6,27 +6,25 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pytorch_lightning import Callback, Trainer, seed_everything
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.folders import evaluation_folder, named_folder, run_folder
-from heedful.assembly.parser import SEED
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
-from heedful.assembly.prompting import CHARACTERS, Requests, name_of
+from heedful.assembly.prompting import Requests, name_of
 from heedful.assembly.results import Results, Unsaved
-from heedful.assembly.saved import settings_of_file, source_of, write_settings
+from heedful.assembly.saved import settings_of_file, source_of
+from heedful.assembly.settings import SEED, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import Engine, Evaluation, RunFolder
-from heedful.callbacks.engine.forecast import NULL, forecast, needed
+from heedful.callbacks.engine.forecast import forecast, inputs_of
 from heedful.callbacks.engine.measure import Measurements
 from heedful.callbacks.outputs.description import command, describe_trainer
 from heedful.callbacks.outputs.page import MadeAgain, Page
 from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor, Endpoint
-from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.predictor_module import module_of
 from heedful.records import Composed, DataError, SettingError
 
@@ -135,34 +133,26 @@ def requests_of(plan: Plan) -> Requests:
     """Count the requests that an evaluation sends at most, and about how many tokens; nothing is sent.
 
     Args:
-        plan: The evaluation of an endpoint or of a function.
+        plan: The evaluation of an endpoint.
 
     Raises:
-        SettingError: The model is neither.
+        SettingError: The model is another one.
     """
     model, limit = plan.model, plan.trainer["limit_val_batches"]
-    if not isinstance(model, Endpoint | Function):
+    if not isinstance(model, Endpoint):
         raise SettingError(
             f"dry_run counts requests to a server, and {model.description} sends none. Leave it out, or name a model "
             "with endpoint."
         )
-    totals: dict[str, tuple[int, int]] = {}
-    for _ in each_prompt(plan):
-        for name, amount in forecast(plan.data, plan.plans.planned.values(), model, limit).items():
-            requests, tokens = totals.get(name, (0, 0))
-            totals[name] = requests + amount.inputs, tokens + -(-amount.length // CHARACTERS)
-    together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
-    totals["together"] = together
+    amounts = [forecast(plan.data, plan.plans, model, limit) for _ in each_prompt(plan)]
 
-    def inputs() -> Iterator[tuple[BasePredictor, Composed]]:
+    def inputs() -> Iterator[tuple[Any, Composed]]:
         for _ in each_prompt(plan):
-            for block in needed(plan.data, plan.plans.planned.values(), limit):
-                yield model, block.examples.take(np.flatnonzero(block.kinds != NULL))  # the null control repeats inputs
+            for examples in inputs_of(plan.data, plan.plans, limit):
+                yield model, examples
 
-    if isinstance(model, Function):
-        return Requests(model.description, 0, totals, None, None, None, inputs)
     written, prices = model.most_written, model.prices
-    return Requests(model.description, len(plan.prompts), totals, written, prices, model.cache, inputs)
+    return Requests(model.description, len(plan.prompts), amounts, written, prices, model.cache, inputs)
 
 
 def measured(plan: Plan, folder: Path | None) -> Results:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.assembly.short_names import model_folder
 from heedful.lightning_modules import BasePredictor, Endpoint
 from heedful.lightning_modules.function import Function
 from heedful.records.arguments import IN_MEMORY
@@ -13,16 +12,16 @@ from heedful.records.storage.folder_names import regime_name
 from heedful.records.storage.results import BACKBONE
 from heedful.reports.configs import backbone_of, sections_of, settings, trainings
 
-HOW = {
+HOW = {  # settings that change no answer
     "answers",
     "cache",
-    "checks_default",
     "concurrency",
+    "doubtful",
     "max_requests",
     "prices",
     "share_prefix",
     "timeout",
-}  # settings that change no answer
+}
 PLACES = {"base_url", "responses", "sha256", "url"}  # settings that say where weights or answers are from
 READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
 PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # from the root of a machine
@@ -65,6 +64,8 @@ def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:
         backbone = str(getattr(model, "backbone", None) or model.description)
+    from heedful.assembly.short_names import model_folder  # imports Lightning
+
     path = Path(backbone)
     is_place = path.is_absolute() and not backbone.endswith(BACKBONE)
     return model_folder(path.name if is_place else backbone, first["model"]["class_path"])

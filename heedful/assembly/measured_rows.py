@@ -5,14 +5,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from heedful.assembly.config import load_data
-from heedful.datamodules import PairedData, PairedText
+from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import ALIASES
-from heedful.datamodules.free_text import FreeText
+from heedful.datamodules.free_text_pairs import FreeTextPairs
 from heedful.datamodules.sources.gold import NO_GOLD
 from heedful.datamodules.sources.hub_and_local import Local
 from heedful.datamodules.sources.in_memory import InMemory
 from heedful.datamodules.sources.values import plain
+from heedful.datamodules.text_pairs import TextPairs
 from heedful.records import DataError, ModelError, SettingError, listing
 from heedful.records.errors import guess
 from heedful.records.parser import class_parser
@@ -64,7 +64,7 @@ class Scan(NamedTuple):
     texts: Sequence[str]
 
 
-def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool) -> tuple[PairedData, set[str]]:
+def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool) -> tuple[Pairs, set[str]]:
     """The data that rows are, and the gold answers in them that were looked at.
 
     Args:
@@ -110,14 +110,18 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
         settings["meta"] = [] if said.cluster in parts else [said.cluster]
     name = said.name or "rows"  # whatever they come from: equal rows have equal uids, and so equal draws
     if labels is None:
-        return FreeText(name, parts, _same(said, scan.texts), **settings), {*scan.texts}
+        return FreeTextPairs(name, parts, _same(said, scan.texts), **settings), {*scan.texts}
+    if is_function:
+        return TextPairs(name, parts, labels, **settings), {*scan.labels}
+    from heedful.datamodules.text import PairedText  # imports Lightning
+
     return PairedText(name, parts, labels, **settings), {*scan.labels}
 
 
-def readings(data: PairedData) -> tuple[Mapping[str, Any] | None, Same | None]:
+def readings(data: Pairs) -> tuple[Mapping[str, Any] | None, Same | None]:
     """How answers to some data are read: label to its spellings, or when two free texts are one."""
-    spellings = data.columns.labels if isinstance(data, PairedText) else None
-    return spellings, data.same if isinstance(data, FreeText) else None
+    spellings = data.columns.labels if isinstance(data, TextPairs) else None
+    return spellings, data.same if isinstance(data, FreeTextPairs) else None
 
 
 def _same(said: RowSettings, golds: Sequence[str]) -> Same:
@@ -128,22 +132,24 @@ def _same(said: RowSettings, golds: Sequence[str]) -> Same:
     return same
 
 
-def _named(rows: Any) -> PairedData | None:
+def _named(rows: Any) -> Pairs | None:
     """The data that have a name; None of rows and of files of them."""
-    if isinstance(rows, PairedData):
+    if isinstance(rows, Pairs):
         return rows
     is_config = str(rows).endswith((".yaml", ".yml"))
     if not isinstance(rows, str) or Path(rows).exists() and not is_config:
         return None
     if Path(rows).suffix and not is_config:
         raise DataError(f"rows {rows} does not exist.")
+    from heedful.assembly.config import load_data  # imports Lightning
+
     return load_data(rows)
 
 
 OF_ROWS = {"parts": None, "label": LABEL, "labels": None, "same": None, "uid": None, "name": None}  # and their defaults
 
 
-def _changed(data: PairedData, said: RowSettings, is_function: bool) -> PairedData:
+def _changed(data: Pairs, said: RowSettings, is_function: bool) -> Pairs:
     """Data of a name with what the user says otherwise."""
     for setting, default in OF_ROWS.items():
         if getattr(said, setting) != default:

@@ -13,20 +13,14 @@ from pytorch_lightning.plugins import CheckpointIO, ClusterEnvironment, LayerSyn
 from pytorch_lightning.profilers import Profiler
 from pytorch_lightning.strategies import Strategy
 
-from heedful.assembly.settings import EvaluationSettings, TrainerDefaults, TrainingSettings
-from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
+from heedful.assembly.settings import SEED, EvaluationSettings, TrainerDefaults, TrainingSettings
+from heedful.callbacks import BestCheckpoint, Evaluation
+from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules.prompting import Prompting
 from heedful.records.parser import Parser, with_integers_first
 
 PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
 TRAINER_KINDS = (Callback, Logger, Profiler, Strategy, Accelerator, *PLUGINS)  # classes that settings may name
-SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI has it
-
-
-def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
-    """The evaluations that have settings; evaluations of training come first."""
-    shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
-    return sorted(shown, key=lambda kind: not kind.in_training)
 
 
 def build_parser(evaluating: bool, data: type, model: type) -> Parser:

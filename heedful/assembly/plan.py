@@ -20,12 +20,12 @@ from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, S
 from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_whole
 from heedful.callbacks.engine.engine import Writer
 from heedful.callbacks.engine.evaluation import Plans
+from heedful.callbacks.evaluations import chosen
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import BasePredictor
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY
-from heedful.records.errors import guess
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.prompts.prompt import Prompt
 
@@ -103,7 +103,7 @@ def prepare(config: Config) -> Plan:
     configured = {evaluation.name for evaluation in objects.evaluations}
     without_settings = [kind for name, kind in EVALUATIONS.items() if not kind.has_settings and name not in configured]
     evaluations = [*(kind() for kind in without_settings), *objects.evaluations]
-    only = _only(settings, evaluations)
+    only = chosen(settings.evaluations, {evaluation.name for evaluation in evaluations})
     needs_data = only is None or any(not item.own for item in evaluations if item.name in only)
     data = _bound_data(config, objects, "" if needs_data else "-".join(only or ()))
     model = objects.model
@@ -111,7 +111,8 @@ def prepare(config: Config) -> Plan:
     model.require_precision(precision_of(objects.trainer, config.evaluating))
     unfinished = _unfinished(checkpoint) if config.evaluating else None
     record = _record(config, model)
-    plans = _plans(evaluations, only, model, data, monitoring=not config.evaluating)
+    plans = Plans.of(evaluations, Setting(data, not config.evaluating, _read, model.capabilities), only)
+    plans.require(model)
     _require_monitored(plans, objects, checkpoints, data)
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
         if checkpoint is None:
@@ -131,24 +132,6 @@ def _record(config: Config, model: BasePredictor) -> dict[str, Any]:
     if "backbone" in arguments and (getattr(model, "is_copy", False) or (config.evaluating and model.has_learned)):
         arguments["backbone"] = IN_MEMORY
     return record
-
-
-def _only(settings: RunSettings, evaluations: Sequence[Evaluation]) -> list[str] | None:
-    """The names of the evaluations that the call asks for, or None for all.
-
-    Raises:
-        SettingError: A name is unknown, its evaluation does not run in training, or the list is empty.
-    """
-    names = settings.evaluations
-    if names == []:
-        raise SettingError("evaluations is empty. Name at least one, or leave it out.")
-    available = {evaluation.name for evaluation in evaluations}
-    for name in names or []:
-        if name not in EVALUATIONS and name not in available:
-            raise SettingError(f"evaluations {name} is not an evaluation. {guess(name, EVALUATIONS)}")
-        if name not in available:
-            raise SettingError(f"evaluations {name} is not measured while a model trains. Measure it with evaluate.py.")
-    return None if names is None else list(names)
 
 
 def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
@@ -187,23 +170,6 @@ def _unfinished(checkpoint: str | None) -> str | None:
     saved = outline(Path(checkpoint))
     epochs = max_epochs_of(run, f"checkpoint {checkpoint}")
     return f"epoch {saved['epoch'] + 1}{f' of {epochs}' if epochs > 0 else ''}, step {saved['global_step']:,}"
-
-
-def _plans(
-    evaluations: Sequence[Evaluation],
-    only: Sequence[str] | None,
-    model: BasePredictor,
-    data: PairedData,
-    monitoring: bool,
-) -> Plans:
-    """Let the evaluations make their plans, for which they read the examples that they bring."""
-    plans = Plans.of(evaluations, Setting(data, monitoring, _read, model.capabilities), only)
-    for name, nothing in plans.idle.items() if only else ():
-        raise SettingError(f"evaluations {name} {nothing.reason}. Leave it out, or add what is missing.")
-    for planned in plans.planned.values():
-        if planned.plan.inquiry is not None:
-            planned.plan.inquiry.require(model.processor, planned.plan.pool)
-    return plans
 
 
 def _read(name: str, path: str | None) -> PairedData:

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from heedful.datamodules import PairedData
+from heedful.callbacks.engine.evaluation import Plans
+from heedful.callbacks.engine.forecast import Amount, forecast, inputs_of
+from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import BasePredictor, Classifier
+from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.prompted.requests.meter import cost
 from heedful.records import Composed, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
@@ -13,7 +16,7 @@ from heedful.records.prompts.prompt import Prompt
 CHARACTERS = 4  # of a token, about, in English
 
 
-def prompts_of(prompting: Prompting | None, model: BasePredictor, data: PairedData) -> list[Prompt]:
+def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -> list[Prompt]:
     """The prompts to measure; none for a model that is asked without one.
 
     Args:
@@ -30,7 +33,7 @@ def prompts_of(prompting: Prompting | None, model: BasePredictor, data: PairedDa
             raise ModelError(
                 f"{model.description} is asked in context, and not trained here. Measure it with evaluate.py."
             )
-        if not isinstance(model, Classifier):
+        if not model.is_trainable:
             raise ModelError(f"{model.description} is asked, and not trained here. Measure it with evaluate.py.")
         return []
     if not model.reads_prompts and prompting != Prompting():
@@ -58,7 +61,7 @@ class Requests:
     Attributes:
         model: The model, by its name at the server, or the name of the function.
         prompts: How many prompts ask it.
-        totals: Kind of inputs, and "together", to requests and about how many tokens are read.
+        amounts: Of each prompt, kind of inputs to their number and length.
         most_written: Tokens that each request may write; None without a limit.
         prices: US dollars for a million tokens that are read, and that are written; None where nobody says.
         cache: The file of answers, which is not read here; None for a function.
@@ -67,11 +70,24 @@ class Requests:
 
     model: str
     prompts: int
-    totals: Mapping[str, tuple[int, int]]
+    amounts: Sequence[Mapping[str, Amount]]
     most_written: int | None
     prices: Sequence[float] | None
     cache: str | None
-    inputs: Callable[[], Iterator[tuple[BasePredictor, Composed]]] = field(repr=False, compare=False)
+    inputs: Callable[[], Iterator[tuple[Any, Composed]]] = field(repr=False, compare=False)
+
+    @property
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """Kind of inputs, and "together", to requests and about how many tokens are read."""
+        totals = {
+            kind: (
+                sum(amounts[kind].inputs for amounts in self.amounts),
+                sum(-(-amounts[kind].length // CHARACTERS) for amounts in self.amounts),
+            )
+            for kind in self.amounts[0]
+        }
+        together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
+        return totals | {"together": together}
 
     def __str__(self) -> str:
         of = f" for {self.prompts} prompts" if self.prompts > 1 else ""
@@ -86,3 +102,19 @@ class Requests:
         limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
         more = f"{self.prompts} more show" if self.prompts > 1 else "one more shows"
         return "\n".join([*lines, f"{limit}; {more} what the server can do. Nothing was sent."])
+
+
+def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:
+    """The inputs that a function would get, at most.
+
+    Args:
+        function: The function, as a predictor.
+        data: The data, set up.
+        plans: The plans of the evaluations.
+        limit: The Trainer's limit_val_batches.
+    """
+
+    def inputs() -> Iterator[tuple[Any, Composed]]:
+        return ((function, examples) for examples in inputs_of(data, plans, limit))
+
+    return Requests(function.description, 0, [forecast(data, plans, function, limit)], None, None, None, inputs)

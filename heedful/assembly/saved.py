@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.assembly.identity import HOW
-from heedful.assembly.parser import SEED
+from heedful.assembly.settings import SEED
 from heedful.callbacks.checkpoints.files import LAST, best_of, newest, progress, require_whole
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import has_weights
 from heedful.records import HeedfulError, RunError, SettingError, inform
-from heedful.records.parser import dump
 from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import BACKBONE, CONFIG
 from heedful.records.storage.yaml_files import parse_yaml, read_text, read_yaml
@@ -188,11 +187,6 @@ def max_epochs_of(run: Path, display_name: str) -> int:
     """The epochs that a run was to have; -1 where it has no end."""
     settings: Mapping[str, Any] = read_yaml(str(run / CONFIG), display_name)
     return (settings.get("trainer") or {}).get("max_epochs") or -1
-
-
-def write_settings(settings: Mapping[str, Any], path: Path) -> None:
-    """Write settings as a file that ``--config`` reads."""
-    path.write_text(dump(settings), encoding="utf-8")
 
 
 def settings_of_file(path: str, display_name: str) -> Settings:

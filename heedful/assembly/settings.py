@@ -1,6 +1,30 @@
 """The settings of a run, with their defaults: the commands and the functions of Python take them from here."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.records import SettingError
+from heedful.records.parser import dump
+
+SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI has it
+
+
+def require_seed(seed: int) -> int:
+    """Refuse a seed that is out of range, and return it.
+
+    Raises:
+        SettingError: It is not from 0 to 4294967295.
+    """
+    if not 0 <= seed < 2**32:
+        raise SettingError(f"seed {seed} is not from 0 to {2**32 - 1}.")
+    return seed
+
+
+def write_settings(settings: Mapping[str, Any], path: Path) -> None:
+    """Write settings as a file that ``--config`` reads."""
+    path.write_text(dump(settings), encoding="utf-8")
 
 
 @dataclass

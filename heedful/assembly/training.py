@@ -11,7 +11,6 @@ from pytorch_lightning import seed_everything
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.evaluation import contents_of
 from heedful.assembly.folders import named_folder, run_folder
-from heedful.assembly.parser import SEED
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.results import Run
 from heedful.assembly.saved import (
@@ -20,8 +19,8 @@ from heedful.assembly.saved import (
     saved_settings,
     settings_of_file,
     start_of,
-    write_settings,
 )
+from heedful.assembly.settings import SEED, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, Evaluation, RunFolder

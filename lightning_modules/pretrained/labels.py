@@ -1,7 +1,8 @@
 """Which output of a classification head means which label of a task: matched by name, never by position."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from heedful.records import ModelError, is_entailment, is_non_entailment, listing, same_name
 
@@ -11,6 +12,13 @@ NLI = ("entailment", "neutral", "contradiction")
 def is_named(labels: Sequence[str]) -> bool:
     """Whether a head's labels say anything: ``LABEL_0`` and the like do not."""
     return bool(labels) and not all(re.fullmatch(r"label_?\d+", label, re.IGNORECASE) for label in labels)
+
+
+def names_of_outputs(config: Mapping[str, Any]) -> list[str]:
+    """The names of the outputs in the config of a model, in their order; empty where they are only numbered."""
+    label_of = {int(number): str(label) for number, label in (config.get("id2label") or {}).items()}
+    outputs = [label_of[number] for number in sorted(label_of)]
+    return outputs if is_named(outputs) else []
 
 
 def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:

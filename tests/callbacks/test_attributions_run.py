@@ -38,7 +38,7 @@ def explain(module, data, methods=ALL, only=("accuracy", "attributions"), **sett
 
 
 def counts_of(engine):
-    return {name: count for name, count in engine.results["counts"].items() if name.startswith("attributions/")}
+    return {name: count for name, count in engine.content["counts"].items() if name.startswith("attributions/")}
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_changed_examples_are_explained_beside_their_own(tiny_bert):
         assert {row["y"] for row in (*own, *other)} == {own[0]["y"]}  # what it says of the example is explained in both
         assert {row["gold"] for row in other} == {None}
         assert sum(row["phi"] for row in other) == pytest.approx(other[0]["full"] - other[0]["nothing"])
-    assert engine.measurements["attributions/letters/shap/delta"].n == 4  # the changed ones do not count
+    assert engine["attributions/letters/shap/delta"].n == 4  # the changed ones do not count
 
 
 def test_single_sentences(tiny_bert):

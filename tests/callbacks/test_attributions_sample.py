@@ -44,7 +44,7 @@ def test_answers_that_are_not_labels_do_not_change_which_examples_are_chosen(tin
     engine = explained(module, data, examples=examples, shown=0)
     labelled = {f"letters/{i}" for i, (premise, _) in enumerate(data.pairs) if premise.startswith("a")}
     assert uids(engine) == whole & labelled
-    assert engine.results["counts"][COUNTS + "without_label"] == len(whole - labelled)
+    assert engine.content["counts"][COUNTS + "without_label"] == len(whole - labelled)
 
 
 def test_examples_that_are_cut_off_are_counted(tiny_bert):
@@ -56,7 +56,7 @@ def test_examples_that_are_cut_off_are_counted(tiny_bert):
     engine = explained(module, data)
     cut = {f"letters/{i}" for i, pair in enumerate(data.pairs) if len(" ".join(pair).split()) > 6}
     assert 0 < len(cut) < len(data.pairs)
-    assert engine.results["counts"][COUNTS + "truncated"] == len(cut)  # swapped ones do not count
+    assert engine.content["counts"][COUNTS + "truncated"] == len(cut)  # swapped ones do not count
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_examples_with_fewer_masks_than_shap_needs_are_counted(tiny_bert):
         engine = measure(
             reader(tiny_bert, data), data, Attributions(["lime", "shap"], samples=samples), only=["attributions"]
         )
-        counted[samples] = engine.results["counts"][COUNTS + "shap_scarce"]
+        counted[samples] = engine.content["counts"][COUNTS + "shap_scarce"]
     sizes = [len(" ".join(pair).split()) + 2 for pair in data.pairs]  # with two separators
     assert counted == {samples: sum(2 * n > samples for n in sizes) for samples in counted}
     assert 0 < counted[14] < len(sizes)

@@ -71,7 +71,7 @@ def measure(rule, path, sure=True, **settings):
 
 def effects(engine):
     names = [(part, effect) for part in ("context", "insertion") for effect in ("tce", "dce")]
-    return tuple(engine.measurements[f"natural_logic/nlixy/{part}/{effect}"].value for part, effect in names)
+    return tuple(engine[f"natural_logic/nlixy/{part}/{effect}"].value for part, effect in names)
 
 
 def perfect(monotonicity, relation):
@@ -81,7 +81,7 @@ def perfect(monotonicity, relation):
 def test_a_perfect_model_changes_always_where_it_should_and_never_where_it_should_not(nlixy):
     engine, _ = measure(perfect, nlixy)
     assert effects(engine) == (1, 0, 1, 0)
-    found = engine.measurements
+    found = engine
     for part in ("context", "insertion"):
         name = f"natural_logic/nlixy/{part}"
         assert found[f"{name}/delta"].value == 1
@@ -96,7 +96,7 @@ def test_a_model_that_reads_only_monotonicity(nlixy):
     engine, _ = measure(lambda monotonicity, relation: monotonicity == "up", nlixy)
     assert effects(engine) == (1, 0, 0, 0)
     # right on both sides of a pair of relation leq, and on none of geq
-    assert engine.measurements["natural_logic/nlixy/context/tce/towards_gold"].value == 0.5
+    assert engine["natural_logic/nlixy/context/tce/towards_gold"].value == 0.5
 
 
 def test_a_model_that_reads_only_the_relation(nlixy):
@@ -106,7 +106,7 @@ def test_a_model_that_reads_only_the_relation(nlixy):
     expected = (UP * every + DOWN * 2 * P * P) / ((UP + DOWN) * every)
     assert effects(engine) == (0, 0, pytest.approx(expected, abs=1e-15), 0)
     towards = UP * every / ((UP + DOWN) * every)
-    assert engine.measurements["natural_logic/nlixy/insertion/tce/towards_gold"].value == pytest.approx(towards)
+    assert engine["natural_logic/nlixy/insertion/tce/towards_gold"].value == pytest.approx(towards)
 
 
 def test_a_model_that_always_says_the_same_has_no_effect(nlixy):
@@ -115,7 +115,7 @@ def test_a_model_that_always_says_the_same_has_no_effect(nlixy):
 
 def test_the_sets_have_the_sizes_that_can_be_counted_by_hand(nlixy):
     engine, _ = measure(perfect, nlixy, seeds=1000)
-    counts, n = engine.results["counts"], (UP + DOWN) * 2 * (P + Q)
+    counts, n = engine.content["counts"], (UP + DOWN) * 2 * (P + Q)
     sizes = {name: counts[f"natural_logic/{name}"]["pairs"] for name in ("I0", "I1", "I2", "I3")}
     assert sizes == {
         "I0": 2 * P * 2 * UP * DOWN,
@@ -134,7 +134,7 @@ def test_the_sets_have_the_sizes_that_can_be_counted_by_hand(nlixy):
 def test_every_example_is_predicted_once_however_many_pairs_it_is_in(nlixy):
     engine, module = measure(perfect, nlixy, seeds=1000)
     composed = [pair for pair in module.seen if "saw" in pair[0]]
-    assert len(composed) == len(set(composed)) == engine.results["counts"]["natural_logic/examples"]
+    assert len(composed) == len(set(composed)) == engine.content["counts"]["natural_logic/examples"]
     rows, _ = engine.rows["natural_logic"]
     base = select(rows, intervention="base")
     answer = dict(
@@ -149,8 +149,8 @@ def test_every_example_is_predicted_once_however_many_pairs_it_is_in(nlixy):
 def test_the_two_rules_part_where_entailment_is_first_with_less_than_half(nlixy):
     engine, _ = measure(perfect, nlixy, sure=False)
     assert effects(engine) == (0, 0, 0, 0)
-    assert engine.measurements["natural_logic/nlixy/context/tce/argmax"].value == 1
-    assert engine.results["counts"]["natural_logic/rules_disagree"] == UP * P + DOWN * P
+    assert engine["natural_logic/nlixy/context/tce/argmax"].value == 1
+    assert engine.content["counts"]["natural_logic/rules_disagree"] == UP * P + DOWN * P
 
 
 def test_a_model_without_entailment_is_refused(nlixy):

@@ -124,7 +124,7 @@ def changed(engine):
 
 
 def found(engine, name):
-    return engine.measurements[f"challenge/d/{name}"]
+    return engine[f"challenge/d/{name}"]
 
 
 @pytest.fixture
@@ -147,13 +147,13 @@ def test_the_gold_label_of_the_original_is_right_where_labels_are_preserved_and_
             m = found(engine, f"hypotheses/kind={kind}/{way}")
             rows = [row for row in changed(engine) if row["intervention"] == f"perturb/{kind}/{way}"]
             assert (m.value, m.n) == (value if rows else None, len(rows))
-            assert engine.results["counts"][f"challenge/{kind}"][way] == len(rows)
-            from_entailed = engine.results["counts"][f"challenge/{kind}"]["flipped_from_entailment"]
+            assert engine.content["counts"][f"challenge/{kind}"][way] == len(rows)
+            from_entailed = engine.content["counts"][f"challenge/{kind}"]["flipped_from_entailment"]
             assert way == "preserved" or from_entailed == sum(row["gold"] == C for row in rows)
 
 
 def test_a_change_of_each_kind_was_made():
-    counts = measure().results["counts"]
+    counts = measure().content["counts"]
     made = {(kind, way) for kind in RULED for way, n in counts[f"challenge/{kind}"].items() if n}
     assert {kind for kind, _ in made} == set(RULED)
     assert {kind for kind, way in made if way == "flipped"} == set(RULED)
@@ -175,7 +175,7 @@ def test_a_constant_answer_is_right_where_all_flips_end_in_it_and_a_flag_says_so
         assert mean.value == (0.5 if both else None)
     assert found(engine, "hypotheses/flipped/both_ways").value == 0.5
     assert "one_sided" not in flipped.flags
-    counts = engine.results["counts"]["challenge/hypotheses"]
+    counts = engine.content["counts"]["challenge/hypotheses"]
     assert [counts[f"flipped_from_{label}"] for label in (E, C)] == [m.n for m in ways]
 
 
@@ -219,7 +219,7 @@ def test_a_model_that_knows_the_titles_by_heart_fails_where_the_table_has_anothe
 
 @pytest.mark.slow
 def test_what_got_no_title_is_counted_by_its_reason():
-    counts = measure().results["counts"]["challenge/titles"]
+    counts = measure().content["counts"]["challenge/titles"]
     assert counts["without"] == {"neutral": 9, "no_other_table": 7, "no_title_expression": 8}
     assert (counts["originals"], counts["preserved"], counts["tables"]) == (6 * 8, 6 * 8, 8)
     assert (counts["neutral"], counts["unchanged"]) == (9, 7 + 8)
@@ -236,10 +236,10 @@ def test_a_model_of_the_hypothesis_alone_meets_the_same_changed_hypotheses():
     seen = [sorted((e.uid, e.parts["hypothesis"]) for e in engine.seen) for engine in (full, alone)]
     assert seen[0] == seen[1]
     assert all(list(e.parts) == ["hypothesis"] for e in alone.seen)
-    assert full.measurements == alone.measurements
+    assert full == alone
     assert {row["part"] for row in changed(alone)} == {"hypothesis"}
     assert {row["part"] for row in changed(full)} == {"hypothesis", "premise+hypothesis"}
-    counts = [{k: v for k, v in e.results["counts"].items() if k.startswith("challenge/")} for e in (full, alone)]
+    counts = [{k: v for k, v in e.content["counts"].items() if k.startswith("challenge/")} for e in (full, alone)]
     assert counts[0] == counts[1]
 
 
@@ -275,13 +275,13 @@ def test_each_of_several_splits_is_changed_as_if_it_were_alone(partial):
     for half in "ab":
         alone = measure(data=Claims(splits=half, partial=partial))
         rows += alone.rows["challenge"][0].drop_columns("slices").to_pylist()
-        for name, m in alone.measurements.items():
+        for name, m in alone.items():
             if name.startswith("challenge/") and "kind=" not in name:
                 what = name.split("/")[2]
                 metrics[name.replace(f"/{what}/", f"/{what}/split={half}/")] = m
-    assert {name: m for name, m in together.measurements.items() if "challenge" in name and "split=" in name} == metrics
+    assert {name: m for name, m in together.items() if "challenge" in name and "split=" in name} == metrics
     assert together.rows["challenge"][0].drop_columns("slices").to_pylist() == rows
-    without = together.results["counts"]["challenge/titles"]["without"]
+    without = together.content["counts"]["challenge/titles"]["without"]
     assert without == {"neutral": 9, "no_other_table": 7, "no_title_expression": 8}
 
 
@@ -309,12 +309,12 @@ def test_names_need_spacy_and_without_it_that_is_said_and_counted(caplog):
     said = [m for m in caplog.messages if "spaCy" in m]
     assert len(said) == 1
     assert "pip install 'spacy" in said[0]
-    assert engine.results["counts"]["challenge/left_out"] == ["entities"]
-    assert engine.results["counts"]["challenge/analyser"] == "rules-3"
-    assert not any("entities" in name for name in engine.measurements)
+    assert engine.content["counts"]["challenge/left_out"] == ["entities"]
+    assert engine.content["counts"]["challenge/analyser"] == "rules-3"
+    assert not any("entities" in name for name in engine)
     with refused(RunError, "kinds entities", "pip install 'spacy"):
         Challenge(["title", "entities"])
-    assert measure(kinds=["negation"]).results["counts"]["challenge/left_out"] == []
+    assert measure(kinds=["negation"]).content["counts"]["challenge/left_out"] == []
 
 
 @dataclass(frozen=True)
@@ -336,9 +336,9 @@ def test_with_a_parser_names_change_as_well_and_the_manifest_says_which_one(monk
     plain = measure(kinds=["numbers"])
     monkeypatch.setattr("heedful.callbacks.evaluations.tables.challenge.best_analyser", KnowsLondon)
     with_names, numbers = measure(), measure(kinds=["numbers"])
-    assert with_names.results["counts"]["challenge/analyser"] == "london"
-    assert with_names.results["counts"]["challenge/left_out"] == []
-    assert "challenge/d/hypotheses/kind=entities/preserved" in with_names.measurements
+    assert with_names.content["counts"]["challenge/analyser"] == "london"
+    assert with_names.content["counts"]["challenge/left_out"] == []
+    assert "challenge/d/hypotheses/kind=entities/preserved" in with_names
     assert changed(plain) == changed(numbers)
     assert plain.rows["challenge"][1]["manifest"] != numbers.rows["challenge"][1]["manifest"]
 
@@ -351,10 +351,10 @@ def test_only_the_kinds_that_were_asked_for():
     assert Challenge(["title", "numbers"]).title == "challenge-title-numbers"
     assert Challenge().title == "challenge"
     titles = measure(kinds=["title"])
-    assert not any("hypotheses" in name for name in (*titles.measurements, *titles.results["counts"]))
+    assert not any("hypotheses" in name for name in (*titles, *titles.content["counts"]))
     for kinds in (["title"], ["numbers"], None):
         engine = measure(kinds=kinds)
-        assert set(engine.headlines) <= set(engine.measurements)
+        assert set(engine.headlines) <= set(engine)
     with refused(SettingError, "kinds verbs", "entities, nominal_modifiers, ", "title"):
         Challenge(["numbers", "verbs"])
 
@@ -384,12 +384,12 @@ def test_real_hypotheses(shared_data, partial):
     data.setup("validate")
     whole = data.whole
     engine = measure(lambda example: whole.value("label", whole.position(example.uid)), data)
-    m = {name.removeprefix("challenge/infotabs/"): m for name, m in engine.measurements.items()}
+    m = {name.removeprefix("challenge/infotabs/"): m for name, m in engine.items()}
     assert (m["hypotheses/original"].value, m["hypotheses/preserved"].value, m["hypotheses/flipped"].value) == (1, 1, 0)
     assert (m["titles/original"].value, m["titles/preserved"].value) == (1, 1)
     assert min(m[f"hypotheses/{way}"].n for way in ("original", "preserved", "flipped")) > 50
     assert m["titles/preserved"].n > 100
-    assert engine.results["counts"]["challenge/analyser"] == "rules-3"
+    assert engine.content["counts"]["challenge/analyser"] == "rules-3"
     for example in engine.seen:
         assert list(example.parts) == ([partial] if partial else ["premise", "hypothesis"])
     for row in changed(engine):

@@ -49,7 +49,7 @@ def premise_only(premise, hypothesis):
 def run(rule, **settings):
     engine = measure(Reads(rule), Pairs(**settings), DefaultLabel(draws=3), only=ONLY)
     prefix = "default_label/d/"
-    return engine, {name.removeprefix(prefix): m for name, m in engine.measurements.items() if name.startswith(prefix)}
+    return engine, {name.removeprefix(prefix): m for name, m in engine.items() if name.startswith(prefix)}
 
 
 @pytest.mark.parametrize("rule", [perfect, hypothesis_only])

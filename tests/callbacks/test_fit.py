@@ -63,7 +63,7 @@ def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
         assert BestCheckpoint(loss).mode == "min"
         with refused(SettingError, "checkpoint.mode max", loss, "minimum"):
             BestCheckpoint(loss, mode="max")
-    measured = engine.measurements["loss/planted"].value
+    measured = engine["loss/planted"].value
     assert module.trainer.callback_metrics["loss/planted"].item() == pytest.approx(measured, rel=1e-6)
     (chart,) = [chart for chart in engine.charts if chart.title == "loss"]
     assert [str(name) for name in chart.curves.values()] == ["loss/train", "loss/planted"]
@@ -103,8 +103,8 @@ def test_a_monitor_that_no_evaluation_may_yield_is_refused(tiny_bert, tmp_path, 
 def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path):
     _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
     engine = next(c for c in module.trainer.callbacks if isinstance(c, Engine))
-    assert len(engine.measurements) > 12
-    assert [name for name in engine.measurements if not engine.is_known(name)] == ["null/planted/max_change"]
+    assert len(engine) > 12
+    assert [name for name in engine if not engine.is_known(name)] == ["null/planted/max_change"]
 
 
 def test_what_was_learned_is_kept_where_the_monitor_was_not_measured(tiny_bert, tmp_path):

@@ -81,7 +81,7 @@ RULES = {
 
 
 def numbers_of(engine):
-    return {name: m["value"] for name, m in engine.results["metrics"].items()}
+    return {name: m["value"] for name, m in engine.content["metrics"].items()}
 
 
 @pytest.fixture(scope="module")
@@ -159,14 +159,14 @@ def test_every_number_follows_from_the_rows_of_the_file(measured, folder, rule):
     assert len(seen) == 8
     for name, values in zip(("passage", "passage/changed", "distractor/kept"), hits.values(), strict=True):
         assert numbers[f"attentiveness/rag/{name}"] == pytest.approx(np.mean(values))
-    counts = engine.results["counts"]
+    counts = engine.content["counts"]
     assert counts["attentiveness/distractor"]["swapped"] == counts["attentiveness/distractor"]["eligible"] == N
     assert counts["attentiveness/passage"]["swapped"] == len(answered)
 
 
 def test_distractors_may_be_all_that_is_swapped(folder):
     engine = measure(Answering(RULES["reads all"]), rag(folder, swap=[]), Answers(), Attentiveness(draws=1))
-    names = {name for name in engine.results["metrics"] if name.startswith("attentiveness")}
+    names = {name for name in engine.content["metrics"] if name.startswith("attentiveness")}
     assert names == {"attentiveness/rag/distractor/kept", "attentiveness/rag/distractor/changed"}
 
 

@@ -89,12 +89,12 @@ ALL = ["delete", "insert", "update", "permute", "delete+insert", "delete+delete"
 def test_a_model_that_reads_only_the_hypothesis_makes_no_transitions():
     engine = measure(reads_the_hypothesis, operations=ALL)
     for operation in ALL:
-        counts = engine.results["counts"][f"table_rows/{operation}"]
+        counts = engine.content["counts"][f"table_rows/{operation}"]
         assert counts["edited"] == sum(counts["transitions"][label][label] for label in LABELS) > 0
         for label in LABELS:
-            found = engine.measurements[f"transitions/d/{operation}/from_{label}/to_{label}"]
+            found = engine[f"transitions/d/{operation}/from_{label}/to_{label}"]
             assert (found.value, found.n) == (1, counts["transitions"][label][label])
-        assert engine.measurements[f"transitions/d/{operation}/invalid"].value == 0
+        assert engine[f"transitions/d/{operation}/invalid"].value == 0
 
 
 def test_a_model_that_reads_the_row_makes_exactly_the_predicted_transitions():
@@ -110,8 +110,8 @@ def test_a_model_that_reads_the_row_makes_exactly_the_predicted_transitions():
         assert row["y2"] == row["y"] or row["variant"] == CLAIMS[int(row["uid"][-1])][0]
     assert all(row["y2"] == row["y"] for row in rows_of(engine, "permute") + rows_of(engine, "identity"))
     for operation in set(ALL) - {"update"}:
-        assert engine.measurements[f"transitions/d/{operation}/invalid"].value == 0
-    assert engine.measurements["transitions/d/update/invalid/from_entailment"].value == 0
+        assert engine[f"transitions/d/{operation}/invalid"].value == 0
+    assert engine["transitions/d/update/invalid/from_entailment"].value == 0
 
 
 def test_the_transitions_of_deletions_can_be_counted_by_hand():
@@ -122,7 +122,7 @@ def test_the_transitions_of_deletions_can_be_counted_by_hand():
             y = reads_the_row(table, f"{key}: {value}")
             for row in table.keys if len(table.keys) > 1 else ():
                 expected[y][N if row == key else y] += 1
-    assert engine.results["counts"]["table_rows/delete"] == {
+    assert engine.content["counts"]["table_rows/delete"] == {
         "hypotheses": 4 * len(CLAIMS),
         "without_edit": len(CLAIMS),  # those of the table with one row
         "tables": 4,
@@ -130,7 +130,7 @@ def test_the_transitions_of_deletions_can_be_counted_by_hand():
         "transitions": expected,
     }
     n = sum(expected[E].values())
-    found = engine.measurements[f"transitions/d/delete/from_{E}/to_{N}"]
+    found = engine[f"transitions/d/delete/from_{E}/to_{N}"]
     assert (found.value, found.n) == (expected[E][N] / n, n)
 
 
@@ -138,7 +138,7 @@ def test_a_model_that_reads_the_order_makes_forbidden_transitions():
     engine = measure(reads_the_order, operations=["permute"])
     changes = {(row["y"], row["y2"]) for row in rows_of(engine, "permute") if "/t0." in row["uid"]}
     assert changes == {(C, N)}
-    assert engine.measurements[f"transitions/d/permute/invalid/from_{C}"].value == 1
+    assert engine[f"transitions/d/permute/invalid/from_{C}"].value == 1
 
 
 def test_an_encoder_sees_every_edit_but_the_identity(tiny_bert):
@@ -162,7 +162,7 @@ class WithRelevance(TableRows):
 
 def test_where_relevance_is_known_the_transitions_are_judged_by_it():
     engine = measure(reads_the_row, WithRelevance(["delete"]))
-    found = {k.removeprefix("transitions/d/"): m for k, m in engine.measurements.items()}
+    found = {k.removeprefix("transitions/d/"): m for k, m in engine.items()}
     for label in (E, C):
         for name in ("delete", "delete_relevant", "delete_irrelevant"):
             assert found[f"{name}/invalid/from_{label}"].value == 0
@@ -170,7 +170,7 @@ def test_where_relevance_is_known_the_transitions_are_judged_by_it():
         assert found[f"delete_irrelevant/from_{label}/to_{label}"].value == 1
     assert found[f"delete_relevant/invalid/from_{N}"].n == 0  # what is not there cannot be deleted
     engine = measure(reads_the_hypothesis, WithRelevance(["delete"]))
-    found = {k.removeprefix("transitions/d/"): m for k, m in engine.measurements.items()}
+    found = {k.removeprefix("transitions/d/"): m for k, m in engine.items()}
     assert found["delete/invalid"].value == found["delete_irrelevant/invalid"].value == 0
     assert [found[f"delete_relevant/invalid/from_{label}"].value for label in LABELS] == [1, 0, 1]
 
@@ -178,7 +178,7 @@ def test_where_relevance_is_known_the_transitions_are_judged_by_it():
 def test_a_sample_of_hypotheses_and_of_rows():
     engine = measure(reads_the_row, operations=["delete", "insert"], max_examples=10, rows_per_table=1)
     for operation in ("delete", "insert"):
-        counts = engine.results["counts"][f"table_rows/{operation}"]
+        counts = engine.content["counts"][f"table_rows/{operation}"]
         assert counts["hypotheses"] + counts["without_edit"] == 10
         assert counts["edited"] == counts["hypotheses"]
     more = measure(reads_the_row, operations=["delete", "insert"], max_examples=20)
@@ -247,17 +247,17 @@ def test_of_several_splits_each_has_the_rows_and_the_numbers_that_it_has_alone(r
 
     assert edited(both) == edited(*alone.values())
     for split, engine in alone.items():
-        for name, found in engine.measurements.items():
+        for name, found in engine.items():
             if name.startswith("transitions/") or name == "accuracy/d":
-                assert both.measurements[f"{name}/split={split}"] == found
+                assert both[f"{name}/split={split}"] == found
     for name, found in alone["left"].measurements.items():
         other = alone["right"].measurements[name]
         if name.startswith("transitions/"):
             mean = None if None in (found.value, other.value) else (found.value + other.value) / 2
-            assert both.measurements[name].value == pytest.approx(mean)
-            assert both.measurements[name].n == found.n + other.n
+            assert both[name].value == pytest.approx(mean)
+            assert both[name].n == found.n + other.n
     for operation in ALL:
-        counts, *apart = (e.results["counts"][f"table_rows/{operation}"] for e in (both, *alone.values()))
+        counts, *apart = (e.content["counts"][f"table_rows/{operation}"] for e in (both, *alone.values()))
         for what in ("hypotheses", "without_edit", "edited"):
             assert counts[what] == sum(c[what] for c in apart)
         assert all(row["slices"][-1] == f"split={row['uid'].split('/')[1]}" for row in rows_of(both, operation))

@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def values(engine: Any, prefix: str) -> dict[str, tuple[float | None, int]]:
-    return {k.removeprefix(prefix): (m.value, m.n) for k, m in engine.measurements.items() if k.startswith(prefix)}
+    return {k.removeprefix(prefix): (m.value, m.n) for k, m in engine.items() if k.startswith(prefix)}
 
 
 def test_a_model_that_reads_the_rows_uses_the_evidence_and_nothing_else(folder):
@@ -56,12 +56,12 @@ def test_a_model_that_reads_the_rows_uses_the_evidence_and_nothing_else(folder):
     assert found["precision"] == found["macro_precision"] == (1, 5)
     assert found["recall"] == found["all"] == found["exact"] == found["correct"] == (1, 5)
     assert found["partial"] == found["none"] == found["ignored"] == (0, 5)
-    assert engine.results["counts"]["evidence/left_out"] == {
+    assert engine.content["counts"]["evidence/left_out"] == {
         "neutral": 1,
         "no relevant row": 1,
         "relevant rows and none": 0,
     }
-    assert (engine.results["counts"]["evidence/pairs"], engine.results["counts"]["evidence/tables"]) == (5, 3)
+    assert (engine.content["counts"]["evidence/pairs"], engine.content["counts"]["evidence/tables"]) == (5, 3)
     moved = values(engine, "transitions/infotabs-evidence/")
     assert moved["delete_relevant/invalid/from_entailment"] == (0, 4)
     assert moved["delete_relevant/invalid/from_contradiction"] == (0, 2)
@@ -94,7 +94,7 @@ def test_counterfactual_tables_are_followed_by_who_reads_them(folder):
     was = sum(right[h] == label for h, label in (("Genre: pop", E), ("Genre: folk", C), ("Year: 2000", C)))
     becomes = sum(right[h] == label for h, label in (("Genre: pop", C), ("Genre: folk", E), ("Year: 2000", E)))
     assert (found["flips/original"], found["flips/flipped"]) == ((was / 3, 3), (becomes / 3, 3))
-    assert engine.results["counts"]["counterfactual_tables/flips"]["flipped"] == 3
+    assert engine.content["counts"]["counterfactual_tables/flips"]["flipped"] == 3
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_probes_find_the_table_whatever_it_is_called(folder, parts):
 
 
 def written(engine: Any, folder: Path) -> Path:
-    write_results(folder, engine.results, engine.rows)
+    write_results(folder, engine.content, engine.rows)
     return folder
 
 
@@ -221,7 +221,7 @@ def test_the_outcome_of_each_split_rests_on_the_seed_of_the_rows(folder):
         shown = f"challenge/infotabs/{what}/split={test.split}/{test.kind}"
         for time, engine in found.items():
             in_report = measured[MetricName("inoculation", str(test), "challenge", time)]
-            assert (in_report.value, in_report.n) == (engine.measurements[shown].value, engine.measurements[shown].n)
+            assert (in_report.value, in_report.n) == (engine[shown].value, engine[shown].n)
         assert measured[MetricName("inoculation", str(test), "original", "after")].n == len(PAIRS)
     other = written(measure(reads_the_rows, module(folder, **several | {"seed": 4}), Challenge()), folder / "other")
     with refused(RunError, "3 and 4"):
@@ -253,9 +253,9 @@ def test_the_outcome_of_inoculation_is_printed(folder, capsys):
 def test_a_model_that_writes_the_label_takes_every_probe(folder, tiny_t5):
     probes = [Evidence(str(folder / "relevant.csv")), CounterfactualTables([str(folder / "flips")])]
     engine = measure(Seq2Seq(str(tiny_t5)), module(folder), *probes, TableRows(), Challenge())
-    kinds = {name.split("/")[0] for name in engine.measurements}
+    kinds = {name.split("/")[0] for name in engine}
     assert kinds >= {"accuracy", "challenge", "evidence", "transitions"}
-    assert engine.results["counts"]["evidence/pairs"] == 5
+    assert engine.content["counts"]["evidence/pairs"] == 5
     assert values(engine, "challenge/counterfactuals-")["flips/flipped"][1] == 3
     assert values(engine, "challenge/infotabs/")["hypotheses/original"][1] > 0
 

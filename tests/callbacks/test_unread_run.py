@@ -55,20 +55,20 @@ def read_by(backbone, premises, *evaluations, max_length=64):
 
 def printed(engine):
     file = StringIO()
-    print_table({"run": engine.results}, Console(width=400, file=file))
+    print_table({"run": engine.content}, Console(width=400, file=file))
     return file.getvalue()
 
 
 @pytest.mark.slow
 def test_premises_that_differ_behind_the_3000th_word_are_no_evidence_of_inattention(tiny_bert):
     engine, data = read_by(tiny_bert, [LONG + chr(97 + i) for i in range(12)], Attentiveness(draws=5))
-    metrics = engine.results["metrics"]
+    metrics = engine.content["metrics"]
     assert (metrics[NAME]["value"], metrics[NAME]["n"]) == (0.0, 12)
     assert UNREAD_CHANGES in metrics[NAME]["flags"]
     assert (metrics[f"{NAME}/unread"]["value"], metrics[f"{NAME}/unread"]["n"]) == (1.0, 60)
     assert metrics[f"{NAME}/read"]["value"] is None
     assert metrics[f"{NAME}/read"]["reason"] == "the model reads none of the changes"
-    counts = engine.results["counts"]
+    counts = engine.content["counts"]
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
     whole = {part: sum(len(tokenizer.tokenize(e.parts[part])) for e in data.pool) for part in ("premise", "hypothesis")}
     assert counts["truncated"] == 12
@@ -102,7 +102,7 @@ def test_rows_say_what_the_tokenizer_says_and_numbers_are_those_of_the_rows(tiny
     share = np.mean(unread)
     assert 0.05 < share < 0.5
     assert rows["unread"].null_count == rows.num_rows - len(swaps)
-    metrics = engine.results["metrics"]
+    metrics = engine.content["metrics"]
     assert metrics[f"{NAME}/unread"]["value"] == pytest.approx(share)
     shares = {True: [], False: []}
     for draw in range(4):
@@ -156,7 +156,7 @@ def test_what_is_the_same_to_the_model_is_predicted_once(tiny_bert):
             else:
                 counts[name] += key in seen
                 assert seen.setdefault(key, row["p2"]) == row["p2"]
-    found = engine.results["counts"]
+    found = engine.content["counts"]
     assert found["accuracy/identical"] == 0
     of_both = {name: found[f"{name}/identical"] for name in counts}
     assert sum(of_both.values()) == sum(counts.values()) > 10
@@ -167,11 +167,11 @@ def test_what_is_the_same_to_the_model_is_predicted_once(tiny_bert):
 
 def test_nothing_is_said_where_all_is_read(tiny_bert):
     engine, _ = read_by(tiny_bert, [f"{chr(97 + i)} man ran" for i in range(9)], Attentiveness(draws=2))
-    metrics = engine.results["metrics"]
+    metrics = engine.content["metrics"]
     assert metrics[f"{NAME}/unread"]["value"] == 0.0
     assert f"{NAME}/read" not in metrics
     assert UNREAD_CHANGES not in metrics[NAME]["flags"]
-    assert "tokens_kept" not in engine.results["counts"]
+    assert "tokens_kept" not in engine.content["counts"]
     assert "unread" not in printed(engine)
 
 
@@ -180,5 +180,5 @@ def test_it_is_unknown_where_nobody_sees_the_inputs():
     engine = measure(lambda table, hypothesis: "neutral", Pairs(["a", "b", "c"]), Attentiveness(draws=2))
     rows, _ = engine.rows["attentiveness"]
     assert rows["unread"].null_count == rows.num_rows
-    assert engine.results["metrics"][NAME]["value"] == 0.0
-    assert not any("unread" in name for name in engine.results["metrics"])
+    assert engine.content["metrics"][NAME]["value"] == 0.0
+    assert not any("unread" in name for name in engine.content["metrics"])

@@ -58,13 +58,13 @@ def test_what_cannot_be_a_slice_is_refused(own):
 def test_numbers_by_slice_come_from_rows_alone(own, tmp_path):
     engine = measure(guess, own("kind", "half"), Attentiveness(draws=3), only=["accuracy", "attentiveness"])
     by = {kind: f"kind={kind.replace('/', '-') or 'none'}" for kind in KINDS}
-    found = {name: m["value"] for name, m in engine.results["metrics"].items()}
+    found = {name: m["value"] for name, m in engine.content["metrics"].items()}
     assert {f"accuracy/own/{text}" for text in (*by.values(), "half=0", "half=1")} <= found.keys()
     assert {f"attentiveness/own/premise/{text}" for text in (*by.values(), "half=0", "half=1")} <= found.keys()
     majorities = [name for name in found if name.startswith("accuracy/own/majority/")]
     assert majorities == ["accuracy/own/majority/half=0", "accuracy/own/majority/half=1"]  # a kind has one label
-    assert engine.results["metrics"]["accuracy/own/kind=overlap"]["flags"] == []
-    write_results(tmp_path / "run", engine.results, engine.rows)
+    assert engine.content["metrics"]["accuracy/own/kind=overlap"]["flags"] == []
+    write_results(tmp_path / "run", engine.content, engine.rows)
     assert rescored(tmp_path / "run") == (tmp_path / "run" / "results.json").read_text()
     pool = own("kind")
     pool.setup("validate")

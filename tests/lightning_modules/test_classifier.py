@@ -29,7 +29,7 @@ def encoder(backbone: Path | str) -> Encoder:
 def measured(model: Classifier, data: PairedData, **settings: Any) -> int:
     """On how many examples a model was measured."""
     engine = bare_runs.measured(model, data, [Accuracy()], accelerator="cpu", **settings)
-    return engine.results["counts"]["examples"]
+    return engine.content["counts"]["examples"]
 
 
 def fit(model: Classifier, data: PairedData, **settings: Any) -> None:

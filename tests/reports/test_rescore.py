@@ -75,7 +75,7 @@ def made(request, tmp_path, write_nlixy, tiny_bert):
 
     def counterfactuals():
         alone = tables(folder, CounterfactualTables(flips), partial="hypothesis")
-        write_results(tmp_path / "alone", alone.results, alone.rows)
+        write_results(tmp_path / "alone", alone.content, alone.rows)
         return tables(folder, CounterfactualTables(flips, str(tmp_path / "alone")))
 
     def attributions():
@@ -104,7 +104,7 @@ ELSEWHERE = {"answers", "attributions"}  # with the runs of a reader, and with r
 @pytest.mark.parametrize("made", first_tier(4, sorted(METRICS.keys() - ELSEWHERE)), indirect=True)
 def test_results_are_made_of_rows_alone(made, request, tmp_path):
     evaluation = request.node.callspec.params["made"]
-    write_results(tmp_path / "run", made.results, made.rows)
+    write_results(tmp_path / "run", made.content, made.rows)
     assert evaluation in made.rows
     assert json.loads(rescored(tmp_path / "run"))["rows"].keys() == made.rows.keys()
     assert rescored(tmp_path / "run") == (tmp_path / "run" / "results.json").read_text()
@@ -113,7 +113,7 @@ def test_results_are_made_of_rows_alone(made, request, tmp_path):
 def test_the_command_writes_what_differs(tmp_path, capsys):
     """As where another version has counted otherwise."""
     engine = texts()
-    write_results(tmp_path, engine.results, engine.rows)
+    write_results(tmp_path, engine.content, engine.rows)
     path, text = tmp_path / "results.json", (tmp_path / "results.json").read_text()
     command.main(["rescore", str(tmp_path)])
     other = json.loads(text.replace('"n": 40', '"n": 41'))
@@ -135,7 +135,7 @@ def measured(tmp_path_factory):
     for name, rule in rules.items():
         data = Planted(n_validation=40, swap=["premise", "hypothesis"], eval_batch_size=16)
         engine = measure(rule, data, Attentiveness(), only=["accuracy", "attentiveness"])
-        write_results(folder / name, engine.results, engine.rows)
+        write_results(folder / name, engine.content, engine.rows)
     return folder
 
 
@@ -223,9 +223,9 @@ def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
     engine = texts(Attentiveness())
     table, meta = engine.rows["accuracy"]
     others = {"accuracy": (table, meta | {"run": meta["run"] | {"split": "test"}})}
-    write_results(tmp_path, engine.results, engine.rows | others)
+    write_results(tmp_path, engine.content, engine.rows | others)
     with refused(RunError, tmp_path, "were not written by one evaluation"):
         rescored(tmp_path)
-    write_results(tmp_path / "fourth", engine.results, {"unheard_of": (table, meta)})
+    write_results(tmp_path / "fourth", engine.content, {"unheard_of": (table, meta)})
     with refused(SettingError, "fourth", "unheard_of"):
         rescored(tmp_path / "fourth")

@@ -82,15 +82,15 @@ def measure(rule, n=120, exhaustive=True, draws=5, max_examples=None, swap=("pre
 
 def test_a_model_that_ignores_the_premise_has_attentiveness_0():
     engine, _, data = measure(lambda p, h, original: guess(h))
-    found = engine.measurements["attentiveness/planted/premise"]
+    found = engine["attentiveness/planted/premise"]
     assert (found.value, found.std, found.draws) == (0.0, 0.0, 5)
     assert found.n == sum(guess(e.parts["hypothesis"]) != "neutral" for e in data.pool)
 
 
 def test_a_model_that_always_notices_has_attentiveness_1():
     engine, _, _ = measure(lambda p, h, original: guess(h) if original else "neutral")
-    assert engine.measurements["attentiveness/planted/premise"].value == 1.0
-    assert engine.measurements["attentiveness/planted/premise/to_default"].value == 1.0
+    assert engine["attentiveness/planted/premise"].value == 1.0
+    assert engine["attentiveness/planted/premise/to_default"].value == 1.0
 
 
 def test_a_model_that_ignores_the_premise_with_known_probability():
@@ -99,7 +99,7 @@ def test_a_model_that_ignores_the_premise_with_known_probability():
         return "neutral" if notices and not original else guess(hypothesis)
 
     engine, _, data = measure(rule, n=400)
-    found = engine.measurements["attentiveness/planted/premise"]
+    found = engine["attentiveness/planted/premise"]
     pool = {e.uid: e for e in data.pool}
     rows = select(engine.rows["attentiveness"][0], intervention="swap")
     changed = {}
@@ -120,23 +120,23 @@ def test_every_uid_has_one_base_row_and_only_non_default_predictions_are_changed
     swapped = select(rows, intervention="swap")
     assert pc.all(pc.not_equal(swapped["y"], "neutral")).as_py()
     eligible = int(np.sum(strings(base, "y") != "neutral"))
-    assert swapped.num_rows == 5 * eligible == 5 * engine.results["counts"]["attentiveness/premise"]["eligible"]
+    assert swapped.num_rows == 5 * eligible == 5 * engine.content["counts"]["attentiveness/premise"]["eligible"]
     # the base is predicted once, the null control once, the counterfactuals once: nothing else
     assert sum(module.batches) == 77 + 77 + 5 * eligible
 
 
 def test_both_parts_are_swapped_each_in_turn():
     engine, _, _ = measure(lambda p, h, original: guess(h), swap=("premise", "hypothesis"))
-    assert engine.measurements["attentiveness/planted/premise"].value == 0.0
-    assert engine.measurements["attentiveness/planted/hypothesis"].value > 0.4
+    assert engine["attentiveness/planted/premise"].value == 0.0
+    assert engine["attentiveness/planted/hypothesis"].value > 0.4
 
 
 def test_undefined_is_neither_0_nor_nan():
     engine, _, _ = measure(lambda p, h, original: "neutral")
-    found = engine.measurements["attentiveness/planted/premise"]
+    found = engine["attentiveness/planted/premise"]
     assert found.value is None
     assert "default label 'neutral'" in found.reason
-    assert engine.results["metrics"]["attentiveness/planted/premise"]["value"] is None
+    assert engine.content["metrics"]["attentiveness/planted/premise"]["value"] is None
 
 
 def test_the_null_control_sees_a_model_that_depends_on_its_batch():
@@ -146,7 +146,7 @@ def test_the_null_control_sees_a_model_that_depends_on_its_batch():
 
     data = Planted(n_validation=51, eval_batch_size=16)
     engine = validate(Companions(None, lambda: data.pool), data, Accuracy())
-    flips = engine.measurements["null/planted/flips"]
+    flips = engine["null/planted/flips"]
     assert flips.value > 0
     assert flips.flags == ("predictions_depend_on_batch",)
 
@@ -157,7 +157,7 @@ def test_monitoring_bounds_the_number_of_changed_examples_by_hash():
     uids = [set(select(e.rows["attentiveness"][0], intervention="swap")["uid"].to_pylist()) for e in (few, more)]
     assert [len(u) for u in uids] == [20, 40]
     assert uids[0] < uids[1]
-    assert few.measurements["null/planted/flips"].n == 10
+    assert few["null/planted/flips"].n == 10
 
 
 def test_results_do_not_depend_on_the_batch_size():
@@ -165,7 +165,7 @@ def test_results_do_not_depend_on_the_batch_size():
     for size in (16, 5):
         data = Planted(n_validation=60, eval_batch_size=size)
         module = Oracle(lambda p, h, o: guess(p + h), lambda d=data: d.pool)
-        results.append(validate(module, data, Accuracy(), Attentiveness()).results)
+        results.append(validate(module, data, Accuracy(), Attentiveness()).content)
     assert results[0] == results[1]
 
 
@@ -175,7 +175,7 @@ def test_rows_and_results_do_not_depend_on_how_many_examples_are_held_at_once(mo
     for size in (chunk, 16_384):
         monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", size)
         engine, _, _ = measure(lambda p, h, o: guess(p + h), n=31, swap=("premise", "hypothesis"))
-        found.append((engine.results, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
+        found.append((engine.content, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
     assert found[0] == found[1]
     keys = [tuple(row[name] for name in KEY) for row in found[0][1]["attentiveness"]]
     assert keys == sorted(keys)
@@ -195,7 +195,7 @@ def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog
     module = Oracle(lambda p, h, o: guess(h), lambda: data.pool)
     with caplog.at_level("INFO"):
         engine = validate(module, data, Accuracy(), limit_val_batches=limit)
-    counts = engine.results["counts"]
+    counts = engine.content["counts"]
     assert (counts["examples"], counts["not_predicted"]) == (n, 64 - n)
     assert f"evaluating on {n}{'' if n == 64 else ' of 64'} examples." in caplog.text
     uids = select(engine.rows["accuracy"][0], intervention="base")["uid"].to_pylist()
@@ -300,5 +300,5 @@ def test_what_threads_make_ahead_of_the_device_gives_the_same_rows(monkeypatch):
         monkeypatch.setattr("heedful.callbacks.engine.experiment.Experiment._works_ahead", is_ahead)
         engine, module, _ = measure(lambda p, h, original: guess(p + h), n=77)
         assert len(module.batches) > 20
-        made.append((engine.results, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
+        made.append((engine.content, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
     assert made[0] == made[1]

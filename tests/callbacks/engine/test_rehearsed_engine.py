@@ -80,4 +80,4 @@ def test_a_measurement(tiny_bert: Path, precision: Precision) -> None:
     assert len(brought) == 2, "once for the examples themselves, once for a block of changed ones"
     text = (Path(__file__).parents[3] / "docs" / "exactness.md").read_text()
     assert all(place.split(":")[0] in text and place.split(":")[1] in text for place in (*KNOWN, BAR))
-    assert engine.results
+    assert engine.content

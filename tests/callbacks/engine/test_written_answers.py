@@ -76,12 +76,12 @@ def test_an_example_is_changed_where_either_answer_counts(measured):
 def test_the_attentiveness_of_what_is_written_is_that_of_before(measured):
     engine, before = measured[0], run(False)[0]
     name = "attentiveness/d/premise"
-    numbers = {n: v for n, v in engine.results["metrics"].items() if n.startswith(name)}
-    assert numbers == {n: v for n, v in before.results["metrics"].items() if n.startswith(name)}
-    assert engine.results["metrics"][name]["value"] is not None
+    numbers = {n: v for n, v in engine.content["metrics"].items() if n.startswith(name)}
+    assert numbers == {n: v for n, v in before.content["metrics"].items() if n.startswith(name)}
+    assert engine.content["metrics"][name]["value"] is not None
     assert f"{name}/with_invalid" in numbers
-    counts = engine.results["counts"]["attentiveness/premise"]
-    assert counts == before.results["counts"]["attentiveness/premise"]
+    counts = engine.content["counts"]["attentiveness/premise"]
+    assert counts == before.content["counts"]["attentiveness/premise"]
 
 
 def test_the_attentiveness_of_the_most_probable_label_comes_of_the_same_rows(measured, tmp_path):

@@ -53,7 +53,7 @@ def parts_of(question):
 
 
 def value(engine, name):
-    return engine.results["metrics"][name]["value"]
+    return engine.content["metrics"][name]["value"]
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_part_that_is_not_sent_is_never_read_and_costs_nothing(at):
     assert value(engine, "attentiveness/planted/hypothesis/unread") < 1
     assert set(map(parts_of_hypothesis, fake.requests[1:])) == sent  # the first asks whether the server heeds it
     assert sum(fake.counted.values()) == 1 + 2 * len(sent)
-    assert engine.results["counts"]["attentiveness/identical"] > 27
+    assert engine.content["counts"]["attentiveness/identical"] > 27
 
 
 def parts_of_hypothesis(body):
@@ -173,7 +173,7 @@ def test_what_is_not_a_label_is_counted(at):
         module = at(fake, allow_invalid=True)
         engine = measured(module, planted(), Accuracy())
         assert max(fake.counted.values()) == 4  # of empty ones each of the two repeats once more
-    assert engine.results["counts"]["no_label"] == 12
+    assert engine.content["counts"]["no_label"] == 12
     assert module.counts["answers"] == 24
     assert 0 < module.counts["empty"] < 24
 
@@ -286,12 +286,12 @@ def test_a_refusal_on_foreign_texts_is_no_attentiveness_and_one_text_for_all_is_
     with FakeServer(says("I can't help with that.")) as fake:
         engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=1))
     assert value(engine, name) is None
-    assert engine.results["counts"]["no_answers"] == [["I can't help with that.", 25]]
+    assert engine.content["counts"]["no_answers"] == [["I can't help with that.", 25]]
     with FakeServer(says("Error: upstream timeout")) as fake:
         engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=2))
     assert (value(engine, name), value(engine, f"{name}/changed")) == (0, 1)
-    assert "one_text" in engine.results["metrics"][name]["flags"]
-    assert engine.results["counts"]["attentiveness/one_text"] == {"context": ["error upstream timeout", 25, 25]}
+    assert "one_text" in engine.content["metrics"][name]["flags"]
+    assert engine.content["counts"]["attentiveness/one_text"] == {"context": ["error upstream timeout", 25, 25]}
 
 
 @pytest.mark.slow
@@ -459,7 +459,7 @@ def test_a_server_that_fails_now_and_then_has_its_attentiveness_or_none(at, atte
         engine = measured(at(fake, concurrency=8), data, Accuracy(), Attentiveness(draws=2))
     for part in ("premise", "hypothesis"):
         name = f"attentiveness/planted/{part}"
-        found = engine.results["metrics"][name]
+        found = engine.content["metrics"][name]
         if failing == 0.6:
             assert (found["value"], found["reason"]) == (None, "more than half of the answers are none")
         else:
@@ -472,7 +472,7 @@ def test_a_server_that_fails_now_and_then_has_its_attentiveness_or_none(at, atte
             for share, fails in zip(shares, of, strict=True):
                 assert share == pytest.approx(failing if fails else 0, abs=0.12)
     if failing:
-        assert [text for text, _ in engine.results["counts"]["no_answers"]] == [failure]
+        assert [text for text, _ in engine.content["counts"]["no_answers"]] == [failure]
 
 
 @pytest.mark.slow
@@ -496,7 +496,7 @@ def test_whoever_wants_it_goes_on_with_answers_that_are_none(at):
     data.setup("validate")
     with FakeServer(oracle(data, 0.4, 1.0, "both", REFUSAL)) as fake:
         engine = measured(at(fake, allow_invalid=True), data)
-    assert engine.results["counts"]["no_answers"][0][0] == "HTTP 400 (content_filter)"  # and not where
+    assert engine.content["counts"]["no_answers"][0][0] == "HTTP 400 (content_filter)"  # and not where
     assert value(engine, "accuracy/planted") == 0
     assert value(engine, "no_answer/planted") == 1
     assert value(engine, "attentiveness/planted/premise") is None
@@ -516,8 +516,8 @@ def test_two_models_behind_one_name_make_no_table(at):
     with FakeServer(lambda body, n: named(models[0], "neutral", "fp_1")) as fake:
         other = {"cache": str(Path(at(fake).cache).parent / "other.sqlite")}
         engine = measured(at(fake, **other), planted(10), Accuracy())
-        assert engine.results["counts"]["models"] == {"big": 20}
-        assert engine.results["counts"]["fingerprints"] == {"fp_1": 20}
+        assert engine.content["counts"]["models"] == {"big": 20}
+        assert engine.content["counts"]["fingerprints"] == {"fp_1": 20}
         models[0] = "small"
         sent = len(fake.requests)
         with refused(ModelError, "tiny", "big, small", "other.sqlite"):
@@ -544,11 +544,11 @@ def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatc
         first = len(fake.requests)
         measured(at(fake, allow_invalid=True), planted(16))
         assert len(fake.requests) == first + 1 + 1 + 12
-    flips = engine.results["metrics"]["null/planted/flips"]
+    flips = engine.content["metrics"]["null/planted/flips"]
     assert (flips["n"], flips["flags"]) == (12, ["answers_differ"])
     assert 0 < flips["value"] < 1
     for part in ("premise", "hypothesis"):
-        assert "answers_differ" in engine.results["metrics"][f"attentiveness/planted/{part}"]["flags"]
+        assert "answers_differ" in engine.content["metrics"][f"attentiveness/planted/{part}"]["flags"]
 
 
 @pytest.mark.parametrize("entry", ["model", "messages", "prompt", "stream"])
@@ -562,7 +562,7 @@ def test_of_several_labels_the_wording_says_which_counts_and_they_are_counted(at
     with FakeServer(lambda body, n: "Contradiction? No. Neutral.") as fake:
         engine = measured(at(fake), planted(9), Accuracy(), word=lambda plain: replace(plain, read="last"))
     assert value(engine, "accuracy/planted/neutral") == 1
-    assert engine.results["counts"]["several_labels"] == 18
+    assert engine.content["counts"]["several_labels"] == 18
 
 
 PROCESS = """

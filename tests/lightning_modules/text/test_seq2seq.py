@@ -274,7 +274,7 @@ def test_what_is_written_is_a_label_where_it_is_the_text_of_one(backbones: dict[
 def test_answers_that_are_no_label_are_counted_and_wrong(backbones: dict[str, str]) -> None:
     model = Seq2Seq(backbones["t5"], max_length=LONGEST, decoding="greedy")
     engine = measured(model, Planted(n_validation=8), [Accuracy(), Attentiveness(draws=2)], accelerator="cpu")
-    counts, metrics = engine.results["counts"], engine.results["metrics"]
+    counts, metrics = engine.content["counts"], engine.content["metrics"]
     assert (counts["no_label"], counts["accuracy/no_label"], counts["attentiveness/no_label"]) == (8, 8, 16)
     assert metrics["accuracy/planted"]["value"] == 0
     score = metrics["attentiveness/planted/premise"]
@@ -306,7 +306,7 @@ def test_tables_are_parts_like_others(backbones: dict[str, str], decoding: str) 
     model = Seq2Seq(backbones["t5"], decoding=decoding)
     engine = measured(model, Claims("d", NLI.parts, LABELS, "neutral"), [Accuracy(), TableRows()], accelerator="cpu")
     data = model.trainer.datamodule
-    counts = engine.results["counts"]
+    counts = engine.content["counts"]
     assert counts["table_rows/delete"]["without_edit"] == 0
     assert counts["table_rows/delete"]["edited"] == (8 if decoding == "likelihood" else 0)
     assert (counts["table_rows/no_label"] > 8) == (decoding == "greedy")

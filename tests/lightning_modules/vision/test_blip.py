@@ -473,7 +473,7 @@ def test_two_pictures_and_a_sentence_are_trained_and_measured(tiny_blip, nlvr2, 
     torch.manual_seed(0)
     model = Blip(str(tiny_blip), max_length=32, learning_rate=1e-3)
     engine = fitted(model, data, [Accuracy(), Attentiveness(draws=1)], accelerator="cpu", max_epochs=1)
-    measured = engine.measurements
+    measured = engine
     assert measured["accuracy/nlvr2"].n == 12
     assert measured["null/nlvr2/flips"].value == 0
     swapped = {name.split("/")[2] for name in measured if name.startswith("attentiveness/nlvr2/")}

@@ -226,7 +226,7 @@ def test_it_learns_and_is_measured(write_squares, tiny_blip, tmp_path) -> None:
     after = scores(model, pool)
     gold = [data.task.labels.index(e.label) for e in pool]
     assert after[range(32), gold].mean() > before[range(32), gold].mean() + 2
-    measured = engine.measurements
+    measured = engine
     assert measured["null/squares/flips"].value == 0
     assert {"attentiveness/squares/image", "attentiveness/squares/question"} <= set(measured)
 

@@ -58,7 +58,7 @@ def test_each_picture_is_decoded_and_encoded_once_in_an_evaluation(squares, tiny
     counted(prepared(model, data).network.vision, calls)
     model.has_learned = True
     engine = measured(model, data, [Accuracy(), Attentiveness(draws=5)], accelerator="cpu")
-    assert engine.measurements["null/squares/flips"].value == 0
+    assert engine["null/squares/flips"].value == 0
     assert len(select(engine.rows["attentiveness"][0], intervention="swap")) > 2 * 48
     assert sum(calls) == len(set(data.pool.column("groups.image")))
     assert model.processor.store.decoded == len(set(data.pool.column("groups.image")))
@@ -79,7 +79,7 @@ def test_a_frozen_backbone_is_run_once_in_a_training(squares, tiny_bert) -> None
 def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> None:
     data, model = data_of(squares, batch_size=8), model_of(tiny_bert)
     settings = {"accelerator": "cpu", "max_epochs": 12, "check_val_every_n_epoch": 12}
-    found = fitted(model, data, [Accuracy(), Attentiveness()], **settings).measurements
+    found = fitted(model, data, [Accuracy(), Attentiveness()], **settings)
     assert found["accuracy/squares"].value > 0.85
     assert found["attentiveness/squares/image"].value > 0.4
     assert found["attentiveness/squares/question"].value > 0.4
@@ -90,7 +90,7 @@ def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> N
 def test_one_part_alone_cannot_learn_it(squares, tiny_bert, partial: str) -> None:
     data, model = data_of(squares, batch_size=8, partial=partial), model_of(tiny_bert)
     engine = fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=3, check_val_every_n_epoch=3)
-    assert engine.measurements["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # the majority
+    assert engine["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # the majority
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def run(tmp_path):
     """The folder of a run on 60 planted pairs."""
     engine = measure(by_words, Planted(**DATA), Attentiveness(draws=2))
     folder = tmp_path / "run"
-    write_results(folder, engine.results, engine.rows)
+    write_results(folder, engine.content, engine.rows)
     configure(folder, "heedful.datamodules.Planted", DATA)
     return folder
 
@@ -275,6 +275,6 @@ def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, setting
 
 def test_a_run_of_which_no_prediction_counts_has_no_sheet(tmp_path):
     engine = measure(lambda premise, hypothesis: "neutral", Planted(**DATA), Attentiveness(draws=1))
-    write_results(tmp_path, engine.results, engine.rows)
+    write_results(tmp_path, engine.content, engine.rows)
     with refused(RunError, tmp_path):
         write(tmp_path)

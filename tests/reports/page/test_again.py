@@ -25,7 +25,7 @@ def folder(tmp_path):
     evaluations = [Attentiveness(draws=2), NaivePartial()]
     names = ["accuracy", *(evaluation.name for evaluation in evaluations)]
     engine = oracles.measure(lambda table, text: "entailment", Planted(**SETTINGS), *evaluations, only=names)
-    write_results(tmp_path / "run", engine.results, engine.rows)
+    write_results(tmp_path / "run", engine.content, engine.rows)
     model = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "bert"}}
     data = {"class_path": "heedful.datamodules.Planted", "init_args": SETTINGS}
     config = {"seed_everything": 0, "model": model, "data": data, "checkpoint": {"save_last": True}}

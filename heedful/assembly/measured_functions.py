@@ -1,0 +1,161 @@
+"""Functions as models: measured in this process, without a Trainer and without importing Lightning."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heedful.assembly.identity import identity_of
+from heedful.assembly.measured_rows import RowSettings, data_of, readings
+from heedful.assembly.prompting import Requests, requests_of_function
+from heedful.assembly.results import Results, Unsaved
+from heedful.assembly.settings import SEED, require_seed, write_settings
+from heedful.callbacks.engine.evaluation import Evaluation, Plans, Setting
+from heedful.callbacks.engine.measure import ALL, measure
+from heedful.callbacks.engine.processes import Processes
+from heedful.callbacks.evaluations import EVALUATIONS, chosen, shown_evaluations
+from heedful.callbacks.outputs.description import describe
+from heedful.callbacks.outputs.page import MadeAgain
+from heedful.datamodules.base.pairs import Pairs
+from heedful.datamodules.base.processes import by_first
+from heedful.lightning_modules.function import Answered, Function
+from heedful.lightning_modules.pretrained.labels import names_of_outputs
+from heedful.records import ModelError, SettingError, listing
+from heedful.records.arguments import class_path, plain
+from heedful.records.parser import construct
+from heedful.reports.html.table import has_bars
+
+OF_MODELS = ("prompt", "config", "allow_package")  # arguments of evaluate that a function does not have
+OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "devices")  # the last two have no effect
+
+
+def measure_function(
+    predict: Any,
+    rows: Any,
+    of_rows: RowSettings,
+    knows_labels: bool,
+    answers: Answered | None,
+    settings: dict[str, Any],
+) -> Results | Requests:
+    """Measure a function; an exception has the answers so far as ``answers``.
+
+    Args:
+        predict: The function, or a pipeline of transformers.
+        rows: As for :func:`heedful.measure`.
+        of_rows: The arguments about the rows.
+        knows_labels: Whether somebody names the labels in their order.
+        answers: Answers of a call that failed.
+        settings: All other arguments of :func:`heedful.measure`.
+
+    Raises:
+        HeedfulError: As for :func:`heedful.measure`.
+    """
+    for name in OF_MODELS:
+        if settings.pop(name, None) is not None:
+            raise SettingError(f"{name} is a setting of a model, and predict is a function. Leave it out.")
+    trainer = dict(settings.pop("trainer", None) or {})
+    if unknown := [name for name in trainer if name not in OF_TRAINER]:
+        raise SettingError(f"trainer.{unknown[0]}: a function is measured without a Trainer. Leave it out.")
+    outputs = names_of_outputs(predict.model.config.to_dict()) if _is_pipeline(predict) else []
+    data, golds = data_of(rows, of_rows, outputs, True)
+    data = _with_settings(data, settings)
+    spellings, same = readings(data)
+    is_doubtful = of_rows.parts is not None and not knows_labels and not outputs and data.default_label not in golds
+    if _is_pipeline(predict):
+        spellings = _numbered(spellings, predict) if knows_labels and not outputs else spellings
+        predict = _Pipeline(predict, data)
+    doubtful = data.default_label if is_doubtful else None
+    function = Function(predict, spellings, same, knows_labels or bool(outputs), answers, doubtful)
+    is_dry = settings.pop("dry_run", None)
+    evaluations, only = _evaluations(settings)
+    data.setup("validate")
+    try:
+        function.bind(data.task)
+        plans = Plans.of(evaluations, Setting(data, capabilities=function.capabilities), only)
+        plans.require(function)
+        limit = trainer.get("limit_val_batches") or ALL
+        if is_dry:
+            return requests_of_function(function, data, plans, limit)
+        return _measured(function, data, plans, limit, trainer.get("enable_progress_bar") is not False and has_bars())
+    except BaseException as error:
+        if kept := function.answered:
+            error.answers = kept  # type: ignore[attr-defined]
+            error.add_note(f"{len(kept):,} answers are kept: go on with measure(..., answers=error.answers).")
+        raise
+
+
+def _measured(function: Function, data: Pairs, plans: Plans, limit: int | float, shows_progress: bool) -> Results:
+    planned = plans.planned.values()
+    record = {
+        SEED: data.seed,
+        **{p.evaluation.name: plain(p.evaluation.arguments) for p in planned if p.evaluation.has_settings},
+        "evaluations": plans.only,
+        "data": {"class_path": class_path(type(data)), "init_args": plain(data.arguments)},
+        "model": {"class_path": class_path(Function), "init_args": plain(function.arguments)},
+    }
+    record["data"]["init_args"].pop("seed", None)  # the seed of the run
+    processes = Processes(shows_progress)
+    about = {"weights": None, "unfinished": None, "identity": identity_of(record, function)}
+    measurements = measure(function, data, plans, processes, about=about, limit=limit)
+    contents = MadeAgain({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
+    rows = by_first(lambda: measurements.rows)
+    facts = describe({}, processes=processes.world_size)
+    unsaved = Unsaved("", lambda path: write_settings(record, path), facts, rows, contents)
+    return Results(None, measurements.content, unsaved=unsaved)
+
+
+def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
+    """The data with the seed of the call, and its slices and its part alone."""
+    changed = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
+    seed = require_seed(settings.pop(SEED))
+    return data.with_arguments(**changed, seed=seed) if changed or data.seed != seed else data
+
+
+def _evaluations(settings: dict[str, Any]) -> tuple[list[Evaluation], list[str] | None]:
+    """All evaluations, with their settings in the call, and the names of those that the call asks for."""
+    listed = settings.pop("evaluations", None)
+    listed = [name for name in re.split(r"[\s,]+", listed) if name] if isinstance(listed, str) else listed
+    made = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]
+    by_name = {evaluation.name: evaluation for evaluation in made}
+    if len(by_name) < len(made):
+        twice = next(name for name in by_name if [evaluation.name for evaluation in made].count(name) > 1)
+        raise SettingError(f"This call has two evaluations called {twice}. Leave one of them out.")
+    for kind in (*shown_evaluations(True), *(kind for kind in EVALUATIONS.values() if not kind.has_settings)):
+        name = kind.metric.name
+        if name not in by_name:
+            by_name[name] = construct(kind, name, settings[name]) if settings.get(name) is not None else kind()
+    only = None if listed is None else [item.name if isinstance(item, Evaluation) else item for item in listed]
+    return list(by_name.values()), chosen(only, by_name)
+
+
+def _is_pipeline(predict: Any) -> bool:
+    return hasattr(predict, "task") and hasattr(predict, "model") and hasattr(predict, "preprocess")
+
+
+def _numbered(spellings: Mapping[str, Any] | None, pipeline: Any) -> dict[str, list[Any]]:
+    """Spellings of labels with the numbered names of a pipeline's outputs: LABEL_0 is the first label."""
+    numbered = pipeline.model.config.id2label
+    return {label: [*others, numbered.get(k)] for k, (label, others) in enumerate((spellings or {}).items())}
+
+
+class _Pipeline:
+    """A pipeline of transformers as a function; two of one pipeline and the same parts are equal."""
+
+    def __init__(self, pipeline: Any, data: Pairs) -> None:
+        self.pipeline = pipeline
+        self.parts: Sequence[str] = data.task.parts
+        self.batch_size = data.eval_batch_size
+        self.__name__ = type(pipeline).__name__
+        if pipeline.task != "text-classification" or len(self.parts) > 2:
+            raise ModelError(
+                f"predict is a pipeline for {pipeline.task}, and the data have the parts {listing(self.parts)}. Give "
+                "one for text-classification of one part or two, or a function that calls the pipeline."
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pipeline) and (self.pipeline, self.parts) == (other.pipeline, other.parts)
+
+    def __call__(self, inputs: list[dict[str, Any]]) -> list[dict[str, float]]:
+        names = ("text", "text_pair")
+        texts = [dict(zip(names, (row[part] for part in self.parts), strict=False)) for row in inputs]
+        said = self.pipeline(texts, top_k=None, batch_size=self.batch_size)
+        return [{one["label"]: one["score"] for one in scores} for scores in said]
