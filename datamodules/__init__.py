@@ -6,14 +6,18 @@ from heedful.lazy import lazy_names
 
 if TYPE_CHECKING:
     from heedful.datamodules.base.paired_data import PairedData
+    from heedful.datamodules.base.pairs import Pairs
     from heedful.datamodules.images import PairedImages
     from heedful.datamodules.msgs import Msgs
-    from heedful.datamodules.natural_logic import NaturalLogic, load_natural_logic
+    from heedful.datamodules.natural_logic import NaturalLogic
     from heedful.datamodules.planted import Planted
     from heedful.datamodules.reading import Reading
+    from heedful.datamodules.sources.composed_sentences import load_natural_logic
+    from heedful.datamodules.sources.table_pairs import load_tables
     from heedful.datamodules.sources.tabprobe import load_counterfactuals, load_evidence
-    from heedful.datamodules.tables import PairedTables, load_tables
+    from heedful.datamodules.tables import PairedTables
     from heedful.datamodules.text import PairedText
+    from heedful.datamodules.text_pairs import TextPairs
     from heedful.datamodules.vqa import VisualQuestions
 
 __all__ = [
@@ -23,8 +27,10 @@ __all__ = [
     "PairedImages",
     "PairedTables",
     "PairedText",
+    "Pairs",
     "Planted",
     "Reading",
+    "TextPairs",
     "VisualQuestions",
     "load_counterfactuals",
     "load_evidence",
@@ -39,13 +45,15 @@ HOMES = {  # public name to the module that has it
     "PairedImages": "heedful.datamodules.images",
     "PairedTables": "heedful.datamodules.tables",
     "PairedText": "heedful.datamodules.text",
+    "Pairs": "heedful.datamodules.base.pairs",
     "Planted": "heedful.datamodules.planted",
     "Reading": "heedful.datamodules.reading",
+    "TextPairs": "heedful.datamodules.text_pairs",
     "VisualQuestions": "heedful.datamodules.vqa",
     "load_counterfactuals": "heedful.datamodules.sources.tabprobe",
     "load_evidence": "heedful.datamodules.sources.tabprobe",
-    "load_natural_logic": "heedful.datamodules.natural_logic",
-    "load_tables": "heedful.datamodules.tables",
+    "load_natural_logic": "heedful.datamodules.sources.composed_sentences",
+    "load_tables": "heedful.datamodules.sources.table_pairs",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, HOMES)

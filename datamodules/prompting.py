@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from heedful.datamodules.base.paired_data import PairedData
+from heedful.datamodules.base.pairs import Pairs
 from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
 from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, inform, listing
 from heedful.records.errors import guess
@@ -48,7 +48,7 @@ class Prompting:
                 "prompt.tuples 1 or more."
             )
 
-    def prompts(self, data: PairedData, own: Wording | None = None, given: Wording | None = None) -> list[Prompt]:
+    def prompts(self, data: Pairs, own: Wording | None = None, given: Wording | None = None) -> list[Prompt]:
         """The prompts to measure: each wording with each draw of demonstrations; one draw where there are none.
 
         Args:
@@ -76,7 +76,7 @@ class Prompting:
             for draw in draws
         ]
 
-    def _wordings(self, data: PairedData, own: Wording | None, given: Wording | None) -> dict[str, Wording]:
+    def _wordings(self, data: Pairs, own: Wording | None, given: Wording | None) -> dict[str, Wording]:
         full = data.full_task
         of_model = {} if own is None else {TEMPLATE: own}
         of_user = {} if given is None else {GIVEN: given}
@@ -100,7 +100,7 @@ class Prompting:
                 wordings[name] = wordings[name].keep_parts(data.task.parts)
         return {name: wordings[name] for name in names}
 
-    def _shown(self, data: PairedData) -> list[tuple[Example, ...]]:
+    def _shown(self, data: Pairs) -> list[tuple[Example, ...]]:
         """The demonstrations of each draw."""
         examples = data.training_pool()
         again = data.counts.evaluated

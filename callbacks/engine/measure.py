@@ -95,6 +95,7 @@ def measure(
     if base is None:
         encoded = predictor.encode(Composed.whole(data.pool))
         positions, _ = limited(data.pool, limit, data.eval_batch_size, data.seed)
+        predictor.require_known(encoded.statistics, f"the examples of {data.name}")
         data.announce_evaluation(positions, encoded.statistics)
         predictor.start(Composed(data.pool, positions), processes)
         base = batches.pool(data.pool, encoded, positions)
@@ -156,6 +157,8 @@ def _rows_of_pool(
     of_pool: dict[str, Any] = {}
     if base is None:
         encoded, positions = batches.predictor.encode(Composed.whole(pool)), np.arange(len(pool))
+        if len(pool):
+            batches.predictor.require_known(encoded.statistics, f"{pool[0].uid} and the other examples with it")
         base = batches.pool(pool, encoded, positions)
         met = _met_before(pool, positions, data, batches.predictor)
         of_pool = {"examples": len(pool), **_cut_short(encoded.statistics), **met}

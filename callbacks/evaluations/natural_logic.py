@@ -15,9 +15,8 @@ from heedful.callbacks.engine.evaluation import (
     require_entailment,
     require_number,
 )
-from heedful.datamodules import NaturalLogic as NaturalLogicData
-from heedful.datamodules import load_natural_logic
-from heedful.datamodules.natural_logic import has_split
+from heedful.datamodules.sources.composed_sentences import ComposedSentences, has_split, load_natural_logic
+from heedful.datamodules.text_pairs import reads
 from heedful.interventions import Design, counterparts
 from heedful.metrics import METRICS
 from heedful.metrics.natural_logic.entailment import disagreements
@@ -61,7 +60,7 @@ class NaturalLogic(Evaluation):
         data = setting.data
         flags = ("natural_logic.path", "natural_logic.split")
         needed = Nothing(f"needs {flags[0]} DIR, the folder of NLI-XY")
-        inherited = self.path is None and isinstance(data, NaturalLogicData)
+        inherited = self.path is None and reads(data, ComposedSentences)
         path = data.path if inherited else self.path
         if path is None:
             return needed

@@ -1,7 +1,7 @@
 """Accuracy in two classes, entailment or not, on several data sets at once."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
-from heedful.datamodules import PairedData
+from heedful.datamodules.base.pairs import Pairs
 from heedful.metrics import METRICS
 from heedful.records import DataError, Examples, HeedfulError, SettingError
 
@@ -25,7 +25,7 @@ class TwoClass(Evaluation):
         if not self.benchmarks:
             return Nothing("needs two_class.benchmarks, data sets with their paths")
         setting.require_probabilities("two_class.benchmarks")
-        modules: dict[str, PairedData] = {}
+        modules: dict[str, Pairs] = {}
         for benchmark, path in self.benchmarks.items():
             flag = f"two_class.benchmarks {benchmark}"
             try:

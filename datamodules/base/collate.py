@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import Dataset
 
 from heedful.datamodules.base.ahead import ahead
-from heedful.records import Composed, Example, Examples, Task, column, percent
+from heedful.records import Composed, Example, Examples, Task, column
 from heedful.records.stopping import leave_to_parent
 
 
@@ -123,14 +123,3 @@ def loading(examples: Composed, sampler: Any, processor: Any, task: Task, worker
         "worker_init_fn": leave_to_parent,
         "pin_memory": torch.cuda.is_available(),
     }
-
-
-def how_read(statistics: Any) -> str:
-    """How much of some examples a model truncates or does not know, for a message; empty where it reads them whole."""
-    truncated = statistics.truncated
-    text = f" {truncated:,} are longer than the model reads and are truncated." if truncated else ""
-    if statistics.escaped:
-        text += f" {statistics.escaped:,} hold a special token of the model as text, which is read as its characters."
-    return text + (
-        f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""
-    )

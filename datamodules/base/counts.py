@@ -1,6 +1,9 @@
 """How many examples a data module left out, cut, mixed in or found twice."""
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from heedful.records import percent
 
 
 @dataclass
@@ -60,8 +63,13 @@ class Counts:
         self.filtered[split] = self.filtered.get(split, 0) + rows
         self.of_rows[split] = self.of_rows.get(split, 0) + of
 
-    def asides(self, split: str, how_read: str = "") -> str:
-        """The text that a message about the examples of a split adds, with what a model makes of them."""
+    def asides(self, split: str, statistics: Any) -> str:
+        """What a message adds about the examples of a split.
+
+        Args:
+            split: The split.
+            statistics: How the model reads them: :class:`~heedful.lightning_modules.predictor.Statistics`.
+        """
         text = ""
         if split == "train":
             for source, (taken, there) in self.mixed.items():
@@ -76,5 +84,16 @@ class Counts:
             text += f" {repeats:,} of them are repeats of others."
         if split == "validation" and self.seen:
             text += f" {self.seen:,} of them stand among the training examples as well."
-        text += how_read
+        text += _how_read(statistics)
         return text + "".join(f" {sentence.format(n)}" for sentence, n in self.said.get(split, {}).items() if n)
+
+
+def _how_read(statistics: Any) -> str:
+    """How much of some examples a model truncates or does not know, for a message; empty where it reads them whole."""
+    truncated = statistics.truncated
+    text = f" {truncated:,} are longer than the model reads and are truncated." if truncated else ""
+    if statistics.escaped:
+        text += f" {statistics.escaped:,} hold a special token of the model as text, which is read as its characters."
+    return text + (
+        f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""
+    )

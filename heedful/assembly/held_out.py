@@ -50,7 +50,7 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
             "knows whether any of them are evaluated."
         )
     elif evaluating:
-        data.counts.seen = seen
+        data.count_seen(seen)
 
 
 def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, fitted_parts
-from heedful.datamodules import PairedData, load_counterfactuals
+from heedful.datamodules.base.pairs import Pairs
+from heedful.datamodules.sources.tabprobe import load_counterfactuals
 from heedful.interventions import Annotated, RuleAnalyser, Source, SwapTitle
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
@@ -86,7 +87,7 @@ class CounterfactualTables(Evaluation):
         alone = None if self.hypothesis_only is None else self._right_alone(originals, changed, pool, data)
         return Plan(pool, changes, {"sets": list(sets), "hypothesis_only": alone})
 
-    def _right_alone(self, originals: Examples, changed: Examples, pool: Examples, data: PairedData) -> dict[str, bool]:
+    def _right_alone(self, originals: Examples, changed: Examples, pool: Examples, data: Pairs) -> dict[str, bool]:
         """Whether the hypothesis-only model, which must be one, is right on each of these originals."""
         flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         rows, metadata = self._evaluated()

@@ -7,7 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, table_of
-from heedful.datamodules import PairedData, PairedTables, load_evidence, load_tables
+from heedful.datamodules.base.pairs import Pairs
+from heedful.datamodules.sources.table_pairs import TablePairs, load_tables
+from heedful.datamodules.sources.tabprobe import load_evidence
+from heedful.datamodules.text_pairs import reads
 from heedful.interventions import Donors, RowEdits, SwapValues
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
@@ -70,9 +73,9 @@ class Evidence(Evaluation):
             {"split": self.split, "left_out": left_out, "values": dict(sorted(reasons.items()))},
         )
 
-    def _require(self, data: PairedData) -> None:
+    def _require(self, data: Pairs) -> None:
         flag = f"evidence.path {self.path}"
-        if not isinstance(data, PairedTables) or data.path is None:
+        if not reads(data, TablePairs) or data.path is None:
             raise DataError(
                 f"{flag} is about tables in files, which are not evaluated here. Take data infotabs with data.path "
                 "DIR, or other tables."

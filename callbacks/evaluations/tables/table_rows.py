@@ -13,7 +13,7 @@ from heedful.callbacks.engine.evaluation import (
     require_number,
     table_of,
 )
-from heedful.datamodules import PairedData
+from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import by_hash
 from heedful.interventions import Donors, RowEdits
 from heedful.interventions.tables.allowed_transitions import LABELS, steps
@@ -65,7 +65,7 @@ class TableRows(Evaluation):
             edits += [RowEdits(name, part, donors, self.rows_per_table, only=only) for name in self.operations]
         return Plan(data.pool, edits, {"operations": self.operations})
 
-    def _chosen(self, pool: Examples, data: PairedData) -> frozenset[str] | None:
+    def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
         """Which hypotheses are tested; None where all are."""
         if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
             return None

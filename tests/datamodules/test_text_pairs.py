@@ -1,0 +1,80 @@
+"""Pairs without Lightning and without torch, in a process where neither can be imported."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from heedful.datamodules.free_text import FreeText
+from heedful.datamodules.text import PairedText
+from heedful.records.same import Same
+
+ROOT = Path(__file__).parents[2]
+ROWS = [{"premise": f"p {i}", "hypothesis": f"h {i % 7}", "label": ["yes", "no"][i % 2]} for i in range(20)]
+PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
+NLI = {"name": "rows", "parts": PARTS, "labels": {"yes": [], "no": []}}
+SCRIPT = f"""
+import json, sys
+
+class Blocked:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in ("pytorch_lightning", "lightning_fabric", "lightning", "torch"):
+            raise ImportError(f"{{name}} is not needed")
+
+sys.meta_path.insert(0, Blocked)
+from heedful.datamodules import TextPairs
+from heedful.datamodules.free_text_pairs import FreeTextPairs
+from heedful.datamodules.prompting import Prompting
+from heedful.records import SettingError
+from heedful.records.parser import InMemory, construct, require_types
+from heedful.records.same import Same
+
+rows = {ROWS!r}
+plain = TextPairs(path=rows, **{NLI!r})
+built = construct(TextPairs, "data", {{"path": InMemory(rows), **{NLI!r}}})
+free = FreeTextPairs("rows", {PARTS!r}, Same("exact"), path=rows)
+trained = TextPairs(path=rows, hold_out=8, augment="counterfactual", default_label="no", **{NLI!r})
+for data, stage in ((plain, "validate"), (built, "validate"), (free, "validate"), (trained, "fit")):
+    data.setup(stage)
+prompts = construct(Prompting, "prompt", {{"tuples": 2, "seeds": 2}}).prompts(trained)
+facts = [len(prompts), len(trained.training_set())]
+for check in (
+    lambda: construct(TextPairs, "data", {{"batch_size": "many", **{NLI!r}}}),
+    lambda: require_types(FreeTextPairs, {{"name": "rows", "parts": {PARTS!r}, "fold": "first"}}, ("same",)),
+):
+    try:
+        check()
+    except SettingError as error:
+        facts.append(str(error))
+print(json.dumps(facts))
+print(json.dumps([data.fingerprints() for data in (plain, built, free, trained)]))
+"""
+
+
+def test_they_read_and_augment_rows_where_lightning_is_not_installed():
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    facts, found = map(json.loads, ran.stdout.splitlines())
+    trained = PairedText(path=ROWS, hold_out=8, augment="counterfactual", default_label="no", **NLI)
+    data = [PairedText(path=ROWS, **NLI), FreeText("rows", PARTS, Same("exact"), path=ROWS), trained]
+    for one, stage in zip(data, ("validate", "validate", "fit"), strict=True):
+        one.setup(stage)
+    assert facts == [
+        2,
+        len(trained.training_set()),
+        "data.batch_size: many is not int.",
+        "fold: first is not int or None.",
+    ]
+    assert len(trained.training_set()) > 12  # with counterfactuals
+    labelled, free, augmented = [one.fingerprints() for one in data]
+    assert found == [labelled, labelled, free, augmented]
+
+
+def test_a_data_module_records_the_arguments_that_its_pairs_take():
+    data = PairedText("rows", PARTS, NLI["labels"], None, path=ROWS, batch_size=3)
+    assert data.arguments == {**NLI, "label": None, "path": ROWS, "batch_size": 3}
+    again = data.with_arguments(batch_size=4)
+    assert (type(again), again.batch_size, again.trainer) == (PairedText, 4, None)
