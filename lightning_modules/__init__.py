@@ -1,10 +1,11 @@
-"""Classifiers, one small module for each model family, and the processors that turn examples into tensors."""
+"""Models, one small module for each family, and the processors that turn examples into tensors."""
 
 from typing import TYPE_CHECKING
 
 from heedful.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from heedful.lightning_modules.base_predictor import BasePredictor
     from heedful.lightning_modules.classifier import Classifier
     from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
     from heedful.lightning_modules.processors.templates import TemplateProcessor
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NOT_FINITE",
     "NO_LABEL_NUMBER",
+    "BasePredictor",
     "Blip",
     "BlipAnswers",
     "CausalLM",
@@ -44,6 +46,7 @@ __all__ = [
 HOMES = {  # public name to the module that has it
     "NOT_FINITE": "heedful.lightning_modules.outputs",
     "NO_LABEL_NUMBER": "heedful.lightning_modules.outputs",
+    "BasePredictor": "heedful.lightning_modules.base_predictor",
     "Blip": "heedful.lightning_modules.vision.blip",
     "BlipAnswers": "heedful.lightning_modules.vision.blip_answers",
     "CausalLM": "heedful.lightning_modules.prompted.causal_lm",

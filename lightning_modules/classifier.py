@@ -1,30 +1,26 @@
-"""The base of all model families: training, prediction, optimisation."""
+"""Base of networks that can be trained: training, prediction, optimisation, checkpoints."""
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
 from heedful.lightning_modules.lightning_internals import allow_clipping
 from heedful.lightning_modules.outputs import Outputs, most_probable
-from heedful.lightning_modules.predictor import Encoded, Statistics
+from heedful.lightning_modules.predictor import LabelMap
 from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.lightning_modules.pretrained.weights import require_finite_weights
-from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import (
     KINDS,
-    NO_LABEL,
-    Example,
     ModelError,
     RunError,
     SettingError,
@@ -33,19 +29,11 @@ from heedful.records import (
     generator,
     inform,
     listing,
-    percent,
-    printable,
 )
-from heedful.records.arguments import RecordsArguments
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
-
-COMMONEST, QUOTED = 3, 80  # texts that are no answers: how many are quoted, and so many characters of each
-MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
 
-class Classifier(RecordsArguments, pl.LightningModule):
-    """A classifier over paired inputs.
+class Classifier(BasePredictor, pl.LightningModule):
+    """A network over paired inputs that can be trained.
 
     A family overrides :meth:`prepare`, ``configure_model``, :meth:`logits` and :meth:`export`.
 
@@ -56,53 +44,16 @@ class Classifier(RecordsArguments, pl.LightningModule):
         max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
 
     Attributes:
-        answers: What the outputs of a head that was trained before are called, in their order; None without names.
-        meanings: For each output of the head the number of the label that it means; None where outputs do not mean
-            labels.
-        output_names: What the outputs of the head are called, in their order; empty where they do not mean labels.
+        label_map: What the outputs of the head mean; None where they do not mean labels.
         keeps_head: Whether a head that was trained before stays, though several of its outputs mean one label: where
             nothing is trained.
-        has_learned: Whether it was trained here, or took the weights of a model that was.
-        learned_parts: The parts that it was trained on; None where nobody says.
-        trained_on: The examples that it was trained on, and those of the models that it took its weights from; None
-            where nobody says.
-        architectures: Regular expressions of the architectures of models, as config.json names them, that the family
-            opens where ``--model`` names a model and no family.
-        model_types: Types of models that it opens there, whatever their architecture.
-        stands_in: Name of a data module to that of the family in whose place it is taken there.
-        reads_prompts: Whether it can be asked in context, with demonstrations.
-        needs_prompt: Whether it cannot be asked otherwise.
-        own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
-            the data.
-        given_wording: The words that somebody gave it, which win over those of the data; None for none.
-        repeated: Of how many base inputs the null control asks again, where a server is asked; None for all others.
-        has_probabilities: Whether it gives the probabilities of the labels.
-        prompt: By which it is asked; None for a model that is not.
-        at_work: Called now and then while a prediction takes long, for processes that wait for this one.
-        writes: Whether its answers are written, so that one may be another label than the most probable, or none.
-        from_memory: Whether the folder of its backbone is a copy, made for this call, of a model in memory.
+        is_copy: Whether its backbone is a temporary copy of a model in memory, so that no file names the folder.
     """
 
-    architectures: Sequence[str] = ()
-    model_types: Sequence[str] = ()
-    stands_in: Mapping[str, str] = MappingProxyType({})
-    processor: Processor
-    answers: list[str] | None = None
-    meanings: tuple[int, ...] | None = None
-    output_names: Sequence[str] = ()
-    keeps_head = False
-    reads_prompts = False
-    needs_prompt = False
-    own_wording: Wording | None = None
-    given_wording: Wording | None = None
-    writes = False
-    from_memory = False
-    prompt: Prompt | None = None
-    repeated: int | None = None
-    has_probabilities: bool = True
-    at_work: Callable[[], None] = staticmethod(lambda: None)
-    learned_parts: Sequence[str] | None = None
-    trained_on: TrainedOn | None = None
+    is_trainable = True
+    label_map: LabelMap | None = None
+    keeps_head: bool = False
+    is_copy: bool = False
 
     def __init__(
         self,
@@ -111,7 +62,7 @@ class Classifier(RecordsArguments, pl.LightningModule):
         warmup: float = 0.1,
         max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__()
+        super().__init__(max_unknown)
         self.save_hyperparameters(logger=False)
         if not 0 < learning_rate < math.inf:
             raise SettingError(f"model.learning_rate {learning_rate} is not a positive number. Take one such as 5e-5.")
@@ -119,24 +70,23 @@ class Classifier(RecordsArguments, pl.LightningModule):
             raise SettingError(f"model.weight_decay {weight_decay} is not a number from 0 upwards.")
         if not 0 <= warmup <= 1:
             raise SettingError(f"model.warmup {warmup} is not a share of all steps, from 0 to 1.")
-        if not 0 <= max_unknown <= 1:
-            raise SettingError(f"model.max_unknown {max_unknown} is not a share, from 0 to 1.")
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.warmup = warmup
-        self.max_unknown = max_unknown
-        self.task: Task | None = None
         self._schedule: dict[str, float] = {}  # as configured, before callbacks can change it
-        self.has_learned = False
-        self.counted: Counter[tuple[str, str]] = Counter()  # (kind, text) to how many answers; of one evaluation
 
     @property
-    def predicting(self) -> int:
-        """How many processes predict, beginning with the first; the others get no example."""
-        return self.trainer.world_size
+    def predictor(self) -> Self:
+        """The model that a Trainer validates, as of a PredictorModule."""
+        return self
 
-    def bind(self, task: Task, trains: bool) -> None:
-        """Fit the model to a task, before its network is built; a trained model in memory keeps its weights.
+    def as_copy(self) -> Self:
+        """Mark the backbone as a temporary copy of a model in memory."""
+        self.is_copy = True
+        return self
+
+    def bind(self, task: Task, trains: bool = False) -> LabelMap:
+        """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
 
         Args:
             task: The task of the data.
@@ -145,18 +95,18 @@ class Classifier(RecordsArguments, pl.LightningModule):
         Raises:
             HeedfulError: The model cannot read the parts or name the labels of the task, or its weights would be lost.
         """
-        if self.task is not None and not self.needs_prompt:
-            if trains and next(self.parameters(), None) is not None:
-                raise SettingError(
-                    "model has weights of an earlier call, and not those that its settings name. Make it once more "
-                    "with load_model, or train on from a run with init_from RUN."
-                )
-            if not trains and self.has_learned:
-                self.task = self._as_learned(task)
-                return
-        self.require_parts(task)
-        self.keeps_head = not trains
-        self.prepare(task)
+        if self.task is not None and trains and next(self.parameters(), None) is not None:
+            raise SettingError(
+                "model has weights of an earlier call, and not those that its settings name. Make it once more "
+                "with load_model, or train on from a run with init_from RUN."
+            )
+        if self.task is not None and not trains and self.has_learned:
+            self.task = self._as_learned(task)
+        else:
+            self.require_parts(task)
+            self.keeps_head = not trains
+            self.prepare(task)
+        return self.label_map or LabelMap.identity(self.task.labels)
 
     def _as_learned(self, task: Task) -> Task:
         """A task in the order of parts that a model in memory learned.
@@ -175,95 +125,9 @@ class Classifier(RecordsArguments, pl.LightningModule):
             raise ModelError(f"model in memory was trained on data of another kind. {do}")
         return here
 
-    def prepare(self, task: Task) -> None:
-        """Make the processor for a task; the network follows in ``configure_model``."""
-        raise NotImplementedError
-
-    def prompt_with(self, prompt: Prompt) -> None:
-        """Be asked by this prompt from now on, where ``reads_prompts`` says that it can be."""
-        raise NotImplementedError
-
-    def understood(self, written: Sequence[str | None]) -> list[str | None]:
-        """The answers that written texts mean by the prompt; what is no answer, or names several labels, is counted."""
-        answers = [None if text is None else self.prompt.read(text) for text in written]
-        pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
-        self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
-        if self.task.kind.has_labels and self.prompt.wording.read:
-            labels_of_texts = (self.prompt.labels_named(text) for text, _ in pairs)
-            self.count("several_labels", ("" for labels in labels_of_texts if len(set(labels)) > 1))
-        return answers
-
-    def count(self, kind: str, texts: Iterable[str]) -> None:
-        """Count answers, of which the engine adds up those of all processes."""
-        self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
-
-    def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """What results.json says of the answers that all processes have counted: of texts the commonest, else how many.
-
-        Raises:
-            HeedfulError: They cannot stand in one table.
-        """
-        counts: dict[str, Any] = {}
-        texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
-        if texts:
-            counts["no_answers"] = sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]
-        if several := counted.get(("several_labels", ""), 0):
-            counts["several_labels"] = several
-        return counts
-
-    def sent(self, example: Example) -> dict[str, Any]:
-        """An example as it is asked about by the prompt, word for word, for run.json; made by what asks.
-
-        Returns:
-            ``path`` and ``body`` of a request to a server; else ``text``, what the model reads, decoded from its token
-            ids with special tokens, and of a chat ``messages``, the turns that the text was made of.
-        """
-        raise NotImplementedError
-
-    def require_parts(self, task: Task) -> None:
-        """It must be able to read the parts of a task.
-
-        Raises:
-            HeedfulError: There is a picture among them, and this model reads none.
-        """
-        if task.pictures:
-            raise ModelError(
-                f"model {type(self).__name__} reads texts alone, and {task.pictures[0]} is a picture. Take model "
-                "timm, vilt or blip."
-            )
-
-    def require_head(self) -> None:
-        """For a model that is not trained here: it must know the labels already."""
-
-    def require_learned_parts(self, of_data: Sequence[str]) -> None:
-        """For a model that is not trained here: it must have been trained on as many parts, and not on another one.
-
-        Parts of other data may have other names; then they go by their order (:func:`~heedful.records.same_parts`).
-
-        Args:
-            of_data: All parts of the data, also those that the model is not given.
-
-        Raises:
-            HeedfulError: It was trained on more, on fewer, or on another part of the same data.
-        """
-        learned, given = self.learned_parts, self.task.parts
-        if learned is None:
-            return
-        of_same_data = set(learned) <= set(of_data)
-        if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
-            remedy = f"Take data with {len(learned)} of them."
-            if of_same_data:
-                is_whole = set(learned) == set(of_data)
-                remedy = "Give it all of them (partial null)." if is_whole else f"Add partial {'+'.join(learned)}."
-            elif len(learned) == 1:
-                remedy = "Name the one to read with partial PART."
-            raise ModelError(
-                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}. {remedy}"
-            )
-
     def in_learned_order(self, task: Task) -> Task:
         """The task with its parts in the order in which the model learned to read them, whatever that of the data."""
-        learned = self.learned_parts
+        learned = self.provenance.parts
         if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
             return task
         ordered = task.in_order_of(learned)
@@ -274,41 +138,6 @@ class Classifier(RecordsArguments, pl.LightningModule):
         inform(f"{self.description} was trained to read {', then '.join(learned)}, {here}.")
         return ordered
 
-    def require_weights(self) -> None:
-        """For a model that no checkpoint will fill: it must have weights."""
-
-    def require_precision(self, precision: str) -> None:
-        """For a model whose numbers not every format holds: refuse a precision of the trainer."""
-
-    def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Examples as the model reads them; after :meth:`bind`."""
-        return self.processor.encode(examples)
-
-    def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples that the model does not read, or cuts at their beginning.
-
-        Args:
-            statistics: How much of the examples the model reads.
-            examples: What they are called in the message.
-
-        Raises:
-            HeedfulError: More of their tokens are unknown than ``max_unknown`` allows; or some are cut short at another
-                end than the tokenizer cuts.
-        """
-        tokenizer = getattr(self.processor, "tokenizer", None)
-        if statistics.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
-            raise ModelError(
-                f"{statistics.truncated:,} of {examples} are too long, and the tokenizer of {self.description} "
-                "cuts off their beginning, not their end. Raise model.max_length, or set truncation_side to right in "
-                "its tokenizer_config.json."
-            )
-        if statistics.unknown > self.max_unknown:
-            raise ModelError(
-                f"{percent(statistics.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
-                f"{self.description}, and model.max_unknown allows {percent(self.max_unknown)}. Take a model for such "
-                "texts, or see whether its tokenizer is its own."
-            )
-
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores [examples, labels], in the order of ``task.labels``."""
         raise NotImplementedError
@@ -317,34 +146,31 @@ class Classifier(RecordsArguments, pl.LightningModule):
         """Write what is needed to load the network without a hub: config, tokenizer and, if asked, safetensors."""
         raise NotImplementedError
 
-    @property
-    def description(self) -> str:
-        """The network by its public name."""
-        return type(self).__name__
-
     def setup(self, stage: str) -> None:
         self._schedule = {name: getattr(self, name) for name in ("learning_rate", "weight_decay", "warmup")}
         if self.task is None:
             self.bind(self.trainer.datamodule.task, trains=stage == "fit")
         data = self.trainer.datamodule
         if stage == "fit" and data.trained is not None:
-            self.trained_on = TrainedOn.of(data.trained, data.full_task.parts, self.trained_on)
+            trained_on = TrainedOn.of(data.trained, data.full_task.parts, self.provenance.trained_on)
+            self.provenance = replace(self.provenance, trained_on=trained_on)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["task"] = self.task.as_dict()
-        if self.trained_on is not None:
-            checkpoint["trained_on"] = self.trained_on.state()
-        if self.meanings is not None:
-            checkpoint["outputs"] = list(self.output_names)
+        if self.provenance.trained_on is not None:
+            checkpoint["trained_on"] = self.provenance.trained_on.state()
+        if self.label_map is not None:
+            checkpoint["outputs"] = list(self.label_map.outputs)
 
     def _require_same_outputs(self, saved: Any) -> None:
         """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
         if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
             raise RunError("The checkpoint does not say what its outputs mean. Name a checkpoint that train.py wrote.")
-        if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
+        column = self.label_map.column
+        if len(saved) == len(column) and meanings(saved, self.task.labels) != column:
             raise ModelError(
                 f"The outputs of the checkpoint are {listing(saved)}, and those of {self.description} here "
-                f"{listing(self.output_names)}. Take the model and the labels that it was trained with."
+                f"{listing(self.label_map.outputs)}. Take the model and the labels that it was trained with."
             )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -354,16 +180,16 @@ class Classifier(RecordsArguments, pl.LightningModule):
             self.configure_model()
         self._learn_order(trained.parts)
         if (before := TrainedOn.of_state(checkpoint.get("trained_on"))) is not None:
-            self.trained_on = before.joined(self.trained_on)
+            self.provenance = replace(self.provenance, trained_on=before.joined(self.provenance.trained_on))
         self.require_learned_parts(self.task.parts)
         if trained.form != self.task.form:
             inform(f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here.")
-        if self.meanings is not None and "outputs" in checkpoint:  # older ones do not say
+        if self.label_map is not None and "outputs" in checkpoint:  # older ones do not say
             self._require_same_outputs(checkpoint["outputs"])
 
     def _learn_order(self, parts: Sequence[str]) -> None:
         """Read the parts in the order of a checkpoint; one that may read prompts has a template, which names them."""
-        self.learned_parts = parts
+        self.provenance = replace(self.provenance, parts=tuple(parts))
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:
             pad_to = self.processor.pad_to
@@ -396,7 +222,7 @@ class Classifier(RecordsArguments, pl.LightningModule):
                     f"A callback made model.{name} {now}, and the settings say {began}. Leave the callback out, and "
                     f"set model.{name} {now}."
                 )
-        self.learned_parts = self.task.parts
+        self.provenance = replace(self.provenance, parts=self.task.parts)
 
     def on_validation_start(self) -> None:
         """Refuse to measure what nobody trained, or trained on other parts, wherever it is called from."""

@@ -1,39 +1,46 @@
-"""The families of models by what each declares of itself: which models it opens, and on which data it stands in."""
+"""The families of models by what each declares of itself: which models it opens, and on which data it stands in.
+
+Class attributes that a family may have:
+    architectures: Regular expressions of the architectures of models, as config.json names them, that the family opens
+        where ``--model`` names a model and no family.
+    model_types: Types of models that it opens there, whatever their architecture.
+    stands_in: Name of a data module to the name of the family that it replaces there.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from heedful.lazy import import_all
-from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.text.encoder import Encoder
 from heedful.records.storage.schema import ROOMS, whole
 
 
-def families() -> Iterator[type[Classifier]]:
+def families() -> Iterator[type[BasePredictor]]:
     """All families of this package, and others that are imported, each after the one that it is made of."""
     import_all(ROOMS["model"])
-    yield from _families_of(Classifier)
+    yield from _families_of(BasePredictor)
 
 
-def _families_of(base: type[Classifier]) -> Iterator[type[Classifier]]:
+def _families_of(base: type[BasePredictor]) -> Iterator[type[BasePredictor]]:
     for family in base.__subclasses__():
         yield family
         yield from _families_of(family)
 
 
-def declared(family: type[Classifier], name: str) -> Any:
+def declared(family: type[BasePredictor], name: str) -> Any:
     """The declarations of a family itself, and not of the one that it is made of; empty where there are none."""
     return vars(family).get(name, ())
 
 
-def import_path(family: type[Classifier]) -> str:
+def import_path(family: type[BasePredictor]) -> str:
     """How a configuration names a family."""
     own = family.__module__.startswith(f"{ROOMS['model']}.")
     return whole("model", family.__name__) if own else f"{family.__module__}.{family.__qualname__}"
 
 
-def family_of(config: Mapping[str, Any]) -> type[Classifier]:
+def family_of(config: Mapping[str, Any]) -> type[BasePredictor]:
     """The family that opens a model, by its config.json: by its architectures, else by its type, else the encoder."""
     every_family = list(families())
     for architecture in map(str, config.get("architectures") or []):

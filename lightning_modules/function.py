@@ -7,8 +7,9 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, Outputs
+from heedful.lightning_modules.predictor import Capabilities
 from heedful.lightning_modules.processors.processor import NumberProcessor
 from heedful.records import (
     EMPTIED,
@@ -17,6 +18,7 @@ from heedful.records import (
     Composed,
     DataError,
     Example,
+    Examples,
     HeedfulError,
     ModelError,
     SettingError,
@@ -115,7 +117,8 @@ class FunctionProcessor(NumberProcessor):
             whole = (whole ^ (whole >> np.uint64(29))) * MIX + of_part
         return whole
 
-    def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        examples = Composed.whole(examples) if isinstance(examples, Examples) else examples
         hashed = self.hashed(examples)
         again = examples.repeated
         ends = np.cumsum([0, *map(len, batches)])
@@ -222,8 +225,8 @@ class Answered:
         return numbers[places], _taken(probs, places)
 
 
-class Function(Classifier):
-    """A function that answers, asked in the first process alone.
+class Function(BasePredictor):
+    """A function that answers, asked on rank 0 alone.
 
     Args:
         predict: Gets a list of dictionaries, part name to content, and returns as many answers in their order: labels,
@@ -233,10 +236,23 @@ class Function(Classifier):
         labels: Label name to its further spellings among the answers.
         same: When two texts are one answer, where answers are free texts.
         is_ordered: Whether somebody says the order of the labels, so that an array of probabilities has a meaning.
+        answers: Answers of a call that was stopped, ``Function.answered`` there: they are not asked for again.
+        doubtful: Default label that nothing but the answers can confirm: refused if it is never an answer.
+
+    Attributes:
+        answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
     """
 
+    capabilities = Capabilities(ranks=1)
+
     def __init__(  # no file can name a function
-        self, predict: Any, labels: Any = None, same: Any = None, is_ordered: bool = False
+        self,
+        predict: Any,
+        labels: Any = None,
+        same: Any = None,
+        is_ordered: bool = False,
+        answers: Any = None,
+        doubtful: Any = None,
     ) -> None:
         super().__init__()
         if not callable(predict):
@@ -250,8 +266,8 @@ class Function(Classifier):
         self.is_ordered = is_ordered
         spellings = {str(other): label for label, others in (labels or {}).items() for other in (label, *others)}
         self.spellings = spellings
-        self.answered: Answered | None = None
-        self.doubtful: str | None = None  # a default label that nothing but the answers can confirm
+        self.answered: Answered | None = answers
+        self.doubtful: str | None = doubtful
         self._is_from_before = False
         self._is_steady = False
         self._has_probabilities: bool | None = None
@@ -262,7 +278,6 @@ class Function(Classifier):
         if not task.labels and self.same is None:
             raise ModelError("predict answers with labels, and the data have none. Name them, as labels=[...].")
         self.task = task
-        self.has_learned = True
         self.processor = FunctionProcessor(task.parts)
         self.spellings |= {label: label for label in task.labels}
         self._by_case = {text.lower(): label for text, label in self.spellings.items()}
@@ -278,21 +293,10 @@ class Function(Classifier):
         self._is_steady = self._is_from_before  # or else it is seen below
         self.answered.index()
 
-    def configure_model(self) -> None:
-        """There is no network here."""
-
     @property
     def description(self) -> str:
         name = getattr(self.predict_rows, "__name__", type(self.predict_rows).__name__)
         return "The function" if "<" in name else name  # <lambda>
-
-    @property
-    def predicting(self) -> int:
-        """The first process alone asks."""
-        return 1
-
-    def save_hyperparameters(self, *args: Any, **kwargs: Any) -> None:
-        """A function is not a setting that a checkpoint could keep."""
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """Ask for the answers to some inputs, but for those that are kept from a call that was stopped.
@@ -522,12 +526,6 @@ class Function(Classifier):
             f"default_label {default_label!r} is never an answer, and the commonest are {commonest}. Write it as the "
             "model does, or leave it out: then all examples count."
         )
-
-    def configure_optimizers(self) -> dict[str, Any]:
-        raise ModelError("model is a function, which is asked and never trained. Measure it with evaluate.py.")
-
-    def export(self, folder: str, weights: bool) -> None:
-        """There is nothing to export."""
 
 
 def quoted(row: Mapping[str, Any]) -> str:

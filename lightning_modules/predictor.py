@@ -1,13 +1,91 @@
 """What the engine needs of a model, whatever the model is: a network, a function, or a server."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from heedful.records import Example
+from heedful.records import Composed, Example, Task
+from heedful.records.prompts.prompt import Prompt
+
+if TYPE_CHECKING:
+    import torch
+
+    from heedful.lightning_modules.outputs import Outputs
+    from heedful.lightning_modules.pretrained.trained_on import TrainedOn
+
+Batch = Mapping[str, Any]  # "inputs", as ``Encoded.batches`` makes them, and "size"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a model can do; known before anything is planned.
+
+    Attributes:
+        probabilities: Whether it gives probabilities of the labels.
+        writes: Whether it writes its answers, so that one may be another label than the most probable, or none.
+        repeats: Number of base inputs that the null control repeats; None for all.
+        ranks: Number of predicting ranks, from rank 0 on; None for all. Ranks above it idle.
+    """
+
+    probabilities: bool = True
+    writes: bool = False
+    repeats: int | None = None
+    ranks: int | None = None
+
+
+@dataclass(frozen=True)
+class LabelMap:
+    """What the outputs of a model mean.
+
+    Attributes:
+        outputs: Names of the outputs, in their order.
+        labels: Names of the labels of the task, in their order.
+        column: For each output, the index of the label that it means.
+        collapse: How several outputs that mean one label answer: by the sum of their probabilities, or the most
+            probable output by itself (argmax).
+
+    Example:
+        >>> head = LabelMap(("c", "n", "e"), ("entailment", "not_entailment"), (1, 1, 0))
+        >>> head.merges, LabelMap.identity(["yes", "no"]).column
+        (True, (0, 1))
+    """
+
+    outputs: tuple[str, ...]
+    labels: tuple[str, ...]
+    column: tuple[int, ...]
+    collapse: Literal["sum", "argmax"] = "sum"
+
+    @classmethod
+    def identity(cls, labels: Sequence[str]) -> "LabelMap":
+        """The map of a model with one output for each label, in their order."""
+        return cls(tuple(labels), tuple(labels), tuple(range(len(labels))))
+
+    @property
+    def merges(self) -> bool:
+        """Whether several outputs mean one label."""
+        return len(set(self.column)) < len(self.column)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the outputs are the labels in their order."""
+        return self.column == tuple(range(len(self.column)))
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a model was trained on.
+
+    Attributes:
+        parts: Names of the parts that it read, in their order; None where unknown.
+        trained_on: The examples, and those of the models that it began with; None where unknown.
+    """
+
+    parts: tuple[str, ...] | None = None
+    trained_on: "TrainedOn | None" = None
 
 
 @dataclass(frozen=True)
@@ -83,3 +161,79 @@ class Encoded:
             batches: int64 [examples of the batch] each, positions into the examples.
         """
         return self._encoder.batches(self.examples, batches)
+
+
+class Processes(Protocol):
+    """The part of ``heedful.callbacks.engine.processes.Processes`` that a model may use.
+
+    Attributes:
+        device: The device of the inputs.
+        shows_progress: Whether this process shows progress bars.
+    """
+
+    shows_progress: bool
+
+    @property
+    def device(self) -> "torch.device": ...
+
+    def busy(self) -> None:
+        """Heartbeat, to be called now and then while other processes wait for this one."""
+        ...
+
+
+class Predictor(Protocol):
+    """All that the engine needs of a model.
+
+    Attributes:
+        capabilities: What it can do.
+        provenance: What it was trained on.
+        prompt: The prompt that it is asked by; None for a model without prompts.
+        counted: (Kind, text) to number of answers of this evaluation on this process, such as those that are no label.
+    """
+
+    capabilities: Capabilities
+    provenance: Provenance
+    prompt: Prompt | None
+    counted: Counter[tuple[str, str]]
+
+    @property
+    def description(self) -> str:
+        """Its public name, for messages and results."""
+        ...
+
+    def bind(self, task: Task, trains: bool = False) -> LabelMap:
+        """Prepare the model for a task, before its network is built.
+
+        Raises:
+            HeedfulError: It cannot read the parts or name the labels of the task.
+        """
+        ...
+
+    def encode(self, examples: Sequence[Example]) -> Encoded:
+        """Examples as the model reads them."""
+        ...
+
+    def start(self, examples: Composed, processes: Processes) -> None:
+        """Begin an evaluation: reset counts, and probe a server. Called on every rank, before the first batch.
+
+        Args:
+            examples: The base examples that will be predicted.
+            processes: The processes that predict.
+        """
+        ...
+
+    def predict(self, batch: Batch) -> "Outputs | None":
+        """The answers to a batch; None for an empty one."""
+        ...
+
+    def probabilities(self, batch: Batch) -> "Outputs | None":
+        """As :meth:`predict`, without writing an answer."""
+        ...
+
+    def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+        """Counts of answers for results.json, from the sum of ``counted`` over all processes."""
+        ...
+
+    def finish(self) -> None:
+        """End an evaluation, and say what it cost. Called on every rank."""
+        ...

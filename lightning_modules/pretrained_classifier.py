@@ -12,6 +12,7 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.outputs import Outputs, most_probable
+from heedful.lightning_modules.predictor import LabelMap, Provenance
 from heedful.lightning_modules.pretrained.backbone_config import (
     LEARNED,
     open_config,
@@ -120,9 +121,7 @@ class PretrainedClassifier(Classifier, ABC):
             )
         self.folder = resolve(self.backbone, self.sha256)
         self.config = open_config(self.folder)
-        if self.learned_parts is None:  # a checkpoint may have said it
-            self.learned_parts = getattr(self.config, LEARNED, {}).get("parts")
-        self.trained_on = self.trained_on or TrainedOn.read(self.folder)
+        self.provenance = self._read_provenance()
         self.task = self.in_learned_order(task)
         self.require_architecture()
         require_positions(self.config, self.max_length)
@@ -133,6 +132,13 @@ class PretrainedClassifier(Classifier, ABC):
             require_one_order(self.config, self.folder)
         return open_tokenizer(self.folder, self.config)
 
+    def _read_provenance(self) -> Provenance:
+        """What the backbone was trained on, as far as no checkpoint has said it."""
+        parts, trained_on = self.provenance.parts, self.provenance.trained_on
+        if parts is None and (learned := getattr(self.config, LEARNED, {}).get("parts")) is not None:
+            parts = tuple(learned)
+        return Provenance(parts, trained_on or TrainedOn.read(self.folder))
+
     def match_head(self, task: Task) -> None:
         """Find out whether the backbone has a head for the labels of the task, and what its outputs mean."""
         outputs = self.outputs
@@ -142,18 +148,20 @@ class PretrainedClassifier(Classifier, ABC):
                 f"model.labels has {len(outputs)} names, and {self.backbone} {count} outputs. Name each output, in "
                 "their order."
             )
-        self.answers = outputs if self.trained and is_named(outputs) else None
-        meant = meanings(outputs, task.labels, self.merging) if self.answers else None
-        self.has_head = meant is not None
-        self.meanings = meant if self.has_head else tuple(range(len(task.labels)))
-        self.output_names = tuple(outputs if self.has_head else task.labels)
-        self.name_outputs(self.output_names)
-        self.keep_meanings(len(task.labels))
+        self.known_labels = outputs if self.trained and is_named(outputs) else None
+        column = meanings(outputs, task.labels, self.merging) if self.known_labels else None
+        self.has_head = column is not None
+        label_map = LabelMap.identity(task.labels)
+        if column is not None:
+            label_map = LabelMap(tuple(outputs), task.labels, column, self.collapse or "sum")
+        self.name_outputs(label_map.outputs)
+        self.keep_label_map(label_map)
 
-    def keep_meanings(self, labels: int) -> None:
-        """Keep what outputs mean beside the network: ``apart`` is -inf where an output means another label."""
-        label_of_output = torch.tensor(self.meanings)
-        means = label_of_output[:, None] == torch.arange(labels if self.merges else 0)
+    def keep_label_map(self, label_map: LabelMap) -> None:
+        """Keep what outputs mean, also beside the network: ``apart`` is -inf where an output means another label."""
+        self.label_map = label_map
+        label_of_output = torch.tensor(label_map.column)
+        means = label_of_output[:, None] == torch.arange(len(label_map.labels) if label_map.merges else 0)
         for name, values in (
             ("label_of_output", label_of_output),
             ("output_of_label", label_of_output.argsort()),
@@ -169,7 +177,7 @@ class PretrainedClassifier(Classifier, ABC):
     @property
     def merges(self) -> bool:
         """Whether several outputs do mean one label."""
-        return self.meanings is not None and len(set(self.meanings)) < len(self.meanings)
+        return self.label_map is not None and self.label_map.merges
 
     def name_outputs(self, labels: Sequence[str]) -> None:
         """Let the config of the network say what its outputs mean."""
@@ -190,8 +198,7 @@ class PretrainedClassifier(Classifier, ABC):
         """
         if self.merges:
             return (scores.float()[:, :, None] + self.apart).logsumexp(dim=1)
-        is_in_order = self.meanings is None or self.meanings == tuple(range(len(self.meanings)))
-        return scores if is_in_order else scores[:, self.output_of_label]
+        return scores if self.label_map is None or self.label_map.is_in_order else scores[:, self.output_of_label]
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         if not self.merges or self.collapse != "argmax":
@@ -247,16 +254,16 @@ class PretrainedClassifier(Classifier, ABC):
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task
             self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
-            if self.meanings is not None:
-                self._say_merged()
+            if self.label_map is not None:
+                self._say_merged(self.label_map)
             if self.compiled:
                 self.processor.pad_to = PAD_TO
                 for module in self.modules_to_compile():
                     module.compile(dynamic=True)  # in place: names, weights and exports stay as they are
 
-    def _say_merged(self) -> None:
-        for number, label in enumerate(self.task.labels):
-            merged = [name for name, n in zip(self.output_names, self.meanings, strict=True) if n == number]
+    def _say_merged(self, label_map: LabelMap) -> None:
+        for number, label in enumerate(label_map.labels):
+            merged = [name for name, n in zip(label_map.outputs, label_map.column, strict=True) if n == number]
             if len(merged) > 1:
                 rule = "whichever is the most probable" if self.collapse == "argmax" else "their probabilities added up"
                 inform(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")

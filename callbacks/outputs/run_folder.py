@@ -55,8 +55,8 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.parent, prefix=".backbone.") as temporary:
             module.export(temporary, weights=weights)
-            if module.trained_on is not None:
-                module.trained_on.write(temporary)
+            if (trained_on := module.provenance.trained_on) is not None:
+                trained_on.write(temporary)
             for path in sorted(Path(temporary).rglob("*")):
                 to = folder / path.relative_to(temporary)
                 if path.is_dir():

@@ -81,7 +81,7 @@ class PairedData(Pairs, pl.LightningDataModule):
         batches = evaluation_batches(encoded.order[self.predicted], ranks, self.eval_batch_size)
         batches = [self.predicted[batch] for batch in batches]
         self.announce_evaluation(self.predicted, encoded.statistics)
-        batches = share(batches, trainer.global_rank, module.predicting)
+        batches = share(batches, trainer.global_rank, module.predictor.capabilities.ranks or trainer.world_size)
         batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning wants one
         return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)
 

@@ -21,7 +21,7 @@ from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import Classifier
+from heedful.lightning_modules import BasePredictor
 from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
 from heedful.records.numbers.metric_name import direction_of
@@ -161,7 +161,7 @@ class Config:
 class Objects(NamedTuple):
     """The objects that a run uses."""
 
-    model: Classifier
+    model: BasePredictor
     data: PairedData
     evaluations: list[Evaluation]
     trainer: dict[str, Any]
@@ -234,7 +234,9 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
     return cast(PairedData, _load("data", source, settings))
 
 
-def load_model(source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any) -> Classifier:
+def load_model(
+    source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any
+) -> BasePredictor:
     """A model by a short name, by its id on the hub or its folder, or from a file of settings.
 
     Args:
@@ -254,7 +256,7 @@ def load_model(source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model
         >>> type(model).__name__, model.learning_rate
         ('Encoder', 2e-05)
     """
-    return cast(Classifier, _load("model", source, settings))
+    return cast(BasePredictor, _load("model", source, settings))
 
 
 def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:

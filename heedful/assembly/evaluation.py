@@ -24,12 +24,13 @@ from heedful.callbacks.outputs.description import command, describe_trainer
 from heedful.callbacks.outputs.page import MadeAgain, Page
 from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import Classifier, Endpoint
+from heedful.lightning_modules import BasePredictor, Endpoint
+from heedful.lightning_modules.predictor_module import module_of
 from heedful.records import Composed, DataError, SettingError
 
 
 def evaluate(
-    model: str | PathLike[str] | Classifier | None = None,
+    model: str | PathLike[str] | BasePredictor | None = None,
     data: Any = None,
     *,
     checkpoint: str | PathLike[str] | None = None,
@@ -101,7 +102,7 @@ def configured(
                 raise SettingError(f"checkpoint and {layer.where} both say where the model comes from. Leave one out.")
         layers.insert(0, Layer(saved, str(path), is_trusted=False))
         call.settings = {**call.settings, "checkpoint": str(path)}
-    if isinstance(call.model, Classifier) and checkpoint is not None and call.model.task is not None:
+    if isinstance(call.model, BasePredictor) and checkpoint is not None and call.model.task is not None:
         call.model = call.model.with_arguments()  # weights in memory stay with their object
     call.layers = layers
     return resolve(True, call)
@@ -221,13 +222,13 @@ def contents_of(plan: Plan) -> MadeAgain:
 
 def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
     checkpoint = checkpoint_of(plan.config.run_settings())
-    trainer.validate(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True, verbose=False)
+    trainer.validate(module_of(plan.model), plan.data, ckpt_path=checkpoint, weights_only=True, verbose=False)
     if engine.measurements is None:
         raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")
     return engine.measurements
 
 
-def _server(model: Classifier) -> dict[str, Any]:
+def _server(model: BasePredictor) -> dict[str, Any]:
     """The server that is asked, for run.json."""
     if not isinstance(model, Endpoint):
         return {}

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from heedful.callbacks.checkpoints.files import outline
 from heedful.datamodules import PairedData
-from heedful.lightning_modules import Classifier
+from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.records import DataError, inform
 
 SPLITTING = ("hold_out", "folds", "fold")  # settings that take what is evaluated from the training set
 
 
-def require_held_out(model: Classifier, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
+def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
     """Compare the examples that the model was trained on with those that are evaluated.
 
     What was trained on is said; it is refused where the settings hold it out, unless the run itself held out the very
@@ -27,10 +27,10 @@ def require_held_out(model: Classifier, data: PairedData, checkpoint: str | None
         HeedfulError: Examples that are held out were trained on, or nobody can say whether they were.
     """
     checkpoint = checkpoint if evaluating else None
-    trained_on = model.trained_on
+    trained_on = model.provenance.trained_on
     if checkpoint is not None and (of_checkpoint := TrainedOn.of_state(outline(Path(checkpoint)).get("trained_on"))):
         trained_on = of_checkpoint.joined(trained_on)
-    has_trained = checkpoint is not None or model.learned_parts is not None
+    has_trained = checkpoint is not None or model.provenance.parts is not None
     if not has_trained or data.whole is None:
         return
     seen = None if trained_on is None else int(trained_on.seen(data.whole, data.full_task.parts).sum())

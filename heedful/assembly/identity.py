@@ -5,20 +5,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.lightning_modules import Classifier, Endpoint
+from heedful.lightning_modules import BasePredictor, Endpoint
 from heedful.lightning_modules.function import Function
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.folder_names import regime_name
 from heedful.records.storage.results import BACKBONE
 from heedful.reports.configs import backbone_of, sections_of, settings, trainings
 
-HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
+HOW = {  # settings that change no answer
+    "answers",
+    "cache",
+    "concurrency",
+    "doubtful",
+    "max_requests",
+    "prices",
+    "share_prefix",
+    "timeout",
+}
 PLACES = {"base_url", "responses", "sha256", "url"}  # settings that say where weights or answers are from
 READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
 PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # from the root of a machine
 
 
-def identity_of(record: Mapping[str, Any], model: Classifier) -> dict[str, Any]:
+def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, Any]:
     """Who is measured, without places and times: name and settings of the model, how it was trained, and its server.
 
     Args:
@@ -50,7 +59,7 @@ def identity_of(record: Mapping[str, Any], model: Classifier) -> dict[str, Any]:
     return identity | ({"server": model.server} if isinstance(model, Endpoint) else {})
 
 
-def _name(first: Mapping[str, Any], model: Classifier) -> str:
+def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
     """The short name of the model that the first training began with; no place."""
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:

@@ -19,7 +19,7 @@ from heedful.assembly.short_names import model_config
 from heedful.assembly.starts import restored_generators
 from heedful.assembly.trainers import allowing, calm_lightning, restored_flags
 from heedful.datamodules import PairedData, PairedText
-from heedful.lightning_modules import Classifier
+from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import names_of_outputs
@@ -70,8 +70,8 @@ class _Asked(NamedTuple):
 @contextmanager
 def _model(predict: Any, is_ordered: bool) -> Iterator[_Asked]:
     """What is to be measured, in whatever form it is given; a copy of a model in memory is there until this ends."""
-    if isinstance(predict, Classifier):
-        learned = predict.task.labels if predict.task else predict.answers
+    if isinstance(predict, BasePredictor):
+        learned = predict.task.labels if predict.task else predict.known_labels
         backbone = getattr(predict, "backbone", None)
         yield _Asked(lambda data: predict, learned or (names_of_outputs(model_config(backbone)) if backbone else ()))
     elif isinstance(predict, str | PathLike):
@@ -107,10 +107,10 @@ def _named(name: str, is_ordered: bool) -> _Asked:
         return _Asked(lambda data: None, outputs, checkpoint=name)
     model = _within_positions(load_model(name))
     outputs = names_of_outputs(model_config(getattr(model, "backbone", name)))
-    return _Asked(lambda data: model if outputs else _withnames_of_outputs(model, data, is_ordered), outputs)
+    return _Asked(lambda data: model if outputs else _with_outputs(model, data, is_ordered), outputs)
 
 
-def _withnames_of_outputs(model: Classifier, data: PairedData, is_ordered: bool) -> Classifier:
+def _with_outputs(model: BasePredictor, data: PairedData, is_ordered: bool) -> BasePredictor:
     """A model whose outputs have no names, with those of the labels, where somebody says their order.
 
     Where each label has the number or the name of an output among its spellings, as 0 or LABEL_0, these say it.
@@ -130,7 +130,7 @@ def _withnames_of_outputs(model: Classifier, data: PairedData, is_ordered: bool)
     return model.with_arguments(labels=[numbers[k] for k in sorted(numbers)] if is_whole else list(labels))
 
 
-def _within_positions(model: Classifier) -> Classifier:
+def _within_positions(model: BasePredictor) -> BasePredictor:
     """A model that reads no more tokens than it has positions, where the usual length is more."""
     if not isinstance(model, PretrainedClassifier):
         return model
@@ -146,11 +146,10 @@ def _copied(model: Any, tokenizer: Any, folder: str, is_ordered: bool) -> _Asked
     for part in (model, tokenizer):
         part.save_pretrained(path)
 
-    def made(data: PairedData) -> Classifier:
+    def made(data: PairedData) -> BasePredictor:
         classifier = _within_positions(load_model(path))
-        classifier = classifier if outputs else _withnames_of_outputs(classifier, data, is_ordered)
-        classifier.from_memory = True
-        return classifier
+        classifier = classifier if outputs else _with_outputs(classifier, data, is_ordered)
+        return classifier.as_copy()
 
     outputs = names_of_outputs(config)
     return _Asked(made, outputs)

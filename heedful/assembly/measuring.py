@@ -17,8 +17,8 @@ from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.text_pairs import TextPairs
+from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
-from heedful.lightning_modules.predictor import BasePredictor
 from heedful.records import SettingError
 from heedful.records.errors import guess
 from heedful.records.parser import class_parser, require_types

@@ -23,7 +23,7 @@ from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.evaluations import chosen
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
-from heedful.lightning_modules import Classifier
+from heedful.lightning_modules import BasePredictor
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.numbers.metric_name import direction_of
@@ -48,7 +48,7 @@ class Plan:
     """
 
     config: Config
-    model: Classifier
+    model: BasePredictor
     data: PairedData
     trainer: Mapping[str, Any]
     evaluations: Sequence[Evaluation]
@@ -126,10 +126,10 @@ def checkpoint_of(settings: RunSettings) -> str | None:
     return settings.ckpt_path if isinstance(settings, TrainingSettings) else vars(settings)["checkpoint"]
 
 
-def _record(config: Config, model: Classifier) -> dict[str, Any]:
+def _record(config: Config, model: BasePredictor) -> dict[str, Any]:
     record = config.as_dict()
     arguments = record["model"]["init_args"]
-    if "backbone" in arguments and (model.from_memory or (config.evaluating and model.has_learned)):
+    if "backbone" in arguments and (getattr(model, "is_copy", False) or (config.evaluating and model.has_learned)):
         arguments["backbone"] = IN_MEMORY
     return record
 
@@ -146,7 +146,7 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
         learned = model.task if model.has_learned else None
         if learned is None:
             model.bind(data.task, trains=False)  # reads the labels of its head
-        if labels := model.answers if learned is None else learned.labels:
+        if labels := model.known_labels if learned is None else learned.labels:
             data.settle_labels(labels, default_label=None)
     settings = config.run_settings()
     data.setup(

@@ -8,7 +8,7 @@ from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.forecast import Amount, forecast, inputs_of
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import Classifier
+from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.prompted.requests.meter import cost
 from heedful.records import Composed, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
@@ -16,7 +16,7 @@ from heedful.records.prompts.prompt import Prompt
 CHARACTERS = 4  # of a token, about, in English
 
 
-def prompts_of(prompting: Prompting | None, model: Classifier, data: Pairs) -> list[Prompt]:
+def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -> list[Prompt]:
     """The prompts to measure; none for a model that is asked without one.
 
     Args:
@@ -33,6 +33,8 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: Pairs) -> l
             raise ModelError(
                 f"{model.description} is asked in context, and not trained here. Measure it with evaluate.py."
             )
+        if not model.is_trainable:
+            raise ModelError(f"{model.description} is asked, and not trained here. Measure it with evaluate.py.")
         return []
     if not model.reads_prompts and prompting != Prompting():
         given = next(name for name, value in vars(prompting).items() if value != getattr(Prompting(), name))

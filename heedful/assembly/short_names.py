@@ -12,7 +12,7 @@ from transformers import PretrainedConfig
 
 from heedful.datamodules import PairedData
 from heedful.lazy import import_all
-from heedful.lightning_modules import Classifier
+from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.families import family_of, import_path, stand_ins
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
 from heedful.records import ModelError, SettingError, inform
@@ -23,7 +23,7 @@ from heedful.records.storage.named_configs import backbones, config_path, names,
 from heedful.records.storage.schema import ROOMS, whole
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
-CLASSES: dict[str, type] = {"data": PairedData, "model": Classifier}
+CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # which any file may name
 
 Section = dict[str, Any]  # "class_path" and "init_args", as YAML files and config.yaml have them

@@ -63,7 +63,7 @@ class BatchEndpoint(Endpoint):
     def hidden(self, text: str) -> str:
         return text
 
-    def on_validation_end(self) -> None:
+    def finish(self) -> None:
         """It cost nothing."""
 
 

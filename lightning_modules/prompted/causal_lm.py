@@ -1,17 +1,17 @@
 """Causal language models that are asked in context: whatever AutoModelForCausalLM knows."""
 
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, GenerationConfig, PretrainedConfig
 
-from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
 from heedful.lightning_modules.outputs import Outputs, label_numbers
+from heedful.lightning_modules.predictor import Batch, Capabilities, Processes
 from heedful.lightning_modules.pretrained.adapters import with_adapter
 from heedful.lightning_modules.pretrained.backbone_config import open_config
-from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, resolve
+from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, readable, resolve
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
@@ -26,7 +26,7 @@ from heedful.lightning_modules.prompted.shared_prefix import (
     read_queries,
     write,
 )
-from heedful.records import CLASSIFICATION, SPAN, Example, ModelError, SettingError, Task, inform
+from heedful.records import CLASSIFICATION, SPAN, Composed, Example, ModelError, SettingError, Task, inform
 from heedful.records.prompts.prompt import Prompt
 
 COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
@@ -37,7 +37,7 @@ WINDOWS = {"sliding_attention": "sliding_window", "chunked_attention": "attentio
 UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many it reads
 
 
-class CausalLM(Classifier):
+class CausalLM(BasePredictor):
     """A causal language model that reads a prompt and writes the answer, or says how likely each answer is.
 
     Instruction and demonstrations are read once, and their states shared by all examples. Nothing is trained here.
@@ -58,9 +58,10 @@ class CausalLM(Classifier):
             many as the longest label has.
         share_prefix: Read the beginning of all prompts once. Without it each prompt is read whole, for each label.
         sha256: What the weights of a backbone from a package must hash to.
-        **kwargs: As for :class:`Classifier`.
+        max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
+        network: The network, in eval mode; None before :meth:`configure_model`.
         largest_difference: By how much log-likelihoods with and without sharing differed on the first batch.
     """
 
@@ -81,9 +82,9 @@ class CausalLM(Classifier):
         longest_answer: int = 32,
         share_prefix: bool = True,
         sha256: str | None = None,
-        **kwargs: Any,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(max_unknown)
         self.backbone = backbone
         self.gguf_file = gguf_file
         self.adapter = adapter
@@ -91,6 +92,7 @@ class CausalLM(Classifier):
         self.max_length = max_length
         self.chat = chat
         self.decoding = decoding
+        self.capabilities = Capabilities(writes=decoding == "greedy")
         self.score = score
         self.calibrated = calibrated
         self.longest_answer = longest_answer
@@ -104,9 +106,9 @@ class CausalLM(Classifier):
         return self.backbone
 
     @property
-    def writes(self) -> bool:
-        """Whether the answer is written, and may be another than the most probable one."""
-        return self.decoding == "greedy"
+    def device(self) -> torch.device:
+        """The device of the network."""
+        return self.network.device
 
     def prepare(self, task: Task) -> None:
         if task.kind not in (CLASSIFICATION, SPAN):
@@ -165,14 +167,28 @@ class CausalLM(Classifier):
         network.generation_config = GenerationConfig(eos_token_id=ends)
         self.network = faster_on_cpu(network).eval().requires_grad_(False)
 
+    def start(self, examples: Composed, processes: Processes) -> None:
+        """Load the network where no Trainer has done it."""
+        super().start(examples, processes)
+        self.configure_model()
+
+    def predict(self, batch: Batch) -> Outputs | None:
+        with readable(self.description):
+            return super().predict(batch)
+
+    def probabilities(self, batch: Batch) -> Outputs | None:
+        with readable(self.description), torch.no_grad():
+            return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
+
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Scores [examples, labels], in the order of ``task.labels``."""
         return self._scored(self._read(inputs)[0])
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         with torch.no_grad():
             likelihoods, read = self._read(inputs)
             probs = None if self.task.kind is SPAN else self._scored(likelihoods).softmax(dim=-1)
-            if probs is not None and not self.writes:
+            if probs is not None and not self.capabilities.writes:
                 return Outputs(probs)
             answers = self.understood(self._written(inputs, read))
         finite = likelihoods.isfinite().all(dim=-1).tolist()
@@ -186,7 +202,9 @@ class CausalLM(Classifier):
         queries = Queries(**inputs)
         tokens = self.processor.tokens
         if self._answers is None:
-            self._answers = Answers.packed(tokens.answers, self._ends if self.writes else ()).to(self.device)
+            self._answers = Answers.packed(tokens.answers, self._ends if self.capabilities.writes else ()).to(
+                self.device
+            )
         if not self.share_prefix:
             return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
         read = self._read_first(queries) if self._prefix is None else self._read_behind(queries)
@@ -298,7 +316,3 @@ class CausalLM(Classifier):
         of_config = self.network.generation_config.eos_token_id
         several = of_config if isinstance(of_config, list) else [of_config]
         return sorted({token for token in (*several, self.tokenizer.eos_token_id) if token is not None})
-
-    def export(self, folder: str, weights: bool) -> None:
-        """Nothing is trained, so that there is nothing to keep."""
-        Path(folder).mkdir(parents=True, exist_ok=True)

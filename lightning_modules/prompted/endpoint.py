@@ -10,8 +10,9 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 
-from heedful.lightning_modules.classifier import COMMONEST, QUOTED, Classifier
+from heedful.lightning_modules.base_predictor import COMMONEST, QUOTED, BasePredictor
 from heedful.lightning_modules.outputs import Outputs, label_numbers
+from heedful.lightning_modules.predictor import Capabilities, Processes
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.prompted.requests.answers import Answers
 from heedful.lightning_modules.prompted.requests.asker import Asker
@@ -78,7 +79,7 @@ class QuestionProcessor(Processor):
         return {"questions": self._questions(examples), "repeats": repeated.astype(int).tolist()}
 
 
-class Endpoint(Classifier):
+class Endpoint(BasePredictor):
     """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
     The server is the one that OPENAI_BASE_URL names, and the key stands in OPENAI_API_KEY, unless :meth:`at` names
@@ -113,7 +114,6 @@ class Endpoint(Classifier):
 
     reads_prompts = True
     needs_prompt = True
-    repeated = REPEATED
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Endpoint(Classifier):
             raise SettingError(f"model.read {read} is not a way to ask. {guess(read, WAYS)}")
         self.name = name
         self.read = read
-        self.has_probabilities = WAYS[read].has_probabilities
+        self.capabilities = Capabilities(WAYS[read].has_probabilities, repeats=REPEATED, ranks=1)
         self.chat = chat
         self.concurrency = concurrency
         self.max_requests = max_requests
@@ -174,6 +174,7 @@ class Endpoint(Classifier):
         self._is_probed = False
         self._has_begun = False
         self._first: Sequence[str] = ()
+        self._processes: Processes | None = None
         self._models: set[str] = set()
 
     def at(self, address: Address) -> Self:
@@ -196,10 +197,6 @@ class Endpoint(Classifier):
         if not task.labels and task.kind is not SPAN:
             raise ModelError(f"model {type(self).__name__} chooses among labels, and the data have none.")
         self.task = task
-        self.has_learned = True
-
-    def configure_model(self) -> None:
-        """There is no network here."""
 
     def prompt_with(self, prompt: Prompt) -> None:
         self.way.require(prompt, self.task)
@@ -244,21 +241,19 @@ class Endpoint(Classifier):
         limits = [sent[name] for name in ("max_tokens", "max_completion_tokens") if isinstance(sent.get(name), int)]
         return min(limits, default=None) if way.writes else 0
 
-    @property
-    def predicting(self) -> int:
-        """The first process alone asks."""
-        return 1
-
     def _ask(self) -> Asker:
         """Whom to ask; made in the process that asks, when it first does."""
         if self._asker is None:
             self.require_weights()
-            trainer = self._trainer
-            shown = trainer is not None and trainer.progress_bar_callback is not None
-            meter = Meter(self.description, self.prices, shown)
+            meter = Meter(self.description, self.prices, self._processes is not None and self._processes.shows_progress)
             answers = Answers(self.cache)
-            self._asker = Asker(self._send, answers, self.concurrency, meter, self.run, self.max_requests, self.at_work)
+            self._asker = Asker(self._send, answers, self.concurrency, meter, self.run, self.max_requests, self._beat)
         return self._asker
+
+    def _beat(self) -> None:
+        """Tell processes that wait for this one that it is still at work."""
+        if self._processes is not None:
+            self._processes.busy()
 
     def _send(self, request: Request) -> Reply:
         self._server.require_reachable()
@@ -285,12 +280,13 @@ class Endpoint(Classifier):
     def _left_out(self) -> set[str]:
         return {name for name, value in self.extra.items() if value is None}
 
-    def on_validation_start(self) -> None:
-        """Choose what is asked first, by the hash of uids: a server that fails is found out by few."""
-        super().on_validation_start()
-        data = self.trainer.datamodule
-        first = data.predicted[np.argsort(data.pool.uid_keys[data.predicted], kind="stable")[:FIRST]]
-        self._first = self.processor(data.pool.take(np.sort(first)))["questions"]
+    def start(self, examples: Composed, processes: Processes) -> None:
+        """Choose the first questions by the hash of uids, so that a server that fails is found out by few of them."""
+        super().start(examples, processes)
+        self._processes = processes
+        positions = examples.positions
+        first = positions[np.argsort(examples.pool.uid_keys[positions], kind="stable")[:FIRST]]
+        self._first = self.processor(examples.pool.take(np.sort(first)))["questions"]
 
     def _begin(self, questions: Sequence[str]) -> None:
         """Ask the first questions; where answers of an earlier run are there, the first of them is asked again.
@@ -440,9 +436,9 @@ class Endpoint(Classifier):
                 f"Raise model.max_tokens, look at the log of the server, {goes_on}."
             )
 
-    def on_validation_end(self) -> None:
-        """Say what it took."""
-        if self._asker is not None and self.trainer.state.fn == "validate":
+    def finish(self) -> None:
+        """Say how many requests and tokens the evaluation took."""
+        if self._asker is not None:
             reused = self._asker.reused
             empty = self.counts["empty"]
             refused = self.counts["refused"]
@@ -450,12 +446,6 @@ class Endpoint(Classifier):
             aside = f" {empty:,} answers were empty, {none}." if empty else ""
             aside += f" {refused:,} requests were refused, {none}." if refused else ""
             inform(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
-
-    def configure_optimizers(self) -> dict[str, Any]:
-        raise ModelError(f"model {type(self).__name__} is asked and never trained. Measure it with evaluate.py.")
-
-    def export(self, folder: str, weights: bool) -> None:
-        """There is nothing to export."""
 
 
 def _require_at_least(least: int, **settings: float | None) -> None:

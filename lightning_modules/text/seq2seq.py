@@ -9,6 +9,7 @@ from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, PretrainedConfi
 from transformers.modeling_outputs import BaseModelOutput
 
 from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs, label_numbers
+from heedful.lightning_modules.predictor import Capabilities, LabelMap
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained.backbones import quiet
 from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
@@ -71,7 +72,7 @@ class Seq2Seq(PretrainedClassifier):
         super().__init__(backbone, max_length, labels=None, learning_rate=learning_rate, **kwargs)
         self.score = score
         self.decoding = decoding
-        self.writes = decoding == "greedy"
+        self.capabilities = Capabilities(writes=decoding == "greedy")
 
     def require_architecture(self) -> None:
         if not self.config.is_encoder_decoder:
@@ -82,19 +83,18 @@ class Seq2Seq(PretrainedClassifier):
 
     def prepare(self, task: Task) -> None:
         tokenizer = self.open_backbone(task)
-        self.answers = self.outputs if is_named(self.outputs) else None
+        self.known_labels = self.outputs if is_named(self.outputs) else None
         template, targets = self._wording(task, getattr(self.config, LEARNED, None))
         self.processor = TemplateProcessor(tokenizer, template, self.max_length, task.form)
         self._encode_targets(targets)
         if not self.merges:  # of two texts for one label none is the answer of a demonstration
             self.own_wording = Wording(template, answers=dict(zip(task.labels, targets, strict=True)))
-        self.name_outputs(self.output_names if self.merges else task.labels)
+        self.name_outputs(self.label_map.outputs if self.merges else task.labels)
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
 
     def prompt_with(self, prompt: Prompt) -> None:
         self.prompt = prompt
-        self.meanings = None  # a text for each label
-        self.output_names = ()
+        self.label_map = None  # a text for each label
         self._read_prompt(prompt)
         self._encode_targets(prompt.answers)
 
@@ -131,9 +131,7 @@ class Seq2Seq(PretrainedClassifier):
         template = rename_parts(learned["template"], dict(zip(learned["parts"], task.parts, strict=True)))
         targets = tuple(learned["targets"])
         if len(meant) > len(task.labels):
-            self.meanings = meant
-            self.output_names = tuple(self.outputs)
-            self.keep_meanings(len(task.labels))
+            self.keep_label_map(LabelMap(tuple(self.outputs), task.labels, meant, self.collapse or "sum"))
         else:
             targets = tuple(targets[meant.index(number)] for number in range(len(task.labels)))
         trained = template, targets
@@ -153,7 +151,7 @@ class Seq2Seq(PretrainedClassifier):
         written, read = teach(ids, tokenizer.pad_token_id, self.config.decoder_start_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)
-        labels = self.meanings if self.merges else range(len(ids))
+        labels = self.label_map.column if self.merges else range(len(ids))
         self._number_of = {self._text(row): number for number, row in zip(labels, ids, strict=True)}
 
     @property
@@ -162,7 +160,7 @@ class Seq2Seq(PretrainedClassifier):
         return self.keeps_head
 
     def require_head(self) -> None:
-        if self.answers:  # else it was not trained to write certain ones
+        if self.known_labels:  # else it was not trained to write certain ones
             require_head_for(self.outputs, self.task.labels, self.backbone, self.merging, renaming=False)
 
     def require_precision(self, precision: str) -> None:

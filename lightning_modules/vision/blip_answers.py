@@ -67,8 +67,8 @@ class BlipAnswers(Blip):
         """Find the text of each label: the one that the model was trained with here, else that of the data."""
         config, targets = self.config, task.targets
         learned = getattr(config, LEARNED, {}).get("targets")
-        self.answers = self.outputs if learned and is_named(self.outputs) else None
-        order = match_labels(self.outputs, task.labels) if self.answers else None
+        self.known_labels = self.outputs if learned and is_named(self.outputs) else None
+        order = match_labels(self.outputs, task.labels) if self.known_labels else None
         if order is not None:
             targets = tuple(learned[i] for i in order)
         if targets != task.targets:
@@ -97,7 +97,7 @@ class BlipAnswers(Blip):
         self.register_buffer("read", read, persistent=False)
 
     def require_head(self) -> None:
-        if self.answers:  # else it was not trained to give certain ones
+        if self.known_labels:  # else it was not trained to give certain ones
             require_head_for(self.outputs, self.task.labels, self.backbone, renaming=False)
 
     def load_network(self) -> nn.Module:

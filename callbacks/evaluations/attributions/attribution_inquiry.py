@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.callbacks.engine.blocks import slices_of
 from heedful.callbacks.engine.inquiry import Ask, Subwords
 from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.callbacks.engine.row_maker import slices_of
 from heedful.interventions import Swap, within_limit
 from heedful.lightning_modules.gradients import Scale
 from heedful.lightning_modules.processors.hiding import HiddenWords

@@ -1,0 +1,247 @@
+"""Base of all models that a configuration may name: prompts, counts of answers, and what each may refuse."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from heedful.lightning_modules.predictor import (
+    Batch,
+    Capabilities,
+    Encoded,
+    LabelMap,
+    Processes,
+    Provenance,
+    Statistics,
+)
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import (
+    NO_LABEL,
+    Composed,
+    Example,
+    ModelError,
+    SettingError,
+    Task,
+    percent,
+    printable,
+)
+from heedful.records.arguments import RecordsArguments
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
+
+if TYPE_CHECKING:
+    from heedful.lightning_modules.outputs import Outputs
+
+COMMONEST, QUOTED = 3, 80  # number of texts without a label that results.json quotes, and characters of each
+MOST_UNKNOWN = 0.2  # a tokenizer that fits its texts knows nearly all of them
+
+
+class BasePredictor(RecordsArguments):
+    """Base of models, with or without a network; imports no Lightning.
+
+    A model overrides :meth:`prepare` and :meth:`answer`; one that is asked in context also :meth:`prompt_with` and
+    :meth:`sent`.
+
+    Args:
+        max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
+
+    Attributes:
+        task: The task that the model is bound to; None before.
+        processor: Makes its inputs; after :meth:`bind`.
+        capabilities: What it can do.
+        provenance: What it was trained on.
+        known_labels: Labels that it answers with whatever the data are; None where it takes those of the data.
+        is_trainable: Whether it has a network that can be trained.
+        has_learned: Whether its weights were trained here, or come from a checkpoint.
+        reads_prompts: Whether it can be asked in context, with demonstrations.
+        needs_prompt: Whether it can only be asked in context.
+        own_wording: Default wording of its prompts; None for that of the data.
+        given_wording: Wording that the user gave the model, which overrides all others; None for none.
+        prompt: The prompt that it is asked by; None for none.
+        counted: See :class:`~heedful.lightning_modules.predictor.Predictor`.
+    """
+
+    task: Task | None = None
+    processor: Processor
+    capabilities: Capabilities = Capabilities()
+    provenance: Provenance = Provenance()
+    known_labels: Sequence[str] | None = None
+    is_trainable: bool = False
+    has_learned: bool = False
+    reads_prompts: bool = False
+    needs_prompt: bool = False
+    own_wording: Wording | None = None
+    given_wording: Wording | None = None
+    prompt: Prompt | None = None
+
+    def __init__(self, max_unknown: float = MOST_UNKNOWN) -> None:
+        super().__init__()
+        if not 0 <= max_unknown <= 1:
+            raise SettingError(f"model.max_unknown {max_unknown} is not a share, from 0 to 1.")
+        self.max_unknown = max_unknown
+        self.counted: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def description(self) -> str:
+        """Its public name, for messages and results."""
+        return type(self).__name__
+
+    def bind(self, task: Task, trains: bool = False) -> LabelMap:
+        """Prepare the model for a task, before its network is built.
+
+        Args:
+            task: The task of the data.
+            trains: Whether the model is trained on the task, or measured on it.
+
+        Raises:
+            HeedfulError: The model cannot read the parts or name the labels of the task.
+        """
+        self.require_parts(task)
+        self.prepare(task)
+        return LabelMap.identity(task.labels)
+
+    def prepare(self, task: Task) -> None:
+        """Make the processor for a task; the network follows in :meth:`configure_model`."""
+        raise NotImplementedError
+
+    def configure_model(self) -> None:
+        """Load the network, if there is one and it is not there yet."""
+
+    def encode(self, examples: Sequence[Example]) -> Encoded:
+        """Examples as the model reads them; after :meth:`bind`."""
+        return self.processor.encode(examples)
+
+    def start(self, examples: Composed, processes: Processes) -> None:
+        """Begin an evaluation; see :class:`~heedful.lightning_modules.predictor.Predictor`."""
+        self.counted.clear()
+
+    def finish(self) -> None:
+        """End an evaluation."""
+
+    def predict(self, batch: Batch) -> "Outputs | None":
+        """Predict a batch, whose ``inputs`` come from the processor; None for an empty one."""
+        return self.answer(batch["inputs"]) if batch["size"] else None
+
+    def probabilities(self, batch: Batch) -> "Outputs | None":
+        """As :meth:`predict`, without writing an answer."""
+        return self.predict(batch)
+
+    def answer(self, inputs: dict[str, Any]) -> "Outputs":
+        """The predictions for the inputs of one example or more."""
+        raise NotImplementedError
+
+    # prompts and answers
+
+    def prompt_with(self, prompt: Prompt) -> None:
+        """Be asked by this prompt from now on, where ``reads_prompts`` is true."""
+        raise NotImplementedError
+
+    def sent(self, example: Example) -> dict[str, Any]:
+        """An example as the model is asked about it, word for word, for run.json.
+
+        Returns:
+            ``path`` and ``body`` of a request to a server; else ``text``, what the model reads, decoded from its token
+            ids with special tokens, and of a chat ``messages``, the turns that the text was made of.
+        """
+        raise NotImplementedError
+
+    def understood(self, written: Sequence[str | None]) -> list[str | None]:
+        """The answers that written texts mean by the prompt; what is no answer, or names several labels, is counted."""
+        answers = [None if text is None else self.prompt.read(text) for text in written]
+        pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
+        self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
+        if self.task.kind.has_labels and self.prompt.wording.read:
+            labels_of_texts = (self.prompt.labels_named(text) for text, _ in pairs)
+            self.count("several_labels", ("" for labels in labels_of_texts if len(set(labels)) > 1))
+        return answers
+
+    def count(self, kind: str, texts: Iterable[str]) -> None:
+        """Count answers of a kind; the engine sums the counts of all processes."""
+        self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
+
+    def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+        """Counts of answers for results.json: of texts without a label the commonest, else how many.
+
+        Raises:
+            HeedfulError: The answers cannot be in one table.
+        """
+        counts: dict[str, Any] = {}
+        texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
+        if texts:
+            counts["no_answers"] = sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]
+        if several := counted.get(("several_labels", ""), 0):
+            counts["several_labels"] = several
+        return counts
+
+    # refusals
+
+    def require_parts(self, task: Task) -> None:
+        """Refuse a task whose parts the model cannot read.
+
+        Raises:
+            HeedfulError: One is a picture, and this model reads none.
+        """
+        if task.pictures:
+            raise ModelError(
+                f"model {type(self).__name__} reads texts alone, and {task.pictures[0]} is a picture. Take model "
+                "timm, vilt or blip."
+            )
+
+    def require_known(self, statistics: Statistics, examples: str) -> None:
+        """Refuse examples whose tokens the model does not know, or that its tokenizer cuts at their beginning.
+
+        Args:
+            statistics: How much of the examples the model reads.
+            examples: Their name in the message.
+
+        Raises:
+            HeedfulError: A larger share of their tokens than ``max_unknown`` is unknown; or some are cut short at
+                another end than the tokenizer cuts.
+        """
+        tokenizer = getattr(self.processor, "tokenizer", None)
+        if statistics.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
+            raise ModelError(
+                f"{statistics.truncated:,} of {examples} are too long, and the tokenizer of {self.description} "
+                "cuts off their beginning, not their end. Raise model.max_length, or set truncation_side to right in "
+                "its tokenizer_config.json."
+            )
+        if statistics.unknown > self.max_unknown:
+            raise ModelError(
+                f"{percent(statistics.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
+                f"{self.description}, and model.max_unknown allows {percent(self.max_unknown)}. Take a model for such "
+                "texts, or see whether its tokenizer is its own."
+            )
+
+    def require_head(self) -> None:
+        """Refuse to measure a model that does not know the labels."""
+
+    def require_weights(self) -> None:
+        """Refuse a model without weights, where no checkpoint has them."""
+
+    def require_precision(self, precision: str) -> None:
+        """Refuse a precision of the Trainer in which the numbers of the model overflow."""
+
+    def require_learned_parts(self, of_data: Sequence[str]) -> None:
+        """Refuse to measure a model on other parts than it was trained on.
+
+        Parts of other data may have other names; then they go by their order (:func:`~heedful.records.same_parts`).
+
+        Args:
+            of_data: All parts of the data, also those that the model is not given.
+
+        Raises:
+            HeedfulError: It was trained on more, on fewer, or on another part of the same data.
+        """
+        learned, given = self.provenance.parts, self.task.parts
+        if learned is None:
+            return
+        of_same_data = set(learned) <= set(of_data)
+        if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
+            remedy = f"Take data with {len(learned)} of them."
+            if of_same_data:
+                is_whole = set(learned) == set(of_data)
+                remedy = "Give it all of them (partial null)." if is_whole else f"Add partial {'+'.join(learned)}."
+            elif len(learned) == 1:
+                remedy = "Name the one to read with partial PART."
+            raise ModelError(
+                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}. {remedy}"
+            )

@@ -1,0 +1,66 @@
+"""A LightningModule around a model that is none, so that a Trainer launches processes for it and moves its network."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytorch_lightning as pl
+from torch import nn
+
+from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.predictor import Encoded, Predictor, Statistics
+from heedful.records import Example, ModelError
+
+
+class PredictorModule(pl.LightningModule):
+    """Lets a Trainer validate a model that is no LightningModule, such as a function, a server or a causal model.
+
+    Args:
+        predictor: The model. Its ``network``, if it has one, becomes a submodule of that name.
+
+    Attributes:
+        predictor: The model.
+    """
+
+    def __init__(self, predictor: Predictor) -> None:
+        super().__init__()
+        self.predictor = predictor
+        self._take_network()
+
+    def _take_network(self) -> None:
+        network = getattr(self.predictor, "network", None)
+        if isinstance(network, nn.Module):
+            self.network = network
+
+    def setup(self, stage: str) -> None:
+        if getattr(self.predictor, "task", None) is None:
+            self.predictor.bind(self.trainer.datamodule.task)
+
+    def configure_model(self) -> None:
+        if hasattr(self.predictor, "configure_model"):
+            self.predictor.configure_model()
+            self._take_network()
+
+    def encode(self, examples: Sequence[Example]) -> Encoded:
+        """Examples as the model reads them."""
+        return self.predictor.encode(examples)
+
+    def require_known(self, statistics: Statistics, examples: str) -> None:
+        """Refuse examples that the model does not know, if it refuses any."""
+        if hasattr(self.predictor, "require_known"):
+            self.predictor.require_known(statistics, examples)
+
+    def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
+        return self.predictor.predict(batch)
+
+    def configure_optimizers(self) -> None:
+        raise ModelError(f"{self.predictor.description} is asked and never trained. Measure it with evaluate.py.")
+
+
+def module_of(predictor: Predictor) -> pl.LightningModule:
+    """A LightningModule for a Trainer: the model itself, or one around it."""
+    return predictor if isinstance(predictor, pl.LightningModule) else PredictorModule(predictor)
+
+
+def predictor_of(module: pl.LightningModule) -> Predictor:
+    """The model that a Trainer validates: the attribute ``predictor`` of its module."""
+    return module.predictor
