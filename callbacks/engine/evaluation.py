@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.callbacks.engine.inquiry import Inquiry
-from heedful.datamodules import PairedData
+from heedful.datamodules.base.pairs import Pairs
 from heedful.interventions import Intervention
 from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.metrics import METRICS, Metric
@@ -36,7 +36,7 @@ NEEDS_GOLD = "needs gold labels, which these examples do not have"
 PROBABILITIES = "needs probabilities of the labels, which written answers do not have"
 
 
-def _no_other_data(name: str, path: str | None) -> PairedData:
+def _no_other_data(name: str, path: str | None) -> Pairs:
     raise SettingError(f"The data set {name} is read by its name on the command line alone. Measure with evaluate.py.")
 
 
@@ -51,9 +51,9 @@ class Setting:
         capabilities: Of the model.
     """
 
-    data: PairedData
+    data: Pairs
     monitoring: bool = False
-    read: Callable[[str, str | None], PairedData] = _no_other_data
+    read: Callable[[str, str | None], Pairs] = _no_other_data
     capabilities: Capabilities = Capabilities()
 
     def require_probabilities(self, display_name: str) -> None:
@@ -178,7 +178,7 @@ class Evaluation(RecordsArguments, Callback):
         """Count what a reader needs to judge the numbers, beside what the plan has counted."""
         return {}
 
-    def context(self, data: PairedData, plan: Plan) -> Context:
+    def context(self, data: Pairs, plan: Plan) -> Context:
         """The context of its rows."""
         task = data.task
         return Context(
@@ -306,12 +306,12 @@ def _do_nothing(*args: Any, **kwargs: Any) -> None:
     """A hook of Lightning that an evaluation does not need."""
 
 
-def fitted(pool: Examples, data: PairedData) -> Examples:
+def fitted(pool: Examples, data: Pairs) -> Examples:
     """Examples of another data set with the parts that the model reads: see :func:`fitted_parts`."""
     return pool.rename_parts(fitted_parts(pool, data)).keep_parts(data.task.parts)
 
 
-def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
+def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
     """What the data call each part of another data set: as :func:`~heedful.records.same_parts` says, but the table, if
     each has one, the table.
 
@@ -332,7 +332,7 @@ def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
     return tuple(tables[0] if part in pool.tables else next(texts) for part in pool.parts)
 
 
-def by_split(pool: Examples, data: PairedData) -> list[Examples]:
+def by_split(pool: Examples, data: Pairs) -> list[Examples]:
     """The examples of each split, where several are evaluated together; else all of them."""
     if not data.splits_evaluated:
         return [pool]

@@ -13,8 +13,8 @@ from heedful.callbacks.engine.batch_predictor import BatchPredictor, require_fin
 from heedful.callbacks.engine.blocks import Block, blocks
 from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Predictions, joined
-from heedful.datamodules import PairedData
 from heedful.datamodules.base.ahead import ahead
+from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.predictor import Encoded
@@ -38,7 +38,7 @@ class Experiment:
         base: Predictions of all processes on the pool.
     """
 
-    def __init__(self, batches: BatchPredictor, data: PairedData, pool: Examples, base: Predictions) -> None:
+    def __init__(self, batches: BatchPredictor, data: Pairs, pool: Examples, base: Predictions) -> None:
         self.batches = batches
         self.predictor = batches.predictor
         self.processes = batches.processes

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from heedful.callbacks.engine.blocks import blocks
 from heedful.callbacks.engine.evaluation import Plans
-from heedful.datamodules import PairedData
+from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.predictor import Predictor
@@ -42,7 +42,7 @@ class Needed(NamedTuple):
     kinds: np.ndarray
 
 
-def needed(data: PairedData, plans: Plans, limit: int | float | None = None) -> Iterator[Needed]:
+def needed(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[Needed]:
     """All inputs that an evaluation may need, whatever the model answers: those that it needs are among them.
 
     Args:
@@ -63,14 +63,14 @@ def needed(data: PairedData, plans: Plans, limit: int | float | None = None) -> 
             yield Needed(block.examples, block.bases, kinds[block.interventions])
 
 
-def inputs_of(data: PairedData, plans: Plans, limit: int | float | None = None) -> Iterator[Composed]:
+def inputs_of(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[Composed]:
     """The inputs of :func:`needed` but for the null control, which repeats inputs."""
     for inputs in needed(data, plans, limit):
         yield inputs.examples.take(np.flatnonzero(inputs.kinds != NULL))
 
 
 def forecast(
-    data: PairedData, plans: Plans, predictor: Predictor, limit: int | float | None = None
+    data: Pairs, plans: Plans, predictor: Predictor, limit: int | float | None = None
 ) -> dict[str, Amount]:
     """How many inputs a model gets at most; see :func:`needed`.
 
@@ -91,7 +91,7 @@ def forecast(
     return amounts
 
 
-def _most(intervention: Intervention, pool: Examples, positions: np.ndarray, data: PairedData) -> np.ndarray:
+def _most(intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs) -> np.ndarray:
     """The examples that an intervention changes if they have the answers for it: bool [pool].
 
     Whether one is eligible depends on its own answer alone, and of answers on none but labels.

@@ -18,7 +18,7 @@ from heedful.callbacks.engine.experiment import Experiment
 from heedful.callbacks.engine.inquiry import inquire
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.callbacks.engine.processes import Processes
-from heedful.datamodules import PairedData
+from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, manifest_hash
 from heedful.lightning_modules.predictor import Predictor, Statistics
@@ -66,7 +66,7 @@ class Measurements(Mapping[str, Measurement]):
 
 def measure(
     predictor: Predictor,
-    data: PairedData,
+    data: Pairs,
     plans: Plans,
     processes: Processes,
     base: Predictions | None = None,
@@ -117,7 +117,7 @@ def measure(
     return Measurements(scored.numbers, scored.results, rows)
 
 
-def _counts(data: PairedData, base: Predictions, predictor: Predictor) -> dict[str, Any]:
+def _counts(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str, Any]:
     """Counts of the examples themselves, for results.json."""
     return {
         "examples": len(base),
@@ -133,7 +133,7 @@ def _counts(data: PairedData, base: Predictions, predictor: Predictor) -> dict[s
 
 def _rows_of_pool(
     batches: BatchPredictor,
-    data: PairedData,
+    data: Pairs,
     together: Sequence[Planned],
     run: Mapping[str, Any],
     base: Predictions | None,
@@ -236,7 +236,7 @@ def _cut_short(statistics: Statistics) -> dict[str, Any]:
     return {"truncated": statistics.truncated, **kept}
 
 
-def _met_before(pool: Examples | None, positions: np.ndarray, data: PairedData, predictor: Predictor) -> dict[str, int]:
+def _met_before(pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor) -> dict[str, int]:
     """How many of some examples are repeats of others, and were trained on, where that is known, as counts."""
     if pool is None:
         return {}

@@ -20,7 +20,8 @@ from heedful.datamodules.prompting import Prompting
 from heedful.records.parser import Parser, with_integers_first
 
 PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
-TRAINER_KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator, *PLUGINS)  # classes that settings may name
+KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator)
+TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
 
 
 def build_parser(evaluating: bool, data: type, model: type) -> Parser:
