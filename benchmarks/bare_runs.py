@@ -10,10 +10,12 @@ from heedful.assembly.trainers import make_trainer
 from heedful.callbacks import Engine, RunFolder
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.predictor import Predictor
+from heedful.lightning_modules.predictor_module import module_of
 
 
 def measured(
-    model: Classifier,
+    model: Predictor,
     data: PairedData,
     evaluations: Sequence[Any],
     exhaustive: bool = True,
@@ -35,12 +37,12 @@ def measured(
         **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
 
     Returns:
-        The engine, which has the results and the rows.
+        The measurements; None if nothing was measured.
     """
     engine = Engine(exhaustive, only)
-    trainer = _bare_trainer([*evaluations, engine], folder, (), settings, evaluating=True)
-    trainer.validate(model, data, ckpt_path=ckpt_path, weights_only=True, verbose=False)
-    return engine
+    trainer = _bare_trainer(engine, evaluations, folder, (), settings, evaluating=True)
+    trainer.validate(module_of(model), data, ckpt_path=ckpt_path, weights_only=True, verbose=False)
+    return engine.measurements
 
 
 def fitted(
