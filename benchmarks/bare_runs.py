@@ -35,12 +35,12 @@ def measured(
         **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
 
     Returns:
-        The engine, which has the results and the rows.
+        The measurements; None if nothing was measured.
     """
     engine = Engine(exhaustive, only)
-    trainer = _bare_trainer([*evaluations, engine], folder, (), settings, evaluating=True)
+    trainer = _bare_trainer(engine, evaluations, folder, (), settings, evaluating=True)
     trainer.validate(model, data, ckpt_path=ckpt_path, weights_only=True, verbose=False)
-    return engine
+    return engine.measurements
 
 
 def fitted(

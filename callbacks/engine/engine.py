@@ -113,9 +113,10 @@ class Engine(Callback):
             raise StopIteration  # ends the batches of this process, not the evaluation: the processes meet below
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        is_predicting = self._predicted is not None and isinstance(exception, HeedfulError)
+        if self._predicted is None or not isinstance(exception, HeedfulError):
+            return
         ranks = predictor_of(pl_module).capabilities.ranks or trainer.world_size
-        if is_predicting and ranks < trainer.world_size:  # else the others may be anywhere
+        if ranks < trainer.world_size:  # else the others may be anywhere
             TrainerProcesses(trainer).tell(exception)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -69,9 +69,7 @@ def inputs_of(data: Pairs, plans: Plans, limit: int | float | None = None) -> It
         yield inputs.examples.take(np.flatnonzero(inputs.kinds != NULL))
 
 
-def forecast(
-    data: Pairs, plans: Plans, predictor: Predictor, limit: int | float | None = None
-) -> dict[str, Amount]:
+def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float | None = None) -> dict[str, Amount]:
     """How many inputs a model gets at most; see :func:`needed`.
 
     Args:

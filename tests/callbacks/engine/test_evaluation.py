@@ -61,7 +61,7 @@ def run(tmp_path_factory, tiny_bert, documented):
     data.settle_labels(data.full_task.labels, None)
     evaluations = [documented.ShoutedWords(), Attentiveness(draws=2)]
     model = Encoder(str(tiny_bert), max_length=64)
-    bare_runs.fitted(model, data, evaluations, [Board({})], folder, accelerator="cpu", max_epochs=1)
+    bare_runs.fitted(model, data, evaluations, [Board({}, lambda: folder)], folder, accelerator="cpu", max_epochs=1)
     return folder, bare_runs.measured(model, data, evaluations, folder=folder, accelerator="cpu")
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from heedful.callbacks import Accuracy, Attentiveness, Challenge, NaivePartial, TableRows
-from heedful.callbacks.outputs.report import MadeAgain
+from heedful.callbacks.outputs.page import MadeAgain
 from heedful.datamodules import PairedData
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.records import Example, Examples, generator
