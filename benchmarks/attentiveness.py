@@ -168,7 +168,7 @@ class Comparison:
                 self.data.task,
                 self.draws,
                 min(128, self.module.max_length) if fixed else self.module.max_length,
-                self.module.meanings.index(self.data.task.labels.index(self.data.default_label)),
+                self.module.label_map.column.index(self.data.task.labels.index(self.data.default_label)),
                 fixed,
                 per_device_eval_batch_size=self.data.eval_batch_size,
             )
@@ -201,7 +201,7 @@ class Comparison:
             AssertionError: A label differs where the two best are not a tie within float noise.
         """
         order = [self.data.pool.position(uid) for uid in self.uids]
-        probs = probs[order][:, np.argsort(self.module.meanings)]
+        probs = probs[order][:, np.argsort(self.module.label_map.column)]
         self.worst = max(self.worst, float(np.abs(probs - self.probs).max()))
         differ = np.array(self.data.task.labels)[probs.argmax(axis=1)] != self.answers
         best = np.sort(self.probs, axis=1)

@@ -272,7 +272,7 @@ class Comparison:
         rows = self.rows["gradients"]
         labels = dict(zip(strings(rows, "uid"), strings(rows, "y"), strict=True))
         number = [self.data.task.labels.index(labels[uid]) for uid in self.data.pool.uids.to_pylist()]
-        return inputs, [one["input_ids"] for one in hidden], [self.module.meanings.index(k) for k in number]
+        return inputs, [one["input_ids"] for one in hidden], [self.module.label_map.column.index(k) for k in number]
 
     def difference(self) -> float:
         """How far the phi of Heedful's gradients and those of captum lie apart, at most, summed over an example."""

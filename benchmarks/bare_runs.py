@@ -10,10 +10,12 @@ from heedful.assembly.trainers import make_trainer
 from heedful.callbacks import Engine, RunFolder
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.predictor import Predictor
+from heedful.lightning_modules.predictor_module import module_of
 
 
 def measured(
-    model: Classifier,
+    model: Predictor,
     data: PairedData,
     evaluations: Sequence[Any],
     exhaustive: bool = True,
@@ -39,7 +41,7 @@ def measured(
     """
     engine = Engine(exhaustive, only)
     trainer = _bare_trainer(engine, evaluations, folder, (), settings, evaluating=True)
-    trainer.validate(model, data, ckpt_path=ckpt_path, weights_only=True, verbose=False)
+    trainer.validate(module_of(model), data, ckpt_path=ckpt_path, weights_only=True, verbose=False)
     return engine.measurements
 
 

@@ -24,7 +24,7 @@ from heedful.interventions import Intervention, manifest_hash
 from heedful.lightning_modules.predictor import Predictor, Statistics
 from heedful.metrics import METRICS
 from heedful.metrics.metric import Numbers
-from heedful.records import NO_LABEL, Chart, Composed, Examples, Measurement, repeats
+from heedful.records import NO_LABEL, Composed, Examples, Measurement, repeats
 from heedful.records import rows as r
 from heedful.reports.results import Evaluated, score
 
@@ -40,7 +40,7 @@ class Measurements(Mapping[str, Measurement]):
         numbers: The same, by metric names.
         content: Content of results.json, but for the hashes of the rows.
         rows: Evaluation to its rows and their metadata, on rank 0; empty on the others.
-        charts: The curves of the numbers.
+        plans: The plans of the evaluations.
         epoch: The epoch of a training in which they were measured, from 0; None outside trainings.
         step: Number of training steps.
     """
@@ -48,7 +48,7 @@ class Measurements(Mapping[str, Measurement]):
     numbers: Numbers
     content: Mapping[str, Any]
     rows: Mapping[str, Evaluated]
-    charts: Sequence[Chart] = ()
+    plans: Plans
     epoch: int | None = None
     step: int = 0
 
@@ -116,7 +116,7 @@ def measure(
     metrics = METRICS | {name: p.evaluation.metric for name, p in plans.planned.items()}
     scored = processes.by_first(lambda: score(run, rows, metrics))
     predictor.finish()
-    return Measurements(scored.numbers, scored.results, rows, plans.charts)
+    return Measurements(scored.numbers, scored.results, rows, plans)
 
 
 def _counts(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class Board(Callback):
             return
         self._has_layout = True
         page = {title: list(curves.values()) for title, curves in _figures(measurements).values()}
-        page |= {c.title: [str(name) for name in c.curves.values()] for c in measurements.charts if not c.figure}
+        page |= {c.title: [str(name) for name in c.curves.values()] for c in measurements.plans.charts if not c.figure}
         exact = {title: ["Multiline", [f"^{re.escape(tag)}$" for tag in tags]] for title, tags in page.items()}
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):  # which takes patterns, not names
@@ -133,7 +133,7 @@ class Board(Callback):
 def _figures(measurements: Measurements) -> dict[str, tuple[str, dict[str, str]]]:
     """Figure to its title and its curves, those of all evaluations that share it: name of each to its metric."""
     charts: dict[str, list[Chart]] = {}
-    for chart in measurements.charts:
+    for chart in measurements.plans.charts:
         if chart.figure:
             charts.setdefault(chart.figure, []).append(chart)
     return {

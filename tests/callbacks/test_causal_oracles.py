@@ -7,6 +7,7 @@ import torch
 from heedful.callbacks import NaturalLogic, Nothing, Setting
 from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Classifier, Outputs
+from heedful.lightning_modules.predictor import Capabilities
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import DataError, SettingError
 from heedful.records.rows import select
@@ -170,4 +171,4 @@ def test_at_least_one_seed():
 
 def test_written_answers_have_no_effects_that_were_asked_for(nlixy):
     with refused(DataError, f"path {nlixy}", "read first_token"):
-        NaturalLogic(str(nlixy)).plan(Setting(Planted(), has_probabilities=False))
+        NaturalLogic(str(nlixy)).plan(Setting(Planted(), capabilities=Capabilities(probabilities=False)))

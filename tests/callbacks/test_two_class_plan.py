@@ -4,6 +4,7 @@ import pytest
 
 from heedful.callbacks import Nothing, Setting, TwoClass
 from heedful.datamodules import PairedText, Planted
+from heedful.lightning_modules.predictor import Capabilities
 from heedful.records import DataError, SettingError
 
 from refusals import refused
@@ -35,7 +36,7 @@ def test_other_data_are_read_by_the_command_line(data):
 
 def test_two_classes_need_probabilities(data):
     with refused(DataError, "benchmarks needs probabilities", "read first_token"):
-        TwoClass({"snli": None}).plan(Setting(data, has_probabilities=False))
+        TwoClass({"snli": None}).plan(Setting(data, capabilities=Capabilities(probabilities=False)))
 
 
 def test_a_benchmark_that_cannot_be_read_is_named(data):

@@ -116,7 +116,7 @@ def test_a_checkpoint_and_an_export_are_loaded(frozen):
     folder = "runs/plain/checkpoints"
     model = Encoder.load_from_checkpoint(f"{folder}/best.ckpt", backbone=f"{folder}/backbone", weights_only=True)
     exported = AutoModelForSequenceClassification.from_pretrained(f"{folder}/backbone")
-    assert model.learned_parts == ("premise", "hypothesis")
+    assert model.provenance.parts == ("premise", "hypothesis")
     weights = torch.load(f"{folder}/best.ckpt", weights_only=True)["state_dict"]
     kept = {name.removeprefix("network."): value for name, value in weights.items()}
     assert all(torch.equal(value, kept[name]) for name, value in exported.state_dict().items() if name in kept)

@@ -168,7 +168,7 @@ def test_parts_are_read_in_the_order_that_was_trained(run: Path, tiny_bert: Path
 def test_a_model_keeps_its_order_where_it_is_trained_on(run: Path) -> None:
     model = encoder(run / "backbone")
     fit(model, Turned())
-    assert model.learned_parts == ("premise", "hypothesis")
+    assert model.provenance.parts == ("premise", "hypothesis")
 
 
 BROKEN: dict[str, tuple[Callable[[dict], object], str, str]] = {

@@ -81,7 +81,7 @@ def test_a_head_whose_outputs_come_in_another_order(tiny_bert: Path, tmp_path: P
     model = ready(Encoder(str(tiny_bert), max_length=32), TURNED)
     model.export(str(tmp_path), weights=True)
     again = ready(Encoder(str(tmp_path), max_length=32), PAIRS)
-    assert again.meanings == (2, 1, 0)
+    assert again.label_map.column == (2, 1, 0)
     assert predicted(again, monkeypatch).probs.shape == (2, 3)
 
 

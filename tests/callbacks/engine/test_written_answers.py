@@ -9,6 +9,7 @@ import torch
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import NO_LABEL_NUMBER, Outputs
+from heedful.lightning_modules.predictor import Capabilities
 from heedful.metrics.attentiveness import attentiveness
 from heedful.records import NO_LABEL, Context, Example, Examples, MetricName
 from heedful.records.rows import read_rows, save_rows
@@ -39,7 +40,7 @@ class Scribe(Oracle):
 
     def __init__(self, writes):
         super().__init__(None)
-        self.writes = writes
+        self.capabilities = Capabilities(writes=writes)
 
     def answer(self, inputs):
         written = [drawn("written", parts, 4) for parts in inputs["parts"]]

@@ -259,7 +259,7 @@ def test_the_most_likely_label_is_the_answer_of_likelihood(folders):
     outputs = module.answer(module.processor(EXAMPLES))
     assert outputs.answers is None
     assert outputs.probs.sum(dim=1).tolist() == pytest.approx([1] * 4)
-    assert not module.writes
+    assert not module.capabilities.writes
 
 
 def test_the_mean_is_over_the_tokens_of_an_answer(folders):

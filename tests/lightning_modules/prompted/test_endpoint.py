@@ -12,6 +12,7 @@ from benchmarks import bare_runs
 from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import PairedData, Planted
 from heedful.lightning_modules import Endpoint
+from heedful.lightning_modules.predictor_module import module_of
 from heedful.records import SPAN, Example, Examples, HeedfulError, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -408,8 +409,8 @@ def test_an_endpoint_needs_a_name_and_is_not_trained():
         Endpoint().prepare(planted().task)
     with refused(ModelError, "Endpoint", "labels"):
         Endpoint("tiny").prepare(replace(planted().task, labels=(), default_label=None))
-    with refused(ModelError, "Endpoint", "evaluate.py"):
-        Endpoint("tiny").configure_optimizers()
+    with refused(ModelError, "tiny", "evaluate.py"):
+        module_of(Endpoint("tiny")).configure_optimizers()
 
 
 def test_further_entries_of_a_request(at):

@@ -449,7 +449,7 @@ def test_a_checkpoint_is_not_read_with_outputs_in_another_order(
     if fits:
         model.on_load_checkpoint(saved)
     else:
-        with refused(ModelError, "entailment, neutral, contradiction", ", ".join(model.output_names)):
+        with refused(ModelError, "entailment, neutral, contradiction", ", ".join(model.label_map.outputs)):
             model.on_load_checkpoint(saved)
     model.on_load_checkpoint({name: value for name, value in saved.items() if name != "outputs"})  # as older ones
 

@@ -127,7 +127,7 @@ def test_one_prompt_after_the_other_leaves_nothing_behind(tiny_t5: Path) -> None
 @pytest.mark.slow
 def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkeypatch) -> None:
     model = prepared(tiny_t5, decoding="greedy")
-    assert (model.writes, prepared(tiny_t5).writes) == (True, False)
+    assert (model.capabilities.writes, prepared(tiny_t5).capabilities.writes) == (True, False)
     model.prompt_with(prompt())
     said = ["yes , it is", "No.", "not so", "nothing", "", "Yesterday"]
     monkeypatch.setattr(model, "_text", lambda row: said[row[0]])

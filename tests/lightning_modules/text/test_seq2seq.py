@@ -336,7 +336,7 @@ def test_an_export_loads_without_heedful_and_gives_the_same_bits(
         )
     again = model_of(str(tmp_path))
     again.require_head()
-    assert again.answers == list(LABELS)
+    assert again.known_labels == list(LABELS)
     assert np.array_equal(probabilities(again), found)
 
 
@@ -366,7 +366,7 @@ def test_data_that_ask_something_else_bring_their_own_words(backbones: dict[str,
 def test_a_model_that_was_never_trained_here_needs_no_head(backbones: dict[str, str]) -> None:
     model = model_of(backbones["t5"])
     model.require_head()
-    assert model.answers is None
+    assert model.known_labels is None
 
 
 # checkpoints

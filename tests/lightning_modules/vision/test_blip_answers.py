@@ -259,7 +259,7 @@ def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, examples) -> No
 def test_any_labels_will_do_for_a_released_model(tiny_blip) -> None:
     model = model_of(tiny_blip)
     model.require_head()
-    assert model.answers is None
+    assert model.known_labels is None
     assert json.loads((tiny_blip / "config.json").read_text()).get("heedful") is None
 
 
