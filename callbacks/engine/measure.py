@@ -40,6 +40,7 @@ class Measurements(Mapping[str, Measurement]):
         numbers: The same, by metric names.
         content: Content of results.json, but for the hashes of the rows.
         rows: Evaluation to its rows and their metadata, on rank 0; empty on the others.
+        plans: The plans of the evaluations.
         epoch: The epoch of a training in which they were measured, from 0; None outside trainings.
         step: Number of training steps.
     """
@@ -47,6 +48,7 @@ class Measurements(Mapping[str, Measurement]):
     numbers: Numbers
     content: Mapping[str, Any]
     rows: Mapping[str, Evaluated]
+    plans: Plans
     epoch: int | None = None
     step: int = 0
 
@@ -114,7 +116,7 @@ def measure(
     metrics = METRICS | {name: p.evaluation.metric for name, p in plans.planned.items()}
     scored = processes.by_first(lambda: score(run, rows, metrics))
     predictor.finish()
-    return Measurements(scored.numbers, scored.results, rows)
+    return Measurements(scored.numbers, scored.results, rows, plans)
 
 
 def _counts(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from pytorch_lightning.loggers.logger import rank_zero_experiment
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from torch.utils.tensorboard import SummaryWriter
 
-from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.loggers import bounds_of, log_figure
 from heedful.callbacks.engine.measure import Measurements
 from heedful.lightning_modules.lightning_internals import guard_events, writes_events
@@ -55,16 +54,14 @@ class Board(Callback):
 
     Args:
         hyperparameters: What runs are compared by, as in TensorBoard's HParams tab.
-        plans: The plans of the evaluations, which have the curves.
-        title: Heading of the figures.
         folder: Returns the folder of the run.
     """
 
-    def __init__(self, hyperparameters: dict[str, Any], plans: Plans, title: str, folder: Callable[[], Path]) -> None:
+    def __init__(self, hyperparameters: dict[str, Any], folder: Callable[[], Path]) -> None:
         self.hyperparameters = hyperparameters
-        self.plans = plans
-        self.title = title
         self.folder = folder
+        self._title = ""
+        self._has_layout = False
         self._loggers: list[Logger] = []
         self.history: History = {}
         self._start = 0
@@ -80,33 +77,37 @@ class Board(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._loggers = trainer.loggers
-        writer = tensorboard_of(trainer)
-        if writer is None:
-            return
-        # what a stopped run logged after the step that it goes on from is hidden, and comes once more
-        start = SessionLog(status=SessionLog.START)
-        writer.file_writer.add_event(Event(step=self._start, session_log=start))
-        page: dict[str, list[str]] = {}
-        for title, curves in self._figures().values():
-            page[title] = list(curves.values())
-        for chart in self.plans.charts:
-            if not chart.figure:
-                page[chart.title] = [str(name) for name in chart.curves.values()]
-        exact = {title: ["Multiline", [f"^{re.escape(tag)}$" for tag in tags]] for title, tags in page.items()}
-        writer.add_custom_scalars({trainer.datamodule.name: exact})  # which takes patterns, not names
+        self._title = f"{trainer.datamodule.name}, {trainer.datamodule.regime}"
+        if writer := tensorboard_of(trainer):
+            # what a stopped run logged after the step that it goes on from is hidden, and comes once more
+            start = SessionLog(status=SessionLog.START)
+            writer.file_writer.add_event(Event(step=self._start, session_log=start))
 
     def write(self, measurements: Measurements) -> None:
         """Draw the numbers of an epoch of training, as figures of all epochs so far."""
         if measurements.epoch is None:
             return
-        for name, (_, curves) in self._figures().items():
+        self._lay_out(measurements)
+        for name, (_, curves) in _figures(measurements).items():
             points = self.history.setdefault(name, [])
             points.append((measurements.epoch + 1, {curve: measurements[tag] for curve, tag in curves.items()}))
-            figure = history_figure(points, self.title)
+            figure = history_figure(points, self._title)
             with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
             log_figure(self._loggers, f"figures/{name}", figure, measurements.step - 1)  # as Lightning logs the rest
         write_epochs(self.folder(), self.history)
+
+    def _lay_out(self, measurements: Measurements) -> None:
+        """Group the curves on a page of TensorBoard, once."""
+        if self._has_layout:
+            return
+        self._has_layout = True
+        page = {title: list(curves.values()) for title, curves in _figures(measurements).values()}
+        page |= {c.title: [str(name) for name in c.curves.values()] for c in measurements.plans.charts if not c.figure}
+        exact = {title: ["Multiline", [f"^{re.escape(tag)}$" for tag in tags]] for title, tags in page.items()}
+        for logger in self._loggers:
+            if isinstance(logger, TensorBoardLogger):  # which takes patterns, not names
+                logger.experiment.add_custom_scalars({measurements.content["data"]: exact})
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Write out what was logged up to here: from here a killed run goes on."""
@@ -115,7 +116,7 @@ class Board(Callback):
 
     def final(self, measurements: Measurements) -> None:
         """Record the hyperparameters with the metrics of the best checkpoint."""
-        tags = [tag for _, curves in self._figures().values() for tag in curves.values()]
+        tags = [tag for _, curves in _figures(measurements).values() for tag in curves.values()]
         final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
         for logger in self._loggers:
@@ -128,16 +129,17 @@ class Board(Callback):
                 logger.log_metrics({**final, **bounds}, step=measurements.step)
                 logger.save()
 
-    def _figures(self) -> dict[str, tuple[str, dict[str, str]]]:
-        """Figure to its title and its curves, those of all evaluations that share it: name of each to its metric."""
-        charts: dict[str, list[Chart]] = {}
-        for chart in self.plans.charts:
-            if chart.figure:
-                charts.setdefault(chart.figure, []).append(chart)
-        return {
-            figure: (
-                " and ".join(dict.fromkeys(chart.title for chart in several)),
-                {curve: str(name) for chart in several for curve, name in chart.curves.items()},
-            )
-            for figure, several in charts.items()
-        }
+
+def _figures(measurements: Measurements) -> dict[str, tuple[str, dict[str, str]]]:
+    """Figure to its title and its curves, those of all evaluations that share it: name of each to its metric."""
+    charts: dict[str, list[Chart]] = {}
+    for chart in measurements.plans.charts:
+        if chart.figure:
+            charts.setdefault(chart.figure, []).append(chart)
+    return {
+        figure: (
+            " and ".join(dict.fromkeys(chart.title for chart in several)),
+            {curve: str(name) for chart in several for curve, name in chart.curves.items()},
+        )
+        for figure, several in charts.items()
+    }

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from heedful.assembly.identity import identity_of
@@ -20,7 +21,7 @@ from heedful.datamodules.base.processes import by_first
 from heedful.lightning_modules.function import Answered, Function
 from heedful.lightning_modules.pretrained.labels import names_of_outputs
 from heedful.records import ModelError, SettingError, listing
-from heedful.records.arguments import class_path, plain
+from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.parser import construct
 from heedful.reports.html.table import has_bars
 
@@ -85,14 +86,16 @@ def measure_function(
 
 def _measured(function: Function, data: Pairs, plans: Plans, limit: int | float, shows_progress: bool) -> Results:
     planned = plans.planned.values()
+    arguments = {name: value for name, value in data.arguments.items() if name != "seed"}  # the seed of the run
+    if not isinstance(arguments.get("path"), str | PathLike | None):
+        arguments["path"] = IN_MEMORY
     record = {
         SEED: data.seed,
         **{p.evaluation.name: plain(p.evaluation.arguments) for p in planned if p.evaluation.has_settings},
         "evaluations": plans.only,
-        "data": {"class_path": class_path(type(data)), "init_args": plain(data.arguments)},
+        "data": {"class_path": class_path(type(data)), "init_args": plain(arguments)},
         "model": {"class_path": class_path(Function), "init_args": plain(function.arguments)},
     }
-    record["data"]["init_args"].pop("seed", None)  # the seed of the run
     processes = Processes(shows_progress)
     about = {"weights": None, "unfinished": None, "identity": identity_of(record, function)}
     measurements = measure(function, data, plans, processes, about=about, limit=limit)

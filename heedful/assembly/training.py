@@ -182,7 +182,7 @@ def _finished(config: Config, run: Path) -> Run:
 
 def _trained(plan: Plan, folder: Path | None) -> Run:
     run = RunFolder(folder, lambda path: write_settings(plan.record, path))
-    board = Board(plan.hyperparameters, plan.plans, f"{plan.data.name}, {plan.data.regime}", lambda: run.written)
+    board = Board(plan.hyperparameters, lambda: run.written)
     engine = plan.engine([run, board, Page(lambda: run.written, contents_of(plan))])
     settings = dict(plan.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:

@@ -354,7 +354,7 @@ def test_only_the_kinds_that_were_asked_for():
     assert not any("hypotheses" in name for name in (*titles, *titles.content["counts"]))
     for kinds in (["title"], ["numbers"], None):
         engine = measure(kinds=kinds)
-        assert set(engine.headlines) <= set(engine)
+        assert set(engine.plans.headlines) <= set(engine)
     with refused(SettingError, "kinds verbs", "entities, nominal_modifiers, ", "title"):
         Challenge(["numbers", "verbs"])
 

@@ -104,7 +104,7 @@ def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path
     _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
     engine = next(c for c in module.trainer.callbacks if isinstance(c, Engine))
     assert len(engine) > 12
-    assert [name for name in engine if not engine.is_known(name)] == ["null/planted/max_change"]
+    assert [name for name in engine if not engine.plans.is_known(name)] == ["null/planted/max_change"]
 
 
 def test_what_was_learned_is_kept_where_the_monitor_was_not_measured(tiny_bert, tmp_path):

@@ -199,7 +199,7 @@ def test_what_has_no_table_or_other_labels_or_no_operations_is_left_alone():
     data.setup("validate")
     assert evaluation.plan(Setting(data)).pool is data.pool
     assert isinstance(TableRows([]).plan(Setting(data)), Nothing)
-    assert measure(reads_the_row).headlines[-1] == "transitions/d/delete/invalid"
+    assert measure(reads_the_row).plans.headlines[-1] == "transitions/d/delete/invalid"
     for other in (Planted(n_validation=8), Claims(labels=("yes", "no", "neutral")), Claims(partial="hypothesis")):
         other.setup("validate")
         assert isinstance(evaluation.plan(Setting(other)), Nothing)

@@ -15,7 +15,8 @@ ROWS = [{"premise": f"p {i}", "hypothesis": f"h {i % 7}", "label": ["yes", "no"]
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
 NLI = {"name": "rows", "parts": PARTS, "labels": {"yes": [], "no": []}}
 SCRIPT = f"""
-import json, sys
+import json, pkgutil, sys
+from importlib import import_module
 
 class Blocked:
     @staticmethod
@@ -24,13 +25,15 @@ class Blocked:
             raise ImportError(f"{{name}} is not needed")
 
 sys.meta_path.insert(0, Blocked)
-from heedful.datamodules import TextPairs
+from heedful.datamodules import TextPairs, sources
 from heedful.datamodules.free_text_pairs import FreeTextPairs
 from heedful.datamodules.prompting import Prompting
 from heedful.records import SettingError
 from heedful.records.parser import InMemory, construct, require_types
 from heedful.records.same import Same
 
+for found in pkgutil.iter_modules(sources.__path__, "heedful.datamodules.sources."):
+    import_module(found.name)
 rows = {ROWS!r}
 plain = TextPairs(path=rows, **{NLI!r})
 built = construct(TextPairs, "data", {{"path": InMemory(rows), **{NLI!r}}})

@@ -7,8 +7,9 @@ import torch
 
 from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, Attentiveness, DefaultLabel
-from heedful.callbacks.engine.experiment import gather_predictions
+from heedful.callbacks.engine.batch_predictor import BatchPredictor, gather_predictions
 from heedful.callbacks.engine.predictions import Collector
+from heedful.callbacks.engine.processes import Processes
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.outputs import Outputs
@@ -239,7 +240,7 @@ def test_one_prediction_for_each_example():
     collector = Collector(Task(CLASSIFICATION, ("a",), LABELS))
     collector.add(np.array([3, 5, 3]), Outputs(torch.eye(3)))
     with refused(RunError, "1 examples", "(these)"):
-        gather_predictions(collector.predictions(), "these")
+        gather_predictions(collector.predictions(), Processes(), "these")
 
 
 @pytest.mark.parametrize("every", [0, 1e9])
@@ -285,7 +286,7 @@ def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
 
     data = Planted(n_validation=8)
     data.setup("validate")  # examples are spooled, too
-    monkeypatch.setattr("heedful.callbacks.engine.experiment.by_first", by_first)
+    monkeypatch.setattr(Processes, "by_first", staticmethod(by_first))
     monkeypatch.setattr("heedful.callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
     with refused(RunError, "The disk is full."):
         validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
@@ -297,7 +298,7 @@ def test_what_threads_make_ahead_of_the_device_gives_the_same_rows(monkeypatch):
     monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     made = []
     for is_ahead in (False, True):
-        monkeypatch.setattr("heedful.callbacks.engine.experiment.Experiment._works_ahead", is_ahead)
+        monkeypatch.setattr(BatchPredictor, "works_ahead", is_ahead)
         engine, module, _ = measure(lambda p, h, original: guess(p + h), n=77)
         assert len(module.batches) > 20
         made.append((engine.content, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))

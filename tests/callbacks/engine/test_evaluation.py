@@ -61,7 +61,7 @@ def run(tmp_path_factory, tiny_bert, documented):
     data.settle_labels(data.full_task.labels, None)
     evaluations = [documented.ShoutedWords(), Attentiveness(draws=2)]
     model = Encoder(str(tiny_bert), max_length=64)
-    bare_runs.fitted(model, data, evaluations, [Board({})], folder, accelerator="cpu", max_epochs=1)
+    bare_runs.fitted(model, data, evaluations, [Board({}, lambda: folder)], folder, accelerator="cpu", max_epochs=1)
     return folder, bare_runs.measured(model, data, evaluations, folder=folder, accelerator="cpu")
 
 
@@ -73,7 +73,7 @@ def test_it_is_run_and_saved(run):
     assert found["n"] == results["counts"]["shouting/shouted"] == 40
     assert results["names"]["shouting/planted/premise/stays"] == ["shouting", "planted", "premise", "stays", ""]
     assert (folder / "rows" / "shouting.parquet").is_file()
-    assert engine.is_known("shouting/planted/premise/stays")
+    assert engine.plans.is_known("shouting/planted/premise/stays")
 
 
 def test_it_is_printed(run):
@@ -146,8 +146,7 @@ def test_an_evaluation_that_nobody_would_run_says_what_it_needs():
     data = LightningDataModule()
     data.val_dataloader = lambda: [torch.zeros(1)]
     for callbacks in ([Attentiveness(), Engine()], [Engine()]):
-        named = type(callbacks[0]).__name__
-        with refused(SettingError, f"{named} needs a datamodule", "PairedData", "has none", "datamodule=..."):
+        with refused(SettingError, "Engine needs a datamodule", "PairedData", "has none", "datamodule=..."):
             alone(*callbacks).validate(Plain(), verbose=False)
-        with refused(SettingError, f"{named} needs a datamodule", "PairedData", "has a LightningDataModule"):
+        with refused(SettingError, "Engine needs a datamodule", "PairedData", "has a LightningDataModule"):
             alone(*callbacks).validate(Plain(), datamodule=data, verbose=False)

@@ -3,8 +3,7 @@
 import numpy as np
 
 from heedful.callbacks import Accuracy, Attentiveness, NaivePartial
-from heedful.callbacks.engine.engine import Planned
-from heedful.callbacks.engine.evaluation import Setting
+from heedful.callbacks.engine.evaluation import Plans, Setting
 from heedful.callbacks.engine.forecast import Amount, forecast
 from heedful.datamodules import Planted
 from heedful.lightning_modules.prompted.endpoint import QuestionProcessor
@@ -19,11 +18,8 @@ def setting_of(**settings):
 
 
 def amounts(data, processor, *evaluations, limit=None):
-    planned = []
-    for evaluation in evaluations:
-        plan = evaluation.plan(Setting(data))
-        planned.append(Planned(evaluation, plan, evaluation.context(data, plan)))
-    return forecast(data, planned, processor, limit)
+    names = [evaluation.name for evaluation in evaluations]
+    return forecast(data, Plans.of(evaluations, Setting(data), names), processor, limit)
 
 
 def test_all_examples_are_counted_as_if_all_were_changed():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from heedful.callbacks import Accuracy, Attentiveness, Challenge, NaivePartial, TableRows
-from heedful.callbacks.outputs.report import MadeAgain
+from heedful.callbacks.outputs.page import MadeAgain
 from heedful.datamodules import PairedData
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.records import Example, Examples, generator
@@ -61,7 +61,7 @@ def made(request):
     data = request.param()
     evaluations = [Attentiveness(draws=2), NaivePartial(), TableRows(), Challenge()]
     engine = oracles.measure(guess, data, *evaluations, only=[evaluation.name for evaluation in evaluations])
-    plans = {name: planned.plan for name, planned in engine.planned.items()}
+    plans = {name: planned.plan for name, planned in engine.plans.planned.items()}
     entries = sampled(engine.rows, data.seed).rows
     return entries, MadeAgain(plans, data.seed, data.task.parts)(entries)
 
@@ -98,7 +98,7 @@ def _rows(part):
 
 
 def test_an_example_that_is_not_in_a_plan_is_a_mistake():
-    plans = {"accuracy": oracles.measure(guess, Boxes()).planned[Accuracy.metric.name].plan}
+    plans = {"accuracy": oracles.measure(guess, Boxes()).plans.planned[Accuracy.metric.name].plan}
     entry = {"evaluation": "accuracy", "uid": "t/dev/99", "intervention": "base", "part": "", "variant": "", "draw": -1}
     with pytest.raises(KeyError):
         MadeAgain(plans, 0, ("premise",))([entry])
