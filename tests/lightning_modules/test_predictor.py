@@ -199,7 +199,7 @@ def test_counts_begin_anew_with_each_evaluation() -> None:
 @pytest.mark.parametrize(
     ("statistics", "side", "facts"),
     [
-        (Statistics(unknown=0.21), "right", ["21.0%", "unknown", "them", "20.0%"]),
+        (Statistics(unknown=0.21), "right", ["21 % of the tokens of them", "20 %"]),
         (Statistics(truncated=2), "left", ["2 of them", "truncation_side"]),
     ],
 )
