@@ -15,7 +15,8 @@ from heedful.lightning_modules.predictor import Capabilities, Encoded, LabelMap,
 from heedful.lightning_modules.predictor_module import PredictorModule, module_of, predictor_of
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import CLASSIFICATION, Composed, Example, Examples, ModelError, Task
-from tests.helpers.refusals import refused
+
+from refusals import refused
 
 POOL = [Example(str(n), {"text": "a" * n}) for n in (3, 1, 2)]
 
