@@ -44,7 +44,7 @@ from benchmarks.harness import (
     verdict,
 )
 from heedful.callbacks import Attributions
-from heedful.callbacks.engine.experiment import PADDING
+from heedful.callbacks.engine.batch_predictor import PADDING
 from heedful.datamodules.base.sampler import snug_batches
 from heedful.records import Composed
 from heedful.records.rows import strings

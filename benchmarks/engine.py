@@ -53,8 +53,8 @@ STAGES = {  # stage: what belongs to it, as module:name
         "heedful.callbacks.engine.predictions:Collector.predictions",
     ),
     "rows": (
-        "heedful.callbacks.engine.row_maker:RowMaker.rows",
-        "heedful.callbacks.engine.blocks:Block.apart",
+        "heedful.callbacks.engine.blocks:Block.rows",
+        "heedful.callbacks.engine.blocks:Block.predictions",
         "heedful.records:Spool.write",
         "heedful.records:Spool.finish",
     ),

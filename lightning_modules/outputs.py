@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,7 +14,7 @@ NOT_FINITE = -2  # in place of a label's number: the scores of the labels are no
 class Outputs(NamedTuple):
     """The predictions for the examples of a batch.
 
-    Tensors lie on the device of the model, and nothing has waited for it.
+    Tensors lie on the device of the model, and nothing has waited for it. Arrays of numpy may take their place.
 
     Attributes:
         probs: float32 [examples, labels], in the order of ``Task.distribution``; None where that is empty.
@@ -22,8 +23,8 @@ class Outputs(NamedTuple):
             not finite; None where each answer is the most probable label, or the first of them.
     """
 
-    probs: Tensor | None = None
-    answers: Tensor | Sequence[str | None] | None = None
+    probs: Tensor | np.ndarray | None = None
+    answers: Tensor | np.ndarray | Sequence[str | None] | None = None
 
 
 def most_probable(scores: Tensor) -> Tensor:

@@ -184,6 +184,47 @@ def test_the_ground_floors_know_no_lightning_and_no_torch(name):
     assert not used & {"pytorch_lightning", "lightning", "torch", "transformers"}
 
 
+def imported_first(path: Path) -> Iterator[str]:
+    """The modules that importing a file imports: not by its functions, and not for type hints."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in MODULES else str(node.module)
+
+
+@pytest.mark.parametrize("start", ["assembly.measured_functions", "assembly.measuring", "callbacks.engine.measure"])
+def test_a_function_is_measured_without_lightning(start):
+    """What these import, and what that imports; tests/assembly/test_measured_functions.py measures without it."""
+    waiting, seen = [f"heedful.{start}"], set()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            packages = [name.rpartition(".")[0]] if name.count(".") > 1 else []
+            waiting += packages + (list(imported_first(MODULES[name])) if name in MODULES else [])
+    assert len(seen) > 40
+    assert not {name for name in seen if name.partition(".")[0] in ("pytorch_lightning", "lightning")}
+
+
+OBJECTS = {"model", "data", "module", "pl_module", "classifier", "predictor", "datamodule", "function", "endpoint"}
+OF_OTHERS = {"module.__class__", "function.__name__", "module.training"}  # of torch and of users, not of Heedful
+
+
+def test_nobody_assigns_to_a_model_or_to_data_from_outside():
+    found = set()
+    for path in FILES:
+        for node in nodes(path):
+            targets = getattr(node, "targets", [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else [])
+            for target in targets if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) else ():
+                owner = ast.unparse(target).split(".")[:-1]
+                if owner and owner[0] != "self" and OBJECTS & set(owner):
+                    found.add(ast.unparse(target))
+    assert found <= OF_OTHERS
+
+
 def test_one_parser_reads_all_settings():
     using = {
         path.relative_to(ROOT).as_posix() for path in FILES if any(f.module == "jsonargparse" for f in imports(path))
@@ -193,9 +234,9 @@ def test_one_parser_reads_all_settings():
 
 BY_HAND = {  # file that makes a Trainer, an Engine or a RunFolder itself, and why
     "benchmarks/bare_runs.py": "runs without the checks of a command, for benchmarks and tests",
-    "callbacks/checkpoints/best_and_last.py": "an engine that measures nothing stands for a Trainer without one",
     "tests/assembly/test_watch.py": "the Trainer of somebody else",
     "tests/callbacks/test_progress.py": "the bar of a Trainer that runs nothing",
+    "tests/callbacks/engine/test_measure.py": "the callbacks of a Trainer in every order",
     "tests/callbacks/engine/test_evaluation.py": "a Trainer without an engine, or without data of ours, is refused",
     "tests/callbacks/outputs/test_run_folder.py": "a folder that is told to begin with another one",
     "tests/lightning_modules/test_lightning_internals.py": "Lightning itself",

@@ -137,9 +137,7 @@ class Evaluation(RecordsArguments, Callback):
         Raises:
             SettingError: There is none among the callbacks.
         """
-        from heedful.callbacks.engine.engine import Engine
-
-        if not any(isinstance(callback, Engine) for callback in trainer.callbacks):
+        if not any(isinstance(getattr(callback, "plans", None), Plans) for callback in trainer.callbacks):
             name = type(self).__name__
             raise SettingError(f"{name} needs an Engine that runs it. Write Trainer(callbacks=[{name}(), Engine()]).")
 

@@ -130,16 +130,16 @@ class Collector:
             return
         self._positions.append(positions)
         if outputs.probs is not None:
-            self._probs.append(outputs.probs)
+            self._probs.append(torch.as_tensor(outputs.probs))
         if outputs.answers is not None:
             self._answers.append(self._numbered(outputs.answers))
         self._held += len(positions)
         if self._held >= MOST:
             self._bring()
 
-    def _numbered(self, answers: Tensor | Sequence[str | None]) -> Tensor | np.ndarray:
-        if isinstance(answers, Tensor):
-            return answers
+    def _numbered(self, answers: Tensor | np.ndarray | Sequence[str | None]) -> Tensor | np.ndarray:
+        if isinstance(answers, Tensor | np.ndarray):
+            return torch.as_tensor(answers)
         names = self._names
         numbers = [-1 if text is None else names.setdefault(text, len(names)) for text in answers]
         return np.array(numbers, dtype=np.int32)

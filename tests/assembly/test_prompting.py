@@ -9,7 +9,7 @@ import pytest
 
 from heedful.assembly.evaluation import each_prompt
 from heedful.assembly.prompting import name_of, prompts_of
-from heedful.callbacks.engine.evaluation import Plan, Planned
+from heedful.callbacks.engine.evaluation import Plan, Planned, Plans
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.records import Context, Example, ExamplesBuilder, HeedfulError, ModelError, SettingError
@@ -52,10 +52,11 @@ def data() -> Planted:
     return planted
 
 
-def planned(data: Planted) -> list[Planned]:
+def plans(data: Planted) -> Plans:
     """An evaluation of no example, and one of all."""
     pools = (ExamplesBuilder(data.task.parts).finish(), data.pool)
-    return [Planned(None, Plan(pool, ()), Context(data.name)) for pool in pools]
+    planned = [Planned(None, Plan(pool, ()), Context(data.name)) for pool in pools]
+    return Plans(dict(zip("ab", planned, strict=True)))
 
 
 # which prompts
@@ -93,8 +94,7 @@ def test_a_model_in_context_is_not_trained(data: Planted) -> None:
 
 def prepared(prompts: list[Prompt], data: Planted) -> SimpleNamespace:
     """The part of a plan that prompts need."""
-    plans = SimpleNamespace(planned=dict(enumerate(planned(data))))
-    return SimpleNamespace(model=InContext(), prompts=prompts, plans=plans)
+    return SimpleNamespace(model=InContext(), prompts=prompts, plans=plans(data))
 
 
 def test_several_prompts_have_a_folder_each(data: Planted) -> None:

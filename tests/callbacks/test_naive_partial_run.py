@@ -33,10 +33,10 @@ def test_a_model_that_reads_the_hypothesis_agrees_on_it_alone_and_nowhere_else()
     def rule(table, hypothesis):
         return of_text(hypothesis)
 
-    found = measure(rule, Pairs(), NaivePartial(), only=["accuracy", "naive_partial"]).measurements
+    found = measure(rule, Pairs(), NaivePartial(), only=["accuracy", "naive_partial"])
     assert found["naive_partial/d/hypothesis"].value == 1
     assert found["naive_partial/d/premise"].value == 3 / 9  # the empty text is as "a"
-    assert not any("naive" in name for name in measure(rule, Pairs(), NaivePartial()).measurements)
+    assert not any("naive" in name for name in measure(rule, Pairs(), NaivePartial()))
 
 
 def test_it_runs_where_it_is_named():

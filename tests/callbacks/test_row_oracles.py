@@ -250,8 +250,8 @@ def test_of_several_splits_each_has_the_rows_and_the_numbers_that_it_has_alone(r
         for name, found in engine.items():
             if name.startswith("transitions/") or name == "accuracy/d":
                 assert both[f"{name}/split={split}"] == found
-    for name, found in alone["left"].measurements.items():
-        other = alone["right"].measurements[name]
+    for name, found in alone["left"].items():
+        other = alone["right"][name]
         if name.startswith("transitions/"):
             mean = None if None in (found.value, other.value) else (found.value + other.value) / 2
             assert both[name].value == pytest.approx(mean)
@@ -269,7 +269,7 @@ def test_two_splits_counted_by_hand():
     def rule(table, hypothesis):  # forgets everything when a row is missing, but that of the area
         return LABELS[CLAIMS.index(tuple(hypothesis.split(": "))) % 3] if table in whole or "Area" in table.keys else C
 
-    found = measure(rule, data=OfSplits("left", "right"), operations=["delete"]).measurements
+    found = measure(rule, data=OfSplits("left", "right"), operations=["delete"])
     found = {name.removeprefix("transitions/d/delete/"): m for name, m in found.items()}
     # left: 8 rows, all lose what was predicted; right: 3 rows of Gamma do, of Delta only the deletion of its area
     assert found[f"from_{E}/to_{C}/split=left"].value == 1

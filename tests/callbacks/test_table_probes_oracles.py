@@ -199,8 +199,7 @@ def test_names_do_not_depend_on_the_data_that_are_evaluated_beside(folder):
     alone = module(folder)
     alone.name = "evidence"  # as where nothing else is evaluated
     names = [
-        set(measure(reads_the_rows, data, Evidence(str(folder / "relevant.csv"))).measurements)
-        for data in (module(folder), alone)
+        set(measure(reads_the_rows, data, Evidence(str(folder / "relevant.csv")))) for data in (module(folder), alone)
     ]
     evidence = [{name for name in found if name.split("/")[0] not in ("accuracy", "loss", "null")} for found in names]
     assert evidence[0] == evidence[1]
