@@ -213,6 +213,10 @@ class Predictor(Protocol):
         """Examples as the model reads them."""
         ...
 
+    def require_known(self, statistics: Statistics, examples: str) -> None:
+        """Refuse examples, named so in the message, of which the model does not read enough."""
+        ...
+
     def start(self, examples: Composed, processes: Processes) -> None:
         """Begin an evaluation: reset counts, and probe a server. Called on every rank, before the first batch.
 
@@ -236,4 +240,23 @@ class Predictor(Protocol):
 
     def finish(self) -> None:
         """End an evaluation, and say what it cost. Called on every rank."""
+        ...
+
+
+class Explains(Protocol):
+    """What attributions need beside :class:`Predictor`.
+
+    Attributes:
+        processor: Its ``hiding`` makes inputs in which words are hidden.
+    """
+
+    processor: Any
+
+    @property
+    def embeddings(self) -> Any:
+        """The module that maps token ids to vectors, for gradients."""
+        ...
+
+    def logits(self, inputs: dict[str, Any]) -> Any:
+        """Scores [examples, labels], by which gradients are computed."""
         ...

@@ -62,5 +62,5 @@ def module_of(predictor: Predictor) -> pl.LightningModule:
 
 
 def predictor_of(module: pl.LightningModule) -> Predictor:
-    """The model that a Trainer validates: the attribute ``predictor`` of its module."""
-    return module.predictor
+    """The model that a Trainer validates: the attribute ``predictor`` of its module, if it has one."""
+    return getattr(module, "predictor", module)

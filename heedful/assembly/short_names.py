@@ -25,6 +25,9 @@ from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # which any file may name
+RETIRED = {  # settings that files of earlier versions have, and that never changed anything
+    "heedful.lightning_modules.CausalLM": ("learning_rate", "weight_decay", "warmup")
+}
 
 Section = dict[str, Any]  # "class_path" and "init_args", as YAML files and config.yaml have them
 
@@ -68,7 +71,9 @@ def as_section(kind: str, values: Any, display_name: str) -> Section:
     if unknown := [key for key in values if key not in ("class_path", "init_args", "dict_kwargs")]:
         raise SettingError(f"{display_name} has the key {unknown[0]}. Put settings under init_args.")
     settings = {**(values.get("init_args") or {}), **(values.get("dict_kwargs") or {})}
-    return {"class_path": whole(kind, values["class_path"]), "init_args": settings}
+    path = whole(kind, values["class_path"])
+    retired = RETIRED.get(path, ())
+    return {"class_path": path, "init_args": {name: settings[name] for name in settings if name not in retired}}
 
 
 def class_of(kind: str, path: str) -> type:

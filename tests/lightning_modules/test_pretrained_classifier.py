@@ -105,8 +105,7 @@ def test_only_families_are_offered(capsys: pytest.CaptureFixture[str]) -> None:
     offered = set(
         re.findall(r"(?<![\w.])heedful\.lightning_modules\.([\w.]+)", re.sub(r"\s+", "", capsys.readouterr().out))
     )
-    offered -= {"function.Function", "prompted.batch.BatchEndpoint"}  # of measure and score alone
-    assert offered == {*SETTINGS, "CausalLM", "Endpoint", "Classifier"}
+    assert offered == {*SETTINGS, "Classifier"}
 
 
 @pytest.mark.parametrize(("family", "name"), [("Reader", "labels"), ("Seq2Seq", "labels"), ("Writer", "score")])

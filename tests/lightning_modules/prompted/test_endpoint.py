@@ -539,7 +539,7 @@ def test_a_model_that_changed_without_saying_so_is_seen_at_the_first_question(at
 
 def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatch):
     """A sample is asked again, in each run, and not taken from the cache."""
-    monkeypatch.setattr(Endpoint, "repeated", 12)
+    monkeypatch.setattr("heedful.lightning_modules.prompted.endpoint.REPEATED", 12)
     with FakeServer(lambda body, n: "entailment" if n == 0 or share_of(question_of(body)) < 0.5 else "neutral") as fake:
         engine = measured(at(fake), planted(16))
         first = len(fake.requests)
