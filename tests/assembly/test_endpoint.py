@@ -153,7 +153,7 @@ def test_rows_without_labels_are_measured() -> None:
         labels = {"labels": LABELS, "default_label": "neutral", "trainer": QUIET}
         results = heedful.measure(endpoint, rows, ["premise", "hypothesis"], **labels)
         assert MetricName("attentiveness", "rows", "premise") in results.numbers
-        with refused(SettingError, "{hypothesis}", "premise, claim"):
+        with refused(SettingError, "{hypothesis}", "{premise}, {claim}"):
             heedful.measure(endpoint, rows, {"premise": "premise", "claim": "hypothesis"}, **labels)
 
 

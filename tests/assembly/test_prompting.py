@@ -200,7 +200,7 @@ def test_a_mistake_is_a_sentence_that_names_the_flag(
         1,
         [
             ("{p: {question: '{premise}:'}}", ("data.prompts p", "{hypothesis}")),
-            ("{p: {question: '{premise} {text}:'}}", ("data.prompts p", "premise, hypothesis")),
+            ("{p: {question: '{premise} {text}:'}}", ("data.prompts p", "{premise}, {hypothesis}")),
             (
                 "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}",
                 ("data.prompts p", "'maybe'", "entailment, neutral, contradiction"),
