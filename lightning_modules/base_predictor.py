@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from heedful.lightning_modules.predictor import (
     Batch,
@@ -52,6 +52,7 @@ class BasePredictor(RecordsArguments):
         known_labels: Labels that it answers with whatever the data are; None where it takes those of the data.
         is_trainable: Whether it has a network that can be trained.
         has_learned: Whether its weights were trained here, or come from a checkpoint.
+        is_copy: Whether its backbone is a temporary copy of a model in memory, so that no file names the folder.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it can only be asked in context.
         own_wording: Default wording of its prompts; None for that of the data.
@@ -67,6 +68,7 @@ class BasePredictor(RecordsArguments):
     known_labels: Sequence[str] | None = None
     is_trainable: bool = False
     has_learned: bool = False
+    is_copy: bool = False
     reads_prompts: bool = False
     needs_prompt: bool = False
     own_wording: Wording | None = None
@@ -84,6 +86,11 @@ class BasePredictor(RecordsArguments):
     def description(self) -> str:
         """Its public name, for messages and results."""
         return type(self).__name__
+
+    def as_copy(self) -> Self:
+        """Mark the backbone as a temporary copy of a model in memory."""
+        self.is_copy = True
+        return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
         """Prepare the model for a task, before its network is built.

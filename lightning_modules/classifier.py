@@ -47,13 +47,11 @@ class Classifier(BasePredictor, pl.LightningModule):
         label_map: What the outputs of the head mean; None where they do not mean labels.
         keeps_head: Whether a head that was trained before stays, though several of its outputs mean one label: where
             nothing is trained.
-        is_copy: Whether its backbone is a temporary copy of a model in memory, so that no file names the folder.
     """
 
     is_trainable = True
     label_map: LabelMap | None = None
     keeps_head: bool = False
-    is_copy: bool = False
 
     def __init__(
         self,
@@ -78,11 +76,6 @@ class Classifier(BasePredictor, pl.LightningModule):
     @property
     def predictor(self) -> Self:
         """The model that a Trainer validates, as of a PredictorModule."""
-        return self
-
-    def as_copy(self) -> Self:
-        """Mark the backbone as a temporary copy of a model in memory."""
-        self.is_copy = True
         return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:

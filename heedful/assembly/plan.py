@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pytorch_lightning.callbacks import EarlyStopping
 
@@ -23,7 +23,7 @@ from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.evaluations import chosen
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
-from heedful.lightning_modules import BasePredictor
+from heedful.lightning_modules import BasePredictor, Classifier
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.numbers.metric_name import direction_of
@@ -64,6 +64,11 @@ class Plan:
         return Engine(self.config.evaluating, self.plans.only, self.plans, writers, self.unfinished, identity)
 
     @property
+    def classifier(self) -> Classifier:
+        """The model of a training; :func:`prepare` refuses models that cannot be trained."""
+        return cast(Classifier, self.model)
+
+    @property
     def model_name(self) -> str:
         """The short name of the backbone, or its id as a folder name."""
         section = self.record["model"]
@@ -80,7 +85,7 @@ class Plan:
             "regime": self.data.regime,
             "seed": self.data.seed,
             "epochs": self.trainer["max_epochs"],
-            "learning_rate": self.model.learning_rate,
+            "learning_rate": self.classifier.learning_rate,
             "train_batch_size": self.data.batch_size,
         }
 
@@ -129,7 +134,7 @@ def checkpoint_of(settings: RunSettings) -> str | None:
 def _record(config: Config, model: BasePredictor) -> dict[str, Any]:
     record = config.as_dict()
     arguments = record["model"]["init_args"]
-    if "backbone" in arguments and (getattr(model, "is_copy", False) or (config.evaluating and model.has_learned)):
+    if "backbone" in arguments and (model.is_copy or (config.evaluating and model.has_learned)):
         arguments["backbone"] = IN_MEMORY
     return record
 

@@ -190,19 +190,19 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
     assert plan.checkpoints is not None
     trainer = make_trainer([engine, run, board], settings, evaluating=False, own=[plan.checkpoints], folder=folder)
     checkpoint = checkpoint_of(plan.config.run_settings())
-    trainer.fit(plan.model, plan.data, ckpt_path=checkpoint, weights_only=True)
+    trainer.fit(plan.classifier, plan.data, ckpt_path=checkpoint, weights_only=True)
     if plan.trainer["fast_dev_run"]:
         return Run(run.written, {})
     best = plan.checkpoints.best_model_path or plan.checkpoints.last_model_path
     if not best:
         raise SettingError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
-    trainer.validate(plan.model, plan.data, ckpt_path=best, weights_only=True, verbose=False)
+    trainer.validate(plan.classifier, plan.data, ckpt_path=best, weights_only=True, verbose=False)
     if engine.measurements is None:
         raise SettingError("Nothing was evaluated. See trainer.limit_val_batches.")
     if trainer.is_global_zero:
         board.final(engine.measurements)
-    engine.require_measured(plan.model, "what checkpoints/backbone would hold")
+    engine.require_measured(plan.classifier, "what checkpoints/backbone would hold")
     if trainer.is_global_zero:
-        export(plan.model, run.written, weights=True)
+        export(plan.classifier, run.written, weights=True)
         run.finish()
     return Run(run.written, engine.measurements.content, checkpoint=Path(best))
