@@ -11,7 +11,7 @@ from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser
 from heedful.callbacks import EVALUATIONS, BestCheckpoint
 from heedful.datamodules import PairedData, PairedText
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import Classifier, Encoder
+from heedful.lightning_modules import BasePredictor, Encoder
 from heedful.records.parser import Parser, class_parser
 
 PREFACE = """\
@@ -35,7 +35,7 @@ def parsers() -> Iterator[tuple[str, Parser]]:
         yield title, build_parser(evaluating, PairedText, Encoder)
     for module, name, base in (
         (heedful.datamodules, "data", PairedData),
-        (heedful.lightning_modules, "model", Classifier),
+        (heedful.lightning_modules, "model", BasePredictor),
     ):
         kinds = [getattr(module, kind) for kind in module.__all__]
         for kind in kinds:

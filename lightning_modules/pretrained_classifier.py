@@ -64,8 +64,9 @@ class PretrainedClassifier(Classifier, ABC):
         head_name: How names of the head's weights begin; by default, all that is not of the ``base_model`` is the head.
         config: The config of the backbone, which becomes that of the network.
         trained: Whether the backbone has a head of the right kind.
-        outputs: What the outputs of the backbone are called.
-        has_head: Whether they mean the labels of the task.
+        outputs: Names of the outputs of the backbone.
+        head: Whether the head of the backbone is kept, since its outputs mean the labels of the task, or replaced, or
+            new, since the backbone has none.
     """
 
     kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)
@@ -74,7 +75,7 @@ class PretrainedClassifier(Classifier, ABC):
     config: PretrainedConfig
     trained: bool
     outputs: list[str]
-    has_head: bool
+    head: Head
 
     def __init__(
         self,
@@ -150,9 +151,10 @@ class PretrainedClassifier(Classifier, ABC):
             )
         self.known_labels = outputs if self.trained and is_named(outputs) else None
         column = meanings(outputs, task.labels, self.merging) if self.known_labels else None
-        self.has_head = column is not None
+        self.head = "replaced" if self.trained else "new"
         label_map = LabelMap.identity(task.labels)
         if column is not None:
+            self.head = "kept"
             label_map = LabelMap(tuple(outputs), task.labels, column, self.collapse or "sum")
         self.name_outputs(label_map.outputs)
         self.keep_label_map(label_map)
@@ -231,13 +233,6 @@ class PretrainedClassifier(Classifier, ABC):
                 "trained model with model FOLDER."
             )
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
-
-    @property
-    def head(self) -> Head:
-        """Whether the head of the backbone is kept, replaced, or was never there."""
-        if self.has_head:
-            return "kept"
-        return "replaced" if self.trained else "new"
 
     def require_weights(self) -> None:
         """For a model that no checkpoint will fill.

@@ -73,7 +73,7 @@ def test_settings_override_those_of_the_run(monkeypatch, trained, nlixy):
 def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy):
     plan = made(monkeypatch, *nlixy, "--init_from", str(trained), *TWO_CLASSES)
     assert plan.data.task.labels == ("entailment", "non-entailment")
-    assert not plan.model.has_head
+    assert plan.model.head != "kept"
     weights, state = (
         load_file(trained / "checkpoints" / "backbone" / "model.safetensors"),
         plan.model.network.state_dict(),

@@ -61,8 +61,8 @@ class Reader(PretrainedClassifier):
             )
         tokenizer = self.open_backbone(task)
         self.processor = WindowProcessor(tokenizer, self.task.parts, self.max_length, self.overlap)
-        self.has_head = self.trained
-        if not self.has_head:
+        self.head = "kept" if self.trained else "new"
+        if not self.trained:
             self.config.num_labels = 2  # a start and an end
 
     def require_head(self) -> None:

@@ -234,7 +234,7 @@ class LateFusion(PictureClassifier):
         require_finite_weights(state, self.backbone)
         require_fit(network, self.backbone, self.head, *difference(network.state_dict(), state), LAST)
         network.load_state_dict(
-            {n: v for n, v in state.items() if self.has_head or not n.startswith(LAST)}, strict=False
+            {n: v for n, v in state.items() if self.head == "kept" or not n.startswith(LAST)}, strict=False
         )
 
     def scores(self, inputs: dict[str, Any]) -> Tensor:

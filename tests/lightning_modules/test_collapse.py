@@ -94,8 +94,8 @@ def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Pat
     for model in (new, kept):
         model.prepare(TWO)
         model.configure_model()
-    assert (new.has_head, new.network.config.num_labels) == (False, 2)
-    assert (kept.has_head, kept.network.config.num_labels) == (True, 3)
+    assert (new.head, new.network.config.num_labels) == ("replaced", 2)
+    assert (kept.head, kept.network.config.num_labels) == ("kept", 3)
     with refused(ModelError, head):
         new.require_head()
     inputs, gold = kept.processor(EXAMPLES), torch.tensor([0, 1, 1])

@@ -134,7 +134,7 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
     model.export(str(tmp_path / "out"), weights=True)
     batch = {"inputs": model.processor(list(data.pool)), "size": len(data.pool)}
     again = prepared(LateFusion(str(tmp_path / "out")), data)
-    assert again.has_head
+    assert again.head == "kept"
     again.require_head()
     other = {"inputs": again.processor(list(data.pool)), "size": len(data.pool)}
     with torch.no_grad():
@@ -143,7 +143,7 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
     fresh = LateFusion(str(tmp_path / "out"))  # other labels: a new last layer on the same body
     fresh.prepare(Task(CLASSIFICATION, ("image", "question"), ("x", "y", "z"), pictures=("image",)))
     fresh.configure_model()
-    assert not fresh.has_head
+    assert fresh.head != "kept"
     assert torch.equal(fresh.network.of_text[0].weight, model.network.of_text[0].weight)
     (tmp_path / "damaged").mkdir()
     for file in (tmp_path / "out").iterdir():
