@@ -11,6 +11,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
+from heedful.lightning_modules.callbacks_of_lightning import (
+    Schedule,
+    build_early,
+    expected_steps,
+    weights_to_save,
+)
 from heedful.lightning_modules.lightning_internals import allow_clipping
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import LabelMap
@@ -139,6 +145,11 @@ class Classifier(BasePredictor, pl.LightningModule):
         """Write what is needed to load the network without a hub: config, tokenizer and, if asked, safetensors."""
         raise NotImplementedError
 
+    def configure_callbacks(self) -> list[pl.Callback]:
+        """Build the network: no later hook comes before ``setup`` of callbacks, in which some look for weights."""
+        build_early(self.trainer, self)
+        return []
+
     def setup(self, stage: str) -> None:
         self._schedule = {name: getattr(self, name) for name in ("learning_rate", "weight_decay", "warmup")}
         if self.task is None:
@@ -154,6 +165,8 @@ class Classifier(BasePredictor, pl.LightningModule):
             checkpoint["trained_on"] = self.provenance.trained_on.state()
         if self.label_map is not None:
             checkpoint["outputs"] = list(self.label_map.outputs)
+        if "callbacks" not in checkpoint:  # of weights alone, which Lightning shows to no callback
+            checkpoint["state_dict"] = weights_to_save(self.trainer)
 
     def _require_same_outputs(self, saved: Any) -> None:
         """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
@@ -273,7 +286,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         groups = [{"params": decayed, "weight_decay": self.weight_decay}, {"params": other, "weight_decay": 0.0}]
         optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, fused=True)
         allow_clipping(optimizer)
-        expected = self.trainer.estimated_stepping_batches
+        expected = expected_steps(self.trainer)
         if not math.isfinite(expected):
             raise SettingError("The learning rate falls over all steps, and they have no end. Set trainer.max_epochs.")
         steps = max(1, int(expected))
@@ -287,7 +300,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         def factor(step: int) -> float:
             return min((step + 1) / rising, max(0.0, (steps - step) / max(1, steps - rising)))
 
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        scheduler = Schedule(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
 

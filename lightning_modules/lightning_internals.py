@@ -9,7 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pytorch_lightning import Trainer
+from pytorch_lightning import LightningModule, Trainer
+from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch import Tensor
 from torch.optim import Optimizer
@@ -60,6 +61,21 @@ def rewind_validation(loops: dict[str, Any]) -> None:
         "current": dict(begun),
         "is_last_batch": False,
     }
+
+
+def averaged_model(callback: WeightAveraging) -> LightningModule | None:
+    """The copy of the model whose weights are averages; None before a training."""
+    return None if callback._average_model is None else callback._average_model.module
+
+
+def prunes_for_good(callback: ModelPruning) -> bool:
+    """Whether weights are pruned at the end of an epoch, behind its measurement, and saved without their masks."""
+    return callback._prune_on_train_epoch_end and callback._make_pruning_permanent
+
+
+def save_after_validation(checkpoint: ModelCheckpoint) -> None:
+    """Save at the end of a validation, and not at that of the epoch, before which other callbacks have their turn."""
+    checkpoint._save_on_train_epoch_end = False
 
 
 def allow_clipping(optimizer: Optimizer) -> None:

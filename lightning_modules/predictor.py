@@ -253,6 +253,11 @@ class Explains(Protocol):
     processor: Any
 
     @property
+    def description(self) -> str: ...
+
+    def parameters(self) -> "Iterator[torch.nn.Parameter]": ...
+
+    @property
     def embeddings(self) -> Any:
         """The module that maps token ids to vectors, for gradients."""
         ...

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning
 from torch import Tensor
 
 from heedful.callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
@@ -20,11 +20,13 @@ from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.stop import is_asked
 from heedful.datamodules import PairedData
+from heedful.lightning_modules.callbacks_of_lightning import model_to_save
 from heedful.lightning_modules.lightning_internals import (
     accumulates,
     checkpoint_of,
     kept_metrics,
     rewind_validation,
+    save_after_validation,
     trains_next,
 )
 from heedful.records import SettingError, inform
@@ -135,6 +137,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         plans = next((c.plans for c in trainer.callbacks if isinstance(c, Engine)), Plans({}))
         self.require_known(plans, trainer.datamodule)
+        if any(isinstance(callback, ModelPruning) for callback in trainer.callbacks):
+            save_after_validation(self)  # what was measured, before it is pruned
         super().setup(trainer, pl_module, stage)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -208,7 +212,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         """
         self.save_weights_only = Path(filepath).name != LAST
         for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and self.save_weights_only):
-            engine.require_measured(trainer.lightning_module, f"what {Path(filepath).name} would hold")
+            engine.require_measured(model_to_save(trainer), f"what {Path(filepath).name} would hold")
         super()._save_checkpoint(trainer, filepath)
         self.save_weights_only = False
 

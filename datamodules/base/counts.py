@@ -63,12 +63,12 @@ class Counts:
         self.filtered[split] = self.filtered.get(split, 0) + rows
         self.of_rows[split] = self.of_rows.get(split, 0) + of
 
-    def asides(self, split: str, statistics: Any) -> str:
+    def asides(self, split: str, statistics: Any = None) -> str:
         """What a message adds about the examples of a split.
 
         Args:
             split: The split.
-            statistics: How the model reads them: :class:`~heedful.lightning_modules.predictor.Statistics`.
+            statistics: How the model reads them (:class:`~heedful.lightning_modules.predictor.Statistics`), if known.
         """
         text = ""
         if split == "train":
@@ -84,7 +84,7 @@ class Counts:
             text += f" {repeats:,} of them are repeats of others."
         if split == "validation" and self.seen:
             text += f" {self.seen:,} of them stand among the training examples as well."
-        text += _how_read(statistics)
+        text += "" if statistics is None else _how_read(statistics)
         return text + "".join(f" {sentence.format(n)}" for sentence, n in self.said.get(split, {}).items() if n)
 
 

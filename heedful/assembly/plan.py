@@ -99,7 +99,7 @@ def prepare(config: Config) -> Plan:
     objects = config.objects()
     settings = config.run_settings()
     checkpoint = checkpoint_of(settings)
-    require_fit(objects.trainer)
+    require_fit(objects.trainer, goes_on=checkpoint is not None and not config.evaluating)
     if checkpoint is not None:
         _require_checkpoint(checkpoint, config.evaluating)
     checkpoints = None if config.evaluating else objects.group

@@ -6,12 +6,22 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 from pytorch_lightning import Callback, Trainer
-from pytorch_lightning.callbacks import ProgressBar, StochasticWeightAveraging, WeightAveraging
+from pytorch_lightning.callbacks import (
+    BackboneFinetuning,
+    BatchSizeFinder,
+    DeviceStatsMonitor,
+    GradientAccumulationScheduler,
+    ModelPruning,
+    ProgressBar,
+    StochasticWeightAveraging,
+    WeightAveraging,
+)
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
@@ -23,19 +33,26 @@ from heedful.assembly.starts import is_first
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules.base.processes import is_alone, is_isolated
+from heedful.lightning_modules.lightning_internals import prunes_for_good
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, SettingError
 from heedful.reports.html.table import has_bars
 
-UNFIT = {  # callbacks of Lightning with which other weights are measured than saved
-    WeightAveraging: "would have other weights measured than best.ckpt holds",
-    StochasticWeightAveraging: "changes the weights after the last measurement",
+UNFIT = {  # callbacks of Lightning, why they do not fit, and what to do
+    BackboneFinetuning: "freezes model.backbone, which is a name here. Take a BaseFinetuning of your own that freezes "
+    "model.network.base_model.",
+    BatchSizeFinder: "would train with another data.batch_size than config.yaml says. Leave it out, and set "
+    "data.batch_size.",
+    StochasticWeightAveraging: "changes the weights after the last measurement. Take WeightAveraging or "
+    "EMAWeightAveraging.",
 }
+LATE = 1_000_000  # an epoch that comes after all that a callback waits for
 ADVERTISING = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info"}  # functions of Lightning that log
 FALSE_ALARMS = (
     ".isinstance.treespec, LeafSpec.. is deprecated",  # pytorch-lightning 2.6.6 with torch 2.13
     "The '.*_dataloader' does not have many workers",  # joining token ids is cheap
     "Be aware that when using `ckpt_path`, callbacks",
+    "You.re using the WeightAveraging callback with a model that overrides",  # the network is there by then
     "Checkpoint directory .* exists and is not empty",  # it holds the backbone's config
 )
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # which Lightning's seed_everything leaves in the environment
@@ -47,24 +64,47 @@ def several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def require_fit(settings: Settings) -> None:
-    """Refuse settings of the Trainer with which other weights are measured than saved.
+def require_fit(settings: Settings, goes_on: bool = False) -> None:
+    """Refuse settings of the Trainer with which other weights are measured than saved, or that Lightning fails at.
+
+    Args:
+        settings: Those of the Trainer.
+        goes_on: Whether a training goes on from a checkpoint.
 
     Raises:
-        SettingError: A callback averages weights, or the strategy splits the model.
+        SettingError: A callback does not fit, or the strategy splits the model.
     """
     for callback in several(settings["callbacks"]):
-        for kind, reason in UNFIT.items():
-            if isinstance(callback, kind):
-                raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}. Leave it out.")
+        if reason := _misfit(callback, settings, goes_on):
+            raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}")
     strategy = settings["strategy"]
     if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
         raise SettingError("trainer.strategy splits the model, and evaluations need all of it. Use ddp.")
 
 
+def _misfit(callback: Callback, settings: Settings, goes_on: bool) -> str | None:
+    """Why a callback of Lightning does not fit, and what to do; None where it does."""
+    if isinstance(callback, ModelPruning):
+        if goes_on:
+            return "has masks that no checkpoint holds, so that the run cannot go on. Begin a new run."
+        if not prunes_for_good(callback):
+            return "has other weights measured than saved. Leave prune_on_train_epoch_end and make_pruning_permanent."
+    if isinstance(callback, WeightAveraging) and callback.should_update(epoch_idx=LATE):
+        return "would change the average after the measurement of an epoch. Update it after steps alone."
+    if isinstance(callback, GradientAccumulationScheduler) and settings.get("accumulate_grad_batches") not in (None, 1):
+        return "and trainer.accumulate_grad_batches both say how many batches make a step. Leave one of them out."
+    if isinstance(callback, DeviceStatsMonitor) and find_spec("psutil") is None:
+        return "needs the package psutil. Install it."
+    return next((reason for kind, reason in UNFIT.items() if isinstance(callback, kind)), None)
+
+
 @contextmanager
 def calm_lightning() -> Iterator[None]:
-    """Leave out advertising and false alarms of Lightning; raise KeyboardInterrupt where it makes SystemExit of it."""
+    """Leave out advertising and false alarms of Lightning; raise KeyboardInterrupt where it makes SystemExit of it.
+
+    Raises:
+        SettingError: Lightning, or a callback of it, refuses a setting when the Trainer begins.
+    """
     logger = rank_zero_module.log  # of one package of Lightning or the other
     logger.addFilter(_is_wanted)
     try:
@@ -72,6 +112,8 @@ def calm_lightning() -> Iterator[None]:
             for message in FALSE_ALARMS:
                 warnings.filterwarnings("ignore", message)
             yield
+    except MisconfigurationException as error:
+        raise SettingError(f"trainer: {error}") from error
     except SystemExit as stop:
         if isinstance(stop.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None

@@ -29,6 +29,7 @@ from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.page import Page
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.callbacks_of_lightning import end_averaging
 from heedful.records import SettingError
 from heedful.records.storage.results import CONFIG
 
@@ -196,6 +197,7 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
     best = plan.checkpoints.best_model_path or plan.checkpoints.last_model_path
     if not best:
         raise SettingError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
+    end_averaging(trainer)
     trainer.validate(plan.classifier, plan.data, ckpt_path=best, weights_only=True, verbose=False)
     if engine.measurements is None:
         raise SettingError("Nothing was evaluated. See trainer.limit_val_batches.")

@@ -24,10 +24,12 @@ ADAPTER = "adapter_config.json"
 def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
     """The sha256 of names, dtypes, shapes and bytes of tensors, in the order of their names; None of no tensor.
 
-    It does not depend on the device, on strides, or on how a file keeps the tensors.
+    It does not depend on the device, on strides, or on how a file keeps the tensors. Those that torch prunes are hashed
+    as what is left of them.
     """
     if not weights:
         return None
+    weights = without_masks(weights)
     names = sorted(weights)
     with ThreadPoolExecutor() as threads:  # hashlib and torch work beside each other
         hashes = threads.map(lambda name: hashlib.sha256(_bytes(weights[name]).numpy()).hexdigest(), names)
@@ -36,6 +38,17 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
             for name, sha256 in zip(names, hashes, strict=True)
         ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def without_masks(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """Weights by their names in the network, also of those of which ``torch.nn.utils.prune`` makes two tensors."""
+    masks = {name.removesuffix("_mask") for name in weights if name.endswith("_mask")}
+    pruned = {name for name in masks if f"{name}_orig" in weights}
+    if not pruned:
+        return weights
+    parts = {f"{name}{part}" for name in pruned for part in ("_orig", "_mask")}
+    left = {name: weights[f"{name}_orig"] * weights[f"{name}_mask"] for name in pruned}
+    return {name: value for name, value in weights.items() if name not in parts} | left
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -78,4 +78,4 @@ def test_numbers_by_slice_come_from_rows_alone(own, tmp_path):
 
 def test_slices_are_not_curves(own):
     engine = measure(guess, own("kind"), Attentiveness(draws=2), only=["accuracy", "attentiveness"])
-    assert not any("kind=" in str(name) for chart in engine.charts for name in chart.curves.values())
+    assert not any("kind=" in str(name) for chart in engine.plans.charts for name in chart.curves.values())

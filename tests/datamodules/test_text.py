@@ -604,12 +604,12 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path) -> No
     data.setup("fit")
     assert data.counts.seen == 7
     said = "7 of them stand among the training examples as well."
-    assert said in data._asides("validation", NoTruncation)
-    assert said not in data._asides("train", NoTruncation)
+    assert said in data.counts.asides("validation", NoTruncation)
+    assert said not in data.counts.asides("train", NoTruncation)
     write(folder / "validation.jsonl", rows(30, start=1000))
     data = PairedText(**NLI, path=str(folder))
     data.setup("fit")
-    assert data._asides("validation", NoTruncation) == ""
+    assert data.counts.asides("validation", NoTruncation) == ""
 
 
 # names

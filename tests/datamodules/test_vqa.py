@@ -64,9 +64,8 @@ def test_training_questions_without_a_label_are_left_out_and_evaluated_ones_stay
     assert (len(data.train_examples), data.left_out) == (24, 24)
     assert all({"no", "black"} & gold.keys() for gold in golds(data.train_examples))
     assert (len(data.pool), data.counts.hopeless) == (24, {"not_in_labels": 12})
-    processor = type("Processor", (), {"truncated": 0, "unknown": 0, "escaped": 0})
-    assert "24 questions none of whose answers is a label" in data._asides("train", processor)
-    assert "Of 12 questions no answer is a label" in data._asides("validation", processor)
+    assert "24 questions none of whose answers is a label" in data.counts.asides("train")
+    assert "Of 12 questions no answer is a label" in data.counts.asides("validation")
 
 
 def test_labels_from_a_file_or_from_a_model(folder: Path, tmp_path: Path) -> None:

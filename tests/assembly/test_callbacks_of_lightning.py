@@ -1,0 +1,276 @@
+"""Lightning's own callbacks: what is measured is what is saved, or one sentence says what to do."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from live_runs import QUIET, Fall, pairs, small, written
+from pytorch_lightning import Callback, Trainer
+from pytorch_lightning import callbacks as lightning
+from safetensors.torch import load_file
+
+import heedful
+from heedful.callbacks import Accuracy, Engine
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.callbacks_of_lightning import Schedule
+from heedful.lightning_modules.pretrained.weights import weights_hash
+from heedful.records import SettingError
+
+from commands import results_of
+from refusals import refused
+from tiers import first_tier
+
+PAGE = Path(__file__).parents[2] / "docs" / "train.md"
+EPOCHS = 2
+
+
+class Freeze(lightning.BaseFinetuning):
+    """Freezes all but the head, and trains all from an epoch on."""
+
+    def __init__(self, until: int = EPOCHS) -> None:
+        super().__init__()
+        self.until = until
+
+    def freeze_before_training(self, module: Any) -> None:
+        self.freeze(module.network.base_model)
+
+    def finetune_function(self, module: Any, epoch: int, optimizer: torch.optim.Optimizer) -> None:
+        if epoch >= self.until:
+            self.unfreeze_and_add_param_group(module.network.base_model, optimizer, lr=1e-3)
+
+
+WORK: dict[str, Callable[[], Callback]] = {
+    "ModelPruning": lambda: lightning.ModelPruning("l1_unstructured", amount=0.5, use_lottery_ticket_hypothesis=False),
+    "EMAWeightAveraging": lambda: lightning.EMAWeightAveraging(decay=0.5),
+    "BaseFinetuning": Freeze,
+    "WeightAveraging": lightning.WeightAveraging,
+    "GradientAccumulationScheduler": lambda: lightning.GradientAccumulationScheduler({0: 2, 1: 1}),
+    "DeviceStatsMonitor": lightning.DeviceStatsMonitor,
+    "RichProgressBar": lightning.RichProgressBar,
+}
+REFUSED: dict[str, tuple[Callable[[], Callback], str]] = {
+    "BackboneFinetuning": (lightning.BackboneFinetuning, "Take a BaseFinetuning of your own"),
+    "StochasticWeightAveraging": (
+        lambda: lightning.StochasticWeightAveraging(1e-3),
+        "Take WeightAveraging or EMAWeightAveraging.",
+    ),
+    "LearningRateFinder": (lambda: lightning.LearningRateFinder(num_training_steps=20), "set model.learning_rate 0"),
+    "BatchSizeFinder": (lightning.BatchSizeFinder, "set data.batch_size."),
+}
+
+
+def train(tiny_bert: Path, folder: Path, *callbacks: Callback, batch_size: int = 16, **more: Any) -> heedful.Run:
+    """A run of two epochs of 64 examples, of which all checkpoints stay."""
+    settings = QUIET | {"max_epochs": EPOCHS, "callbacks": list(callbacks), **more}
+    every = {"filename": "best-{epoch}", "save_top_k": -1, "auto_insert_metric_name": False}
+    model = small(tiny_bert, learning_rate=1e-3)
+    data = pairs(n_train=64, batch_size=batch_size)
+    return heedful.train(model, data, trainer=settings, checkpoint=every, evaluations=["accuracy"], output=folder)
+
+
+def checkpoints(folder: Path) -> list[dict[str, Any]]:
+    """The checkpoints of each epoch."""
+    return [torch.load(path, weights_only=True) for path in sorted(folder.glob("checkpoints/best-*.ckpt"))]
+
+
+def test_the_table_of_the_docs_is_that_of_the_tests() -> None:
+    table = PAGE.read_text(encoding="utf-8").split("## Lightning's callbacks")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (works|refused)\b", table, re.MULTILINE))
+    assert rows == dict.fromkeys(WORK, "works") | dict.fromkeys(REFUSED, "refused")
+
+
+@pytest.mark.parametrize("name", first_tier(2, WORK))
+def test_what_is_measured_with_a_callback_is_what_is_saved(name: str, tiny_bert: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run = train(tiny_bert, folder, WORK[name](), enable_progress_bar=name == "RichProgressBar")
+    best = torch.load(run.checkpoint, weights_only=True)["state_dict"]
+    assert results_of(folder)["identity"]["weights"] == weights_hash(best)
+    exported = load_file(folder / "checkpoints" / "backbone" / "model.safetensors")
+    assert {f"network.{name}" for name in exported} == best.keys()
+    assert all(torch.equal(value, best[f"network.{name}"]) for name, value in exported.items())
+    again = heedful.evaluate(checkpoint=run.checkpoint, evaluations=["accuracy"], trainer=QUIET, output=tmp_path / "b")
+    assert again.content["metrics"] == run.content["metrics"]
+
+
+def shares_of_zeros(folder: Path) -> list[float]:
+    weights = [checkpoint["state_dict"]["network.classifier.weight"] for checkpoint in checkpoints(folder)]
+    return [float((weight == 0).float().mean()) for weight in weights]
+
+
+def test_an_epoch_is_measured_with_what_was_pruned_before_it(tiny_bert: Path, tmp_path: Path) -> None:
+    prune = lightning.ModelPruning("random_unstructured", amount=0.5, use_global_unstructured=False)
+    train(tiny_bert, tmp_path / "run", prune)
+    first, second = shares_of_zeros(tmp_path / "run")
+    assert first == 0
+    assert second == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("callback", "facts"),
+    [
+        (lambda: lightning.ModelPruning("l1_unstructured", prune_on_train_epoch_end=False), ["ModelPruning"]),
+        (lambda: lightning.ModelPruning("l1_unstructured", make_pruning_permanent=False), ["make_pruning_permanent"]),
+        (lambda: lightning.EMAWeightAveraging(update_starting_at_epoch=7), ["EMAWeightAveraging", "after steps"]),
+        *((callback, [name, what]) for name, (callback, what) in REFUSED.items()),
+    ],
+)
+def test_a_callback_that_does_not_fit_is_refused(
+    callback: Callable[[], Callback], facts: list[str], tiny_bert: Path, tmp_path: Path
+) -> None:
+    facts = [fact for fact in facts if fact != "LearningRateFinder"]  # which is said of its rate
+    with refused(SettingError, *facts):
+        train(tiny_bert, tmp_path / "run", callback(), batch_size=4)  # steps enough for a finder
+
+
+@pytest.mark.parametrize(
+    ("callback", "settings", "fact"),
+    [
+        (lambda: lightning.GradientAccumulationScheduler({0: 2}), {"accumulate_grad_batches": 2}, "both say"),
+        (lightning.DeviceStatsMonitor, {"logger": False}, "DeviceStatsMonitor"),
+    ],
+)
+def test_a_callback_beside_other_settings_is_refused(
+    callback: Callable[[], Callback], settings: dict[str, Any], fact: str, tiny_bert: Path, tmp_path: Path
+) -> None:
+    with refused(SettingError, fact):
+        train(tiny_bert, tmp_path / "run", callback(), **settings)
+
+
+@pytest.mark.slow
+def test_a_finder_that_only_looks_changes_nothing(tiny_bert: Path, tmp_path: Path) -> None:
+    train(tiny_bert, tmp_path / "plain", batch_size=4)
+    finder = lightning.LearningRateFinder(num_training_steps=20, update_attr=False)
+    train(tiny_bert, tmp_path / "found", finder, batch_size=4)
+    assert written(tmp_path / "found") == written(tmp_path / "plain")
+    assert finder.optimal_lr.suggestion() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("until", [1, EPOCHS])
+def test_frozen_weights_stay_until_they_are_unfrozen(until: int, tiny_bert: Path, tmp_path: Path) -> None:
+    train(tiny_bert, tmp_path / "run", Freeze(until))
+    name = "network.bert.encoder.layer.0.output.dense.weight"
+    before = load_file(tiny_bert / "model.safetensors")
+    before = before[next(key for key in before if name.endswith(key))]
+    first, last = (checkpoint["state_dict"][name] for checkpoint in checkpoints(tmp_path / "run"))
+    assert torch.equal(first, before)
+    assert torch.equal(last, before) == (until == EPOCHS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("callback", [lambda: Freeze(1), lambda: lightning.EMAWeightAveraging(decay=0.5)])
+def test_a_resumed_run_with_a_callback_ends_in_the_same_weights(
+    callback: Callable[[], Callback], tiny_bert: Path, tmp_path: Path
+) -> None:
+    train(tiny_bert, tmp_path / "whole", callback(), Fall(), max_epochs=3)
+    with pytest.raises(ZeroDivisionError):
+        train(tiny_bert, tmp_path / "cut", callback(), Fall(10), max_epochs=3)
+    heedful.train(
+        resume=tmp_path / "cut", data=pairs(n_train=64, batch_size=16), trainer={"callbacks": [callback(), Fall()]}
+    )
+    whole, cut = (checkpoints(tmp_path / name) for name in ("whole", "cut"))
+    assert [weights_hash(c["state_dict"]) for c in whole] == [weights_hash(c["state_dict"]) for c in cut]
+    assert written(tmp_path / "whole") == written(tmp_path / "cut")
+
+
+@pytest.mark.slow
+def test_a_pruned_run_does_not_go_on_without_its_masks(tiny_bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        train(tiny_bert, tmp_path / "run", WORK["ModelPruning"](), Fall(6))
+    with refused(SettingError, "ModelPruning", "masks"):
+        settings = {"callbacks": [WORK["ModelPruning"](), Fall()]}
+        heedful.train(resume=tmp_path / "run", data=pairs(n_train=64, batch_size=16), trainer=settings)
+
+
+@pytest.mark.slow
+def test_the_learning_rate_falls_to_nothing_where_steps_grow_shorter(tiny_bert: Path, tmp_path: Path) -> None:
+    rates = []
+
+    class Note(Callback):
+        def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+            rates.append((trainer.global_step, trainer.optimizers[0].param_groups[0]["lr"]))
+
+    train(tiny_bert, tmp_path / "run", lightning.GradientAccumulationScheduler({0: 2, 1: 1}), Note())
+    assert rates[-1] == (6, 0)  # 4 batches an epoch: 2 steps, then 4
+    assert min(rate for step, rate in rates if step < 6) > 0
+
+
+def bound(model: Classifier, data: Planted) -> None:
+    data.setup("fit")
+    model.bind(data.task, trains=True)
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_a_trainer_of_ones_own_has_weights_for_callbacks_once_the_model_is_bound(
+    is_bound: bool, tiny_bert: Path
+) -> None:
+    model, data, freeze = small(tiny_bert), pairs(), Freeze()
+    settings = {"accelerator": "cpu", "max_epochs": 1, "logger": False, "enable_checkpointing": False}
+    trainer = Trainer(callbacks=[freeze, Accuracy(), Engine()], enable_progress_bar=False, **settings)
+    if is_bound:
+        bound(model, data)
+        trainer.fit(model, data)
+        trained = {name for name, value in model.network.named_parameters() if value.requires_grad}
+        assert trained == {"classifier.weight", "classifier.bias"}
+    else:
+        with refused(SettingError, "Freeze", "model.bind(data.task, trains=True)"):
+            trainer.fit(model, data)
+
+
+def test_groups_that_are_added_fall_with_the_others() -> None:
+    first, second = (torch.nn.Parameter(torch.ones(1)) for _ in range(2))
+    optimizer = torch.optim.AdamW([first], lr=1.0)
+    schedule = Schedule(optimizer, lambda step: 1 - step / 4)
+    optimizer.step()
+    schedule.step()
+    optimizer.add_param_group({"params": [second], "lr": 0.1})
+    optimizer.step()
+    schedule.step()
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, pytest.approx(0.05)]
+
+
+SCRIPT = """
+import os, sys
+from pathlib import Path
+import torch
+from pytorch_lightning.callbacks import BaseFinetuning, EMAWeightAveraging, ModelPruning
+from pytorch_lightning.utilities import rank_zero_only
+import heedful
+from ranks import fork
+from test_callbacks_of_lightning import WORK, Freeze, checkpoints, train
+
+bert, folder = map(Path, sys.argv[1:3])
+
+
+def rank_of(rank, world):
+    os.environ["RANK"] = str(rank)
+    rank_zero_only.rank = rank
+    torch.set_num_threads(1)
+    processes = {"devices": world, "strategy": "ddp"}
+    for name in ("ModelPruning", "BaseFinetuning", "EMAWeightAveraging"):
+        train(bert, folder / name, WORK[name](), **processes)
+    try:
+        train(bert, folder / "thawed", Freeze(1), **processes)
+    except heedful.HeedfulError as error:
+        print(error, flush=True)
+
+
+fork(2, rank_of)
+"""
+
+
+@pytest.mark.slow
+def test_callbacks_on_two_processes(forks: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    """Weights that are unfrozen later are refused: the processes would train each its own."""
+    path = f"{Path(__file__).parents[2]}:{Path(__file__).parents[1] / 'helpers'}:{Path(__file__).parent}"
+    printed = forks.script(f"import sys\nsys.path[:0] = {path.split(':')}\n{SCRIPT}", tiny_bert, tmp_path)
+    assert printed.count("would not average their gradients. Train with trainer.devices 1.") == 2
+    assert shares_of_zeros(tmp_path / "ModelPruning")[1] > 0
+    for name in ("ModelPruning", "BaseFinetuning", "EMAWeightAveraging"):
+        hashes = {weights_hash(checkpoint["state_dict"]) for checkpoint in checkpoints(tmp_path / name)}
+        assert results_of(tmp_path / name)["identity"]["weights"] in hashes
+        assert len(hashes) == EPOCHS
