@@ -165,7 +165,9 @@ class Classifier(BasePredictor, pl.LightningModule):
             checkpoint["trained_on"] = self.provenance.trained_on.state()
         if self.label_map is not None:
             checkpoint["outputs"] = list(self.label_map.outputs)
-        if "callbacks" not in checkpoint:  # of weights alone, which Lightning shows to no callback
+        if (
+            "callbacks" not in checkpoint and self._trainer is not None
+        ):  # of weights alone, which Lightning shows to no callback
             checkpoint["state_dict"] = weights_to_save(self.trainer)
 
     def _require_same_outputs(self, saved: Any) -> None:

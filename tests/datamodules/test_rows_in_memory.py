@@ -64,7 +64,7 @@ def set_up(data: PairedData, stage: str = "fit") -> PairedData:
 
 def everything(data: PairedText) -> list[Any]:
     """All that a run sees of its examples, but for where a picture lies."""
-    found: list[Any] = [data.fingerprints(), data.counts.asides("train", ""), data.counts.asides("validation", "")]
+    found: list[Any] = [data.fingerprints(), data.counts.asides("train"), data.counts.asides("validation")]
     for examples in (data.trained, data.pool):
         pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]
         found.append(examples.table.drop_columns(pictures).to_pydict())

@@ -7,6 +7,7 @@ import pytest
 from heedful.datamodules import Planted
 from heedful.datamodules.base.counts import Counts
 from heedful.datamodules.base.transforms import Change, Divided, composed
+from heedful.lightning_modules.predictor import Statistics
 from heedful.records import Example, Examples
 
 POOLS = {
@@ -60,7 +61,9 @@ def test_a_sentence_is_said_of_its_split_once_with_its_last_number_and_not_of_no
     for n in (5, 1_200):
         counts.say("train", "{:,} tables are long.", n)
     counts.say("train", "{:,} tables are empty.", 0)
-    assert counts.asides("train", " 2 are truncated.") == " 2 are truncated. 1,200 tables are long."
+    assert counts.asides("train", Statistics(unknown=0.5)) == (
+        " 50 % of the tokens are unknown to the model. 1,200 tables are long."
+    )
     assert counts.asides("validation") == ""
 
 
