@@ -62,7 +62,7 @@ class _Asked(NamedTuple):
         checkpoint: The run, or the checkpoint of one, that the model is from.
     """
 
-    model: Callable[[PairedData], Any]
+    model: Callable[[Any], Any]
     outputs: Sequence[str] = ()
     checkpoint: str | None = None
 
