@@ -234,6 +234,7 @@ def test_one_parser_reads_all_settings():
 
 BY_HAND = {  # file that makes a Trainer, an Engine or a RunFolder itself, and why
     "benchmarks/bare_runs.py": "runs without the checks of a command, for benchmarks and tests",
+    "tests/assembly/test_callbacks_of_lightning.py": "a Trainer of the user's own",
     "tests/assembly/test_watch.py": "the Trainer of somebody else",
     "tests/callbacks/test_progress.py": "the bar of a Trainer that runs nothing",
     "tests/callbacks/engine/test_measure.py": "the callbacks of a Trainer in every order",

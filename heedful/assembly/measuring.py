@@ -139,7 +139,8 @@ def measure(
 
 def is_function(predict: Any) -> bool:
     """Whether a model is a function, or a pipeline of transformers, of which nothing is known but the answers."""
-    return callable(predict) and not isinstance(predict, str | PathLike | tuple | nn.Module | BasePredictor)
+    is_network = isinstance(predict, nn.Module) and (hasattr(predict, "config") or hasattr(predict, "training_step"))
+    return callable(predict) and not (is_network or isinstance(predict, str | PathLike | tuple | BasePredictor))
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
