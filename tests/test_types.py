@@ -24,9 +24,9 @@ Example("a", {}).label.upper()
 needs_mypy = pytest.mark.skipif(find_spec("mypy") is None, reason="mypy is not installed: make install")
 
 
-def mypy(folder: Path, cache: Path, *words: str) -> list[str]:
+def mypy(folder: Path, *words: str) -> list[str]:
     """The errors that mypy finds in a folder; it finds some."""
-    command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), "--no-pretty", "--no-color-output", *words]
+    command = [sys.executable, "-m", "mypy", "--cache-dir", "cache", "--no-pretty", "--no-color-output", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr  # 0: nothing is wrong; 2: it could not begin
     errors = [line for line in done.stdout.splitlines() if ": error: " in line]
@@ -47,21 +47,8 @@ def test_what_is_checked_is_there():
 
 
 @needs_mypy
-def test_wrong_use_of_what_is_public_is_found(tmp_path):
-    file = tmp_path / "misuse.py"
-    file.write_text(MISUSE, encoding="utf-8")
-    cache = ROOT / ".mypy_cache"  # what `make types` has left makes this quick
-    errors = mypy(ROOT, cache, "--config-file", str(ROOT / "pyproject.toml"), str(file))
-    assert [error.split(" error: ")[1] for error in errors] == [
-        'Argument 1 to "Task" has incompatible type "str"; expected "TaskKind"  [arg-type]',
-        'Unsupported operand types for + ("str" and "int")  [operator]',
-        'Item "None" of "str | None" has no attribute "upper"  [union-attr]',
-    ]
-
-
-@needs_mypy
 def test_a_mistake_is_found_wherever_it_is_and_nothing_else(tmp_path):
-    """In a copy of all that is checked, with a mistake at the end of one file in each of the places."""
+    """In a copy of all that is checked, with a mistake at the end of one file in each of the places, and in its use."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     beside = [path.relative_to(ROOT) for path in (ROOT / "heedful").glob("*.py")]
     for path in {*beside, *(path.relative_to(ROOT) for place in PLACES for path in sources(ROOT / place))}:
@@ -75,5 +62,13 @@ def test_a_mistake_is_found_wherever_it_is_and_nothing_else(tmp_path):
         last = len(text.splitlines())
         name = path.relative_to(tmp_path)
         planted |= {(f"{name}:{last - 4}", "assignment"), (f"{name}:{last - 1}", "no-untyped-def")}
-    errors = mypy(tmp_path, tmp_path / "cache")
+    (tmp_path / "misuse.py").write_text(MISUSE, encoding="utf-8")
+    errors = mypy(tmp_path, *map(str, PLACES), "misuse.py")
+    misused = [error.split(" error: ")[1] for error in errors if error.startswith("misuse.py:")]
+    assert misused == [
+        'Argument 1 to "Task" has incompatible type "str"; expected "TaskKind"  [arg-type]',
+        'Unsupported operand types for + ("str" and "int")  [operator]',
+        'Item "None" of "str | None" has no attribute "upper"  [union-attr]',
+    ]
+    errors = [error for error in errors if not error.startswith("misuse.py:")]
     assert {(error.split(": error: ")[0], error.rpartition("[")[2].rstrip("]")) for error in errors} == planted

@@ -215,14 +215,17 @@ def check_on_nlixy(folder, split, seeds):
     for c, m, w, r, g in examples:
         by_text[tuple(re.sub(r"\bx\b", word, c) for word in w)] = c, m, w, r, g
     of = {e.uid: by_text.get((e.parts["premise"], e.parts["hypothesis"])) for e in pool}
+    numbers = [{value: k for k, value in enumerate(set(column))} for column in zip(*examples, strict=True)]
+    codes = np.array([[known[value] for known, value in zip(numbers, e, strict=True)] for e in examples])
+    place = {e: k for k, e in enumerate(examples)}
     sizes = {}
     for s in counterparts(Design(pool), seeds, seed=0):
         found = Counter((of[uid], of[partner]) for uid, partner in members([s], pool)[s.name])
         expected = Counter()
         for uid in s.seeds:
             n = of[uid]
-            wanted = list(EQUAL[s.name].values())
-            expected.update((n, o) for o in examples if [a == b for a, b in zip(n, o, strict=True)] == wanted)
+            matches = ((codes == codes[place[n]]) == list(EQUAL[s.name].values())).all(axis=1)
+            expected.update((n, examples[k]) for k in np.flatnonzero(matches))
         assert found == expected
         sizes[s.name] = found.total()
     return sizes

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar
+from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, RichProgressBar, WeightAveraging
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch.utils.tensorboard import SummaryWriter
@@ -105,6 +105,35 @@ def test_end_processes_reaches_those_that_lightning_started(monkeypatch):
     trainer.strategy._configure_launcher()  # as the trainer does when it begins
     internals.end_processes(trainer)
     assert killed == [signal.SIGTERM]
+
+
+def test_averaged_model_is_what_a_training_ends_with():
+    averaging = WeightAveraging()
+    assert internals.averaged_model(averaging) is None
+    trainer = fitted(averaging)
+    averaged, left = internals.averaged_model(averaging), trainer.lightning_module
+    assert averaged is not left
+    assert torch.equal(averaged.layer.weight, left.layer.weight)
+
+
+@pytest.mark.parametrize("name", ["prune_on_train_epoch_end", "make_pruning_permanent"])
+def test_prunes_for_good_unless_a_setting_says_otherwise(name):
+    assert internals.prunes_for_good(ModelPruning("l1_unstructured"))
+    assert not internals.prunes_for_good(ModelPruning("l1_unstructured", **{name: False}))
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_save_after_validation_saves_before_an_epoch_ends(tmp_path, moved):
+    checkpoint = ModelCheckpoint(tmp_path, monitor="score")
+    if moved:
+        internals.save_after_validation(checkpoint)
+
+    class Look(Callback):
+        def on_train_epoch_end(self, trainer, pl_module):
+            assert bool(list(tmp_path.iterdir())) == moved
+
+    fitted(Look(), checkpoint, enable_checkpointing=True)
+    assert list(tmp_path.iterdir())
 
 
 def test_accumulates_until_a_step_is_made():

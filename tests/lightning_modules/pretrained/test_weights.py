@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from torch.nn.utils import prune
 
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
@@ -48,6 +49,16 @@ def test_the_hash_is_of_names_dtypes_shapes_and_bytes() -> None:
     ]
     assert len({weights_hash(each) for each in [WEIGHTS, *others]}) == 5
     assert weights_hash({}) is None
+
+
+def test_weights_with_masks_are_hashed_as_what_is_left_of_them() -> None:
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 2))
+    prune.l1_unstructured(layer[0], "weight", amount=3)
+    masked = layer.state_dict()
+    assert masked.keys() == {"0.weight_orig", "0.weight_mask", "0.bias"}
+    prune.remove(layer[0], "weight")
+    assert (layer[0].weight == 0).sum() == 3
+    assert weights_hash(masked) == weights_hash(layer.state_dict()) == by_hand(layer.state_dict())
 
 
 def test_what_differs_is_named_once_both_are_of_one_dtype() -> None:
