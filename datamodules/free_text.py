@@ -7,5 +7,5 @@ from heedful.datamodules.text import PairedText
 class FreeText(FreeTextPairs, PairedText):
     """Parts in words, and an answer in words.
 
-    The settings are those of :class:`FreeTextPairs`.
+    For the settings, see :class:`FreeTextPairs`.
     """

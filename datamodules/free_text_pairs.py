@@ -16,8 +16,8 @@ class FreeTextPairs(TextPairs):
     Args:
         name: Name of the data set.
         parts: Part name to column, in reading order.
-        same: When two answers are one; the gold answers are written alike, too.
-        **kwargs: As for :class:`TextPairs`, but for labels.
+        same: Says which answers are the same; it applies to gold answers, too.
+        **kwargs: As for :class:`TextPairs`, without labels.
     """
 
     kind = TEXT

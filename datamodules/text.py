@@ -7,5 +7,5 @@ from heedful.datamodules.text_pairs import TextPairs
 class PairedText(TextPairs, PairedData):
     """Sentence pairs: natural language inference, paraphrase detection and the like.
 
-    The settings are those of :class:`TextPairs`.
+    For the settings, see :class:`TextPairs`.
     """

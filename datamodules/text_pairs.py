@@ -41,14 +41,14 @@ class TextPairs(Pairs):
             they are evaluated together, in this order, and the meta column ``split`` tells them apart.
         hold_out: Take this many training examples for validation, where the source has no such split; by a hash of
             their parts, so that the order of the file does not matter, and equal examples stay together.
-        validate_on_train: Validate on the very rows that are trained on, which measures what was learnt by heart, and
+        validate_on_train: Validate on the training rows themselves, which measures memorisation, and
             is refused unless it is asked for.
         uid: Column of a unique id; without one, examples are named by a hash of their label and parts.
         groups: Columns whose equal values make two examples related, so that they are never partners.
-        meta: Columns that go along into the rows, as text; they may be empty. Those of ``slices`` do so by themselves.
-        cluster: What the clusters of intervals are, where that is not the first of ``groups``: a part, a group, or one
+        meta: Columns that go along into the rows, as text; they may be empty. Columns of ``slices`` are added.
+        cluster: The clusters of intervals, by default the first of ``groups``: a part, a group, or one
             of ``meta``, which does not keep examples from being partners. ``hold_out`` and ``folds`` split none.
-        quoting: Whether fields of csv and tsv files may stand in double quotes.
+        quoting: Whether fields of csv and tsv files may be double-quoted.
         columns: Names of all columns, of csv, tsv and txt files without a header, and of json files whose rows are
             lists.
         several: Several labels of an example may be right, and each is worth 1: "list" where the column of the label
@@ -66,8 +66,8 @@ class TextPairs(Pairs):
         in_memory: The source that rows in memory are; None where data need more files than one.
         needs_gold: Whether examples without a gold label cannot be evaluated either.
         only_local: What ``path`` should name, as a sentence, where there is no other source; "" where there may be.
-        row_transforms: What is done to the rows of a source before examples are made of them.
-        load_transforms: What is done to the examples of a source before :meth:`load` returns them.
+        row_transforms: Transforms of the rows of a source.
+        load_transforms: Transforms of the examples of a source, in :meth:`load`.
     """
 
     aliases = ALIASES
@@ -149,13 +149,13 @@ class TextPairs(Pairs):
                 self.splits[split] = names if len(names) > 1 else names[0]
         self._require_no_other_validation()
 
-    def _keep_distractors(self, distractors: Sequence[str], of: Sequence[str]) -> None:
-        """Keep the parts that must not matter, which are some ``of`` these."""
+    def _keep_distractors(self, distractors: Sequence[str], parts: Sequence[str]) -> None:
+        """Keep the parts that must not matter, which are some of ``parts``."""
         for part in distractors:
-            if part not in of:
+            if part not in parts:
                 raise SettingError(
                     f"data.distractors {part}: {self.name} has no such part that may be one. "
-                    f"{guess(part, of) if of else 'Leave it out, for there are none.'}"
+                    f"{guess(part, parts) if parts else 'Leave it out, for there are none.'}"
                 )
             if any(part in joined.split("+") for joined in self.swap):
                 raise SettingError(
@@ -244,7 +244,7 @@ class TextPairs(Pairs):
         return self._examples(rows, where, f"{self.name}/challenge", "train")
 
     def require_apart(self) -> None:
-        """Refuse to validate on what is trained on.
+        """Refuse to validate on training examples.
 
         Raises:
             HeedfulError: Both come from one file or split, or from files with the same content.
@@ -279,13 +279,13 @@ class TextPairs(Pairs):
         return all(file.is_file() for file in files) and filecmp.cmp(*files, shallow=False)
 
     def _place(self, source: Local | Hub | InMemory, split: Split, name: str) -> str:
-        """The file that a split is read from, or what it is called elsewhere."""
+        """The file of a split, or its name in another source."""
         if isinstance(source, Hub):
             return f"{name} of {source.id}"
         return source.rows(name, self._aliases(split) if isinstance(self.splits[split], str) else ())[0]
 
     def _aliases(self, split: Split) -> list[str]:
-        """Other names of the split that is asked for; never those of another one, which is not what was asked for."""
+        """Further names of a split, without names of other splits."""
         taken = {name for other in self.splits if other != split for name in _listed(self.splits[other])}
         return [a for a in aliases_of(self.splits[split], self.aliases) if a not in taken]
 
@@ -312,7 +312,7 @@ class TextPairs(Pairs):
         return self.hub
 
     def _called(self, split: Split, name: str) -> str:
-        """The name of a split in uids, or of one of several, by its name in the source."""
+        """The name of a split in uids, by its name in the source."""
         return split if isinstance(self.splits[split], str) else Path(name).stem
 
     def _read(self, split: Split) -> Examples:
@@ -330,7 +330,7 @@ class TextPairs(Pairs):
         return Examples.concatenate(several)
 
     def _require_labels_alike(self, names: Sequence[str], several: Sequence[Examples]) -> None:
-        """Refuse splits of which some have gold labels and some have none: accuracy would be that of a part."""
+        """Refuse splits with and without gold labels together: accuracy would cover only a part of them."""
         bare = [name for name, examples in zip(names, several, strict=True) if examples.is_unlabelled]
         if 0 < len(bare) < len(names):
             raise DataError(
@@ -339,12 +339,12 @@ class TextPairs(Pairs):
             )
 
     def _read_one(self, source: Local | Hub | InMemory, split: Split, name: str, aliases: Sequence[str]) -> Examples:
-        """The examples of a split, or of one of several, by its name in the source."""
+        """The examples of a split, by its name in the source."""
         where, rows = source.rows(name, aliases)
         return self._examples(rows, where, f"{self.name}/{self._called(split, name)}", split)
 
     def _examples(self, rows: Rows, where: str, prefix: str, split: Split) -> Examples:
-        """Make examples of the rows of a source, and count what is left out."""
+        """Make examples of the rows of a source, and count the rows that are left out."""
         for transform in self.row_transforms:
             rows = transform(rows, where, split)
         if split == "train" and self.columns.label is None:
@@ -418,7 +418,7 @@ def _require_columns(parts: Mapping[str, str], label: str | None, columns: Seque
         if column == label:
             raise SettingError(
                 f"data.parts: {part} is the column {column!r}, which is the label as well. Name the column of the "
-                "part, and with data.label that of the label."
+                "part, and the column of the label with data.label."
             )
         if twin := next((p for p, c in parts.items() if c == column and p != part), None):
             raise SettingError(f"data.parts: {part} and {twin} are one column, {column!r}. Name one for each.")

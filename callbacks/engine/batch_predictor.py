@@ -28,7 +28,7 @@ def gather_predictions(
     Args:
         predicted: Predictions of this process.
         processes: All processes.
-        what: What was predicted, for the message.
+        what: Name of the inputs in the message.
 
     Raises:
         Stopped: SIGTERM came to a process, which may lack predictions; all raise it together.
@@ -43,7 +43,7 @@ def gather_predictions(
 
 
 def require_finite(broken: int, n: int, what: str) -> None:
-    """Refuse outputs that are not finite, of which argmax would make a label.
+    """Refuse outputs that are not finite; argmax would turn them into a label.
 
     Raises:
         ModelError: There are some.
@@ -109,9 +109,9 @@ class BatchPredictor:
         """The predictions for this process's share of the batches; positions are those within the batches.
 
         Args:
-            make: Makes the inputs of several batches.
+            make: Returns an iterator over the inputs of some batches.
             batches: int64 [inputs of the batch] each.
-            what: Text beside the progress bar.
+            what: Label of the progress bar.
             pace: Reports the pace in a log file.
             predict: Method of the model; by default, its answers.
         """
@@ -144,9 +144,9 @@ class BatchPredictor:
         """The probabilities of the labels for some inputs, on every process: float32 [inputs, labels].
 
         Args:
-            make: Makes the inputs of several batches.
+            make: Returns an iterator over the inputs of some batches.
             lengths: int [inputs], in tokens.
-            what: What they are, for messages and the progress bar.
+            what: Label of the progress bar and of messages.
 
         Raises:
             Stopped: SIGTERM came to a process; all raise it together.
@@ -162,9 +162,9 @@ class BatchPredictor:
         """This process's share of the batches, with their inputs on the device; it ends early where SIGTERM came.
 
         Args:
-            make: Makes the inputs of several batches.
+            make: Returns an iterator over the inputs of some batches.
             batches: int64 [inputs of the batch] each; batch j goes whole to rank j mod world.
-            what: What is shown beside the progress bar.
+            what: Label of the progress bar.
         """
         mine = share(batches, self.processes.rank, self.ranks)
         pairs = zip(mine, self._inputs(make, mine), strict=True)
@@ -176,7 +176,7 @@ class BatchPredictor:
             yield positions, inputs
 
     def _inputs(self, make: InputsOf, batches: Sequence[np.ndarray]) -> Iterator[dict]:
-        """The inputs of each batch, on the device."""
+        """An iterator over the inputs of the batches, on the device."""
         inputs = make(batches)
         if not self.works_ahead:
             return inputs

@@ -1,4 +1,4 @@
-"""Blocks of changes: some thousands at a time, alike on every process, and their rows.
+"""Blocks of changes: some thousands at a time, the same on every process, and their rows.
 
 All is columns: no change and no row is a Python object.
 """
@@ -30,9 +30,9 @@ class Block:
         changes: The changes of these examples by each intervention.
 
     Attributes:
-        source: int64 [examples], the changed example whose prediction each changed example has: the first that the
-            model reads alike, or -1 for its base example. The null control has its own. Known after :meth:`compare`.
-        unread: Of each intervention, whether the model reads a change as it reads the base example: bool [changes];
+        source: int64 [examples], the changed example whose prediction each changed example has: the first with the
+            same input of the model, or -1 for its base example. The null control has its own. See :meth:`compare`.
+        unread: Per intervention, whether the model reads a change as it reads the base example: bool [changes];
             null where nothing is changed, or where it is not known.
     """
 
@@ -99,11 +99,11 @@ class Block:
 
     @property
     def is_copied(self) -> np.ndarray:
-        """Which examples have the prediction of another one: bool [examples]."""
+        """Which examples have the prediction of another example: bool [examples]."""
         return self.source != np.arange(len(self.source))
 
     def compare(self, of_pool: np.ndarray, of_examples: np.ndarray) -> None:
-        """Compare what the model reads of changed examples with what it reads of others.
+        """Find changed examples that the model reads as it reads another example.
 
         Args:
             of_pool: uint64 [pool], the fingerprint of each example of the pool.
@@ -124,7 +124,7 @@ class Block:
                 self.unread.append(pa.array(is_unread[places], mask=is_repeated[places]))
 
     def predictions(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
-        """The predictions of each intervention, in the order of its changes.
+        """The predictions per intervention, in the order of its changes.
 
         Args:
             predicted: Predictions for the examples that are not copied, by ascending position in :attr:`examples`.
@@ -143,7 +143,7 @@ class Block:
     def rows(
         self,
         interventions: Sequence[Intervention],
-        here: slice,
+        chosen: slice,
         base: Predictions,
         predicted: Sequence[Predictions],
         parts: Sequence[str],
@@ -153,16 +153,16 @@ class Block:
 
         Args:
             interventions: The interventions of the block.
-            here: The interventions whose rows are made.
+            chosen: The interventions whose rows are made.
             base: Predictions on the pool, by ascending position.
-            predicted: Predictions of each intervention, in the order of its changes.
+            predicted: Predictions per intervention, in the order of its changes.
             parts: All parts of the data, of which the pool may have fewer.
             schema: The columns.
 
         Raises:
             RunError: Two rows have the same key.
         """
-        pool, changes, plan = self.pool, self.changes[here], interventions[here]
+        pool, changes, plan = self.pool, self.changes[chosen], interventions[chosen]
         n = len(self.positions)
         group = np.repeat(np.arange(1 + len(changes)), [n, *map(len, changes)])  # 0: base rows
         positions = np.concatenate([self.positions, *(c.positions for c in changes)])
@@ -187,7 +187,7 @@ class Block:
         positions = positions[order]
         unchanged = group[order] == 0
         before = base.of(positions)
-        after = concatenated([base.of(self.positions), *predicted[here]]).take(order)
+        after = concatenated([base.of(self.positions), *predicted[chosen]]).take(order)
         columns = {
             "uid": pool.uids.take(positions),
             "group": pool.clusters(parts).take(positions),
@@ -207,7 +207,7 @@ class Block:
             "p2": r.vectors(after.probs, schema.field("p2").type, unchanged),
             "clusters": self._clusters(changes).take(order),
             "slices": slices_of(pool, self.positions).take(ranks[order]),
-            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[here]]).take(order),
+            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[chosen]]).take(order),
         }
         return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
 
@@ -309,11 +309,11 @@ def _spread(texts: Texts, group: np.ndarray, order: np.ndarray) -> pa.Array:
     if all(isinstance(text, str) for text in texts):
         return pa.array(texts, pa.string()).take(group[order])
     sizes = np.bincount(group, minlength=len(texts)).tolist()
-    whole = [
+    columns = [
         pa.repeat(pa.scalar(text, pa.string()), size) if isinstance(text, str) else text
         for text, size in zip(texts, sizes, strict=True)
     ]
-    return pa.concat_arrays(whole).take(order)
+    return pa.concat_arrays(columns).take(order)
 
 
 def _canonical(

@@ -207,9 +207,9 @@ def _require_data(trainer: Trainer) -> PairedData:
     """
     if isinstance(data := getattr(trainer, "datamodule", None), PairedData):
         return data
-    found = "none" if data is None else f"a {type(data).__name__}"
+    name = "none" if data is None else f"a {type(data).__name__}"
     raise SettingError(
-        f"Engine needs a datamodule that is a PairedData, such as PairedText; the Trainer has {found}. "
+        f"Engine needs a datamodule that is a PairedData, such as PairedText; the Trainer has {name}. "
         "Write trainer.fit(model, datamodule=...)."
     )
 

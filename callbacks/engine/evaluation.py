@@ -212,8 +212,8 @@ class Planned(NamedTuple):
     @property
     def metrics(self) -> list[Metric]:
         """The metrics of its rows: its own, and others that are registered."""
-        own = self.evaluation.metric
-        return [own, *(m for m in METRICS.values() if m.evaluation == self.evaluation.name and m.name != own.name)]
+        first = self.evaluation.metric
+        return [first, *(m for m in METRICS.values() if m.evaluation == self.evaluation.name and m.name != first.name)]
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ class Plans:
 
     def is_known(self, metric: str) -> bool:
         """Whether an evaluation may yield a metric: one that has a curve, or that is about the same data and part."""
-        return any(one.may_have(metric, p.context) for p in self.planned.values() for one in p.metrics)
+        return any(m.may_have(metric, p.context) for p in self.planned.values() for m in p.metrics)
 
     def require_monitored(self, metric: str, setting: str) -> None:
         """Refuse to monitor a metric that no evaluation yields.
@@ -289,8 +289,8 @@ class Plans:
         """
         if metric == LOSS or self.is_known(metric):
             return
-        labelled = ((one, replace(p.context, unlabelled=False)) for p in self.planned.values() for one in p.metrics)
-        if any(one.may_have(metric, context) for one, context in labelled):
+        labelled = ((m, replace(p.context, unlabelled=False)) for p in self.planned.values() for m in p.metrics)
+        if any(m.may_have(metric, context) for m, context in labelled):
             raise SettingError(
                 f"{setting} {metric} needs gold labels, and the examples that are evaluated have none. Name another "
                 f"one, such as {listing(self.headlines) or LOSS}."

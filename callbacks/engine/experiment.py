@@ -77,8 +77,8 @@ class Experiment:
                 spools.update({name: Spool(schema) for name in plans})
 
         def write(block: Block, predicted: Sequence[Predictions]) -> None:
-            for spool, here in zip(spools.values(), slices, strict=False):
-                spool.write(block.rows(plan, here, self.base, predicted, self.parts, schema))
+            for spool, chosen in zip(spools.values(), slices, strict=False):
+                spool.write(block.rows(plan, chosen, self.base, predicted, self.parts, schema))
 
         with ThreadPoolExecutor(1) as writer:  # makes the rows of a block while the next one is predicted
             pending = writer.submit(open_files)
@@ -92,14 +92,14 @@ class Experiment:
             by_first(pending.result)
         by_first(lambda: tables.update({name: spool.finish() for name, spool in spools.items()}))
         knows = self._fingerprints is not None
-        counts = [{"identical": int(identical[here].sum())} if knows else {} for here in slices]
-        changed = {name: masks[here] for name, here in zip(plans, slices, strict=True)}
+        counts = [{"identical": int(identical[chosen].sum())} if knows else {} for chosen in slices]
+        changed = {name: masks[chosen] for name, chosen in zip(plans, slices, strict=True)}
         return dict(zip(plans, zip(tables.values(), counts, strict=True), strict=True)), changed
 
     def _blocks(self, plan: Sequence[Intervention], masks: Masks) -> Iterator[Block]:
         """The blocks of changes."""
-        made = blocks(self.pool, self.base.positions, plan, masks, self.seed)
-        return ahead(made, depth=1) if self.batches.works_ahead else made
+        several = blocks(self.pool, self.base.positions, plan, masks, self.seed)
+        return ahead(several, depth=1) if self.batches.works_ahead else several
 
     def _chosen(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
         """Which examples each intervention changes: bool [pool] each.
@@ -143,16 +143,18 @@ class Experiment:
             Stopped: SIGTERM came to a process, which may lack predictions; all raise it together.
             HeedfulError: The model's outputs are not finite. Every process raises it.
         """
-        own = np.flatnonzero(~block.is_copied)
+        predicted = np.flatnonzero(~block.is_copied)
         # the first batch is cut short, which shifts all others: an unchanged example meets other companions
-        first = max(1, min(math.ceil(self.batches.batch_size / 2), len(own) // 2))
-        order = encoded.order[own]
-        batches = evaluation_batches(order, np.arange(len(own)), self.batches.batch_size, first)
-        mine = self.batches.predict(encoded.batches, [own[batch] for batch in batches], "Changed examples")
+        first = max(1, min(math.ceil(self.batches.batch_size / 2), len(predicted) // 2))
+        order = encoded.order[predicted]
+        batches = evaluation_batches(order, np.arange(len(predicted)), self.batches.batch_size, first)
+        mine = self.batches.predict(encoded.batches, [predicted[batch] for batch in batches], "Changed examples")
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
-        told = self.processes.meet(broken)
+        counts = self.processes.meet(broken)
         for k, intervention in enumerate(plan):
             n = int((block.interventions == k).sum())
-            require_finite(int(sum(counts[k] for counts in told)), n, f"the intervention {intervention.name}")
+            require_finite(
+                int(sum(counts_of_rank[k] for counts_of_rank in counts)), n, f"the intervention {intervention.name}"
+            )
         several = self.processes.to_first(mine)
         return block.predictions(joined(several), self.base) if several else []

@@ -56,10 +56,10 @@ def needed(data: Pairs, plans: Plans, limit: int | float | None = None) -> Itera
         if pool is data.pool:
             positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size, data.seed)
         yield Needed(Composed(pool, positions), positions, np.full(len(positions), BASE))
-        asked = [one for plan in each if plan.pool is pool and plan.inquiry is None for one in plan.interventions]
-        masks = [_most(one, pool, positions, data) for one in asked]
-        kinds = np.array([NULL if one.name == NULL else CHANGED for one in asked])
-        for block in blocks(pool, positions, asked, masks, data.seed) if asked else ():
+        interventions = [i for plan in each if plan.pool is pool and plan.inquiry is None for i in plan.interventions]
+        masks = [_most(intervention, pool, positions, data) for intervention in interventions]
+        kinds = np.array([NULL if intervention.name == NULL else CHANGED for intervention in interventions])
+        for block in blocks(pool, positions, interventions, masks, data.seed) if interventions else ():
             yield Needed(block.examples, block.bases, kinds[block.interventions])
 
 

@@ -162,8 +162,8 @@ def _rows_of_pool(
         if len(pool):
             batches.predictor.require_known(encoded.statistics, f"{pool[0].uid} and the other examples with it")
         base = batches.pool(pool, encoded, positions)
-        met = _met_before(pool, positions, data, batches.predictor)
-        of_pool = {"examples": len(pool), **_cut_short(encoded.statistics), **met}
+        counts = _met_before(pool, positions, data, batches.predictor)
+        of_pool = {"examples": len(pool), **_cut_short(encoded.statistics), **counts}
     experiment = Experiment(batches, data, pool, base)
     rows = _changed_rows(experiment, interventions, together, manifests) if interventions else {}
     rows |= {name: inquire(experiment, inquiry) for name, inquiry in inquiries.items()}
@@ -171,9 +171,9 @@ def _rows_of_pool(
     def evaluated() -> dict[str, Evaluated]:
         return {p.evaluation.name: _evaluated(p, rows[p.evaluation.name], manifests, run, of_pool) for p in together}
 
-    kept: dict[str, Evaluated] = {}
-    batches.processes.by_first(lambda: kept.update(evaluated()))
-    return kept
+    by_name: dict[str, Evaluated] = {}
+    batches.processes.by_first(lambda: by_name.update(evaluated()))
+    return by_name
 
 
 def _changed_rows(
@@ -205,7 +205,7 @@ def _joined(first: Rows, second: Rows) -> Rows:
 
 def _evaluated(
     planned: Planned,
-    made: Rows,
+    counted_rows: Rows,
     manifests: Mapping[str, str],
     run: Mapping[str, Any],
     of_pool: Mapping[str, Any],
@@ -214,13 +214,13 @@ def _evaluated(
 
     Args:
         planned: The evaluation.
-        made: Its rows, and counts.
+        counted_rows: Its rows, and counts.
         manifests: Evaluation name to the identity of its changes.
         run: Facts about the run.
         of_pool: Counts of the examples, where they are not those of the data.
     """
     evaluation, plan, context = planned
-    rows, counted = made
+    rows, counted = counted_rows
     counts = {**plan.counts, **counted, **evaluation.counts(plan, rows, context)}
     without = r.where(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
     if of_pool:
@@ -234,8 +234,8 @@ def _evaluated(
 
 def _cut_short(statistics: Statistics) -> dict[str, Any]:
     """How much the model does not read, for the counts of results."""
-    kept = {"tokens_kept": dict(statistics.tokens_kept)} if statistics.tokens_kept else {}
-    return {"truncated": statistics.truncated, **kept}
+    tokens = {"tokens_kept": dict(statistics.tokens_kept)} if statistics.tokens_kept else {}
+    return {"truncated": statistics.truncated, **tokens}
 
 
 def _met_before(pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor) -> dict[str, int]:

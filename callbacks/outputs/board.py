@@ -131,7 +131,7 @@ class Board(Callback):
 
 
 def _figures(measurements: Measurements) -> dict[str, tuple[str, dict[str, str]]]:
-    """Figure to its title and its curves, those of all evaluations that share it: name of each to its metric."""
+    """Figure to its title and to the curves of all evaluations that share it: name of a curve to its metric."""
     charts: dict[str, list[Chart]] = {}
     for chart in measurements.plans.charts:
         if chart.figure:

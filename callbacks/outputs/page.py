@@ -19,11 +19,11 @@ Key = tuple[str, str, int]  # of a change of an example: uid, variant, draw
 
 
 class Page:
-    """Writes ``report.html`` beside the results of evaluate.py, or of train.py at its end; it predicts nothing.
+    """Writes ``report.html`` into the folder of the results of evaluate.py, or of train.py at its end.
 
     Args:
         folder: Returns the folder of the results.
-        contents: Says what the examples of rows hold.
+        contents: Returns the texts of the examples of rows.
     """
 
     def __init__(self, folder: Callable[[], Path], contents: Provider) -> None:
@@ -38,7 +38,7 @@ class Page:
 
 
 class MadeAgain:
-    """What examples hold before and after a change: the few that are shown are made once more.
+    """The texts of examples before and after a change: the few examples on the page are changed again.
 
     Args:
         plans: Evaluation to its plan.

@@ -144,7 +144,7 @@ class RunFolder(Callback):
             self._describe(trainer)
 
     def write(self, measurements: Measurements) -> None:
-        """Write results.json and the rows; what is measured while a run trains is not written."""
+        """Write results.json and the rows; measurements of an epoch of training are not written."""
         if measurements.epoch is None:
             write_results(self.folder, measurements.content, measurements.rows, [self.folder / REPORT])
 

@@ -91,7 +91,7 @@ class EvaluationLoader:
         return len(self.batches)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Batches as those of :class:`BatchMaker`."""
+        """Batches as :class:`BatchMaker` makes them."""
         batches = self._batches()
         return batches if self.device.type == "cpu" else ahead(batches, pin=self.device.type == "cuda")
 

@@ -64,7 +64,7 @@ class Counts:
         self.of_rows[split] = self.of_rows.get(split, 0) + of
 
     def asides(self, split: str, statistics: Any = None) -> str:
-        """What a message adds about the examples of a split.
+        """Sentences about the examples of a split, for a message.
 
         Args:
             split: The split.

@@ -1,4 +1,4 @@
-"""The data module that all kinds of data share: pairs, and what a Trainer asks for."""
+"""The data module that all kinds of data share: pairs, with the loaders of a Trainer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ class PairedData(Pairs, pl.LightningDataModule):
     _allows_changed = False
 
     def setup(self, stage: str, allow_changed: bool = False) -> None:
-        """As that of :class:`Pairs`; several processes must have read the same.
+        """Read the examples, as :class:`Pairs` does; all processes must have read the same.
 
         Args:
             stage: "fit" or "validate".

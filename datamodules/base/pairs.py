@@ -58,7 +58,7 @@ class Pairs(RecordsArguments):
             "inoculation" trains on a few examples of a challenge set instead of the training set.
         inoculation: Which examples, and how many.
         resample_counterfactuals: Draw the counterfactuals anew in every epoch, not once for the run.
-        folds: Cross-validation: split the training set into so many folds, and leave the validation split alone. All
+        folds: Cross-validation: split the training set into this many folds, and leave the validation split alone. All
             examples of one group (the first that the data set names; of one table, say) lie in one fold, and so do
             examples with equal parts.
         fold: Validate on this fold, counted from 0, and train on the others.
@@ -70,7 +70,7 @@ class Pairs(RecordsArguments):
         num_workers: Processes that prepare batches for training; those for evaluation are put together in the process
             itself, which takes some microseconds an example.
         seed: The run's seed; follows --seed_everything.
-        note: What a reader of results on this data set must know.
+        note: Caveat for readers of results on this data set.
         template: The words around the parts for a model that reads one text, each part as its name in braces: "mnli
             hypothesis: {hypothesis} premise: {premise}". By default the name, then the parts by the alphabet. A part
             that is missing goes with the word before it that ends with a colon.
@@ -82,13 +82,13 @@ class Pairs(RecordsArguments):
         form: How tables among the parts are put into words.
         pictures: Which of the parts are pictures.
         distractors: Parts that another example may lend without any effect on the answer.
-        transforms: What is done to the examples that are loaded: they keep all of their parts.
-        inputs: What is done to these for the model to read.
+        transforms: Transforms of the loaded examples, which keep all of their parts.
+        inputs: Transforms from these to the inputs of the model.
         full_task: The task with all parts.
         whole: The examples that are evaluated, with all of their parts.
-        pool: What the model reads of them.
+        pool: Their parts that the model reads.
         trained: The examples that are trained on, with all of their parts.
-        train_examples: What the model reads of them.
+        train_examples: Their parts that the model reads.
     """
 
     name: str
@@ -212,7 +212,7 @@ class Pairs(RecordsArguments):
         return composed(self.load, self.transforms)(split)
 
     def inputs_of(self, examples: Examples, split: Split) -> Examples:
-        """The inputs of the model: what it reads of the examples of a split."""
+        """The parts of the examples of a split that the model reads."""
         return composed(lambda _: examples, self.inputs)(split)
 
     @property
@@ -252,7 +252,7 @@ class Pairs(RecordsArguments):
             self._count_repeats("train", self.trained)
 
     def require_apart(self) -> None:
-        """Refuse to validate on what is trained on, before it is read; a kind of data that can tell overrides this."""
+        """Refuse to validate on training examples, before they are read; a kind of data that can tell overrides this."""
 
     def _count_repeats(self, split: str, examples: Examples) -> None:
         self.counts.repeats[split] = repeats(examples.content_keys(self.full_task.parts))

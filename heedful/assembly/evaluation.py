@@ -137,7 +137,7 @@ def requests_of(plan: Plan) -> Requests:
         plan: The evaluation of an endpoint.
 
     Raises:
-        SettingError: The model is another one.
+        SettingError: The model is no endpoint.
     """
     model, limit = plan.model, plan.trainer["limit_val_batches"]
     if not isinstance(model, Endpoint):
@@ -216,7 +216,7 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contents_of(plan: Plan) -> MadeAgain:
-    """What the examples of rows hold, for the page."""
+    """The texts of the examples of rows, for the page."""
     plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
     return MadeAgain(plans, plan.data.seed, plan.data.task.parts)
 

@@ -78,9 +78,9 @@ def measure_function(
             return requests_of_function(function, data, plans, limit)
         return _measured(function, data, plans, limit, trainer.get("enable_progress_bar") is not False and has_bars())
     except BaseException as error:
-        if kept := function.answered:
-            error.answers = kept  # type: ignore[attr-defined]
-            error.add_note(f"{len(kept):,} answers are kept: go on with measure(..., answers=error.answers).")
+        if answered := function.answered:
+            error.answers = answered  # type: ignore[attr-defined]
+            error.add_note(f"{len(answered):,} answers are kept: go on with measure(..., answers=error.answers).")
         raise
 
 
@@ -117,10 +117,10 @@ def _evaluations(settings: dict[str, Any]) -> tuple[list[Evaluation], list[str] 
     """All evaluations, with their settings in the call, and the names of those that the call asks for."""
     listed = settings.pop("evaluations", None)
     listed = [name for name in re.split(r"[\s,]+", listed) if name] if isinstance(listed, str) else listed
-    made = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]
-    by_name = {evaluation.name: evaluation for evaluation in made}
-    if len(by_name) < len(made):
-        twice = next(name for name in by_name if [evaluation.name for evaluation in made].count(name) > 1)
+    evaluations = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]
+    by_name = {evaluation.name: evaluation for evaluation in evaluations}
+    if len(by_name) < len(evaluations):
+        twice = next(name for name in by_name if [evaluation.name for evaluation in evaluations].count(name) > 1)
         raise SettingError(f"This call has two evaluations called {twice}. Leave one of them out.")
     for kind in (*shown_evaluations(True), *(kind for kind in EVALUATIONS.values() if not kind.has_settings)):
         name = kind.metric.name
@@ -160,5 +160,5 @@ class _Pipeline:
     def __call__(self, inputs: list[dict[str, Any]]) -> list[dict[str, float]]:
         names = ("text", "text_pair")
         texts = [dict(zip(names, (row[part] for part in self.parts), strict=False)) for row in inputs]
-        said = self.pipeline(texts, top_k=None, batch_size=self.batch_size)
-        return [{one["label"]: one["score"] for one in scores} for scores in said]
+        predictions = self.pipeline(texts, top_k=None, batch_size=self.batch_size)
+        return [{output["label"]: output["score"] for output in outputs} for outputs in predictions]

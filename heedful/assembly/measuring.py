@@ -138,7 +138,7 @@ def measure(
 
 
 def is_function(predict: Any) -> bool:
-    """Whether a model is a function, or a pipeline of transformers, of which nothing is known but the answers."""
+    """Whether a model is a function, or a pipeline of transformers: only its answers are known."""
     is_network = isinstance(predict, nn.Module) and (hasattr(predict, "config") or hasattr(predict, "training_step"))
     return callable(predict) and not (is_network or isinstance(predict, str | PathLike | tuple | BasePredictor))
 

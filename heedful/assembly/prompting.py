@@ -61,7 +61,7 @@ class Requests:
     Attributes:
         model: The model, by its name at the server, or the name of the function.
         prompts: How many prompts ask it.
-        amounts: Of each prompt, kind of inputs to their number and length.
+        amounts: Per prompt, kind of inputs to their number and length.
         most_written: Tokens that each request may write; None without a limit.
         prices: US dollars for a million tokens that are read, and that are written; None where nobody says.
         cache: The file of answers, which is not read here; None for a function.

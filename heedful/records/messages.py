@@ -32,7 +32,7 @@ LOGGER.addHandler(StderrHandler())
 
 
 def rank() -> int:
-    """The number of this process among those of its run, as far as it is known by now.
+    """Rank of this process, as far as it is known by now.
 
     torch.distributed knows it once the processes are connected; before, Lightning does, where that is imported, or else
     the environment, which a launcher has set.
