@@ -20,6 +20,7 @@ def measured(
     evaluations: Sequence[Any],
     exhaustive: bool = True,
     only: Sequence[str] | None = None,
+    outputs: Sequence[Callback] = (),
     folder: Path | None = None,
     ckpt_path: str | None = None,
     **settings: Any,
@@ -32,6 +33,7 @@ def measured(
         evaluations: What to measure; other callbacks among them have their turn before the engine.
         exhaustive: Whether to measure on all examples, as evaluate.py does, or as in training.
         only: Names of the evaluations that run; None for all of them.
+        outputs: Callbacks that follow the engine and the folder.
         folder: Folder of the results, with an empty config.yaml; by default nothing is written.
         ckpt_path: Checkpoint whose weights are taken; by default, the weights stay.
         **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
@@ -40,7 +42,7 @@ def measured(
         The measurements; None if nothing was measured.
     """
     engine = Engine(exhaustive, only)
-    trainer = _bare_trainer(engine, evaluations, folder, (), settings, evaluating=True)
+    trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, evaluating=True)
     trainer.validate(module_of(model), data, ckpt_path=ckpt_path, weights_only=True, verbose=False)
     return engine.measurements
 

@@ -33,7 +33,6 @@ from torch import nn
 
 from benchmarks.bare_runs import fitted, measured
 from heedful.assembly.config import load_data, load_model
-from heedful.callbacks import Engine
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.linear import OneDNNLinear
@@ -351,21 +350,21 @@ def evaluate(
     exhaustive: bool = True,
     only: Sequence[str] | None = None,
     **settings: Any,
-) -> tuple[Engine, dict[str, float]]:
+) -> tuple[Any, dict[str, float]]:
     """Validate as evaluate.py does, files included; ``only`` names the evaluations that run.
 
     Returns:
-        The engine, and seconds: of the ``whole``, and of what came ``after`` the base predictions.
+        The measurements, and seconds: of the ``whole``, and of what came ``after`` the base predictions.
     """
     before, behind = Clock(), Clock()
     module.has_learned = True  # what is timed need not be
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        engine = measured(
+        found = measured(
             module, data, [*evaluations, before], exhaustive, only, [behind], Path(folder), **CPU | settings
         )
         whole = time.perf_counter() - start
-    return engine, {"whole": whole, "after": behind.passed - before.passed}
+    return found, {"whole": whole, "after": behind.passed - before.passed}
 
 
 def train(
@@ -374,17 +373,17 @@ def train(
     evaluations: Sequence[Callback] = (),
     outputs: Sequence[Callback] = (),
     **settings: Any,
-) -> tuple[Engine, float]:
+) -> tuple[Any, float]:
     """Train one epoch as train.py does, without validation unless ``settings`` ask for it.
 
     Returns:
-        The engine, and the seconds of training.
+        The measurements of the last epoch, and the seconds of training.
     """
     pl.seed_everything(data.seed, verbose=False)
     clock = Clock()
     settings = {**CPU, "max_epochs": 1, "limit_val_batches": 0, **settings}
-    engine = fitted(module, data, [clock, *evaluations], outputs, **settings)
-    return engine, clock.seconds
+    found = fitted(module, data, [clock, *evaluations], outputs, **settings)
+    return found, clock.seconds
 
 
 def stock(network: nn.Module) -> nn.Module:

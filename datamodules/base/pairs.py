@@ -252,7 +252,7 @@ class Pairs(RecordsArguments):
             self._count_repeats("train", self.trained)
 
     def require_apart(self) -> None:
-        """Refuse to validate on training examples, before they are read; a kind of data that can tell overrides this."""
+        """Refuse to validate on training examples; overridden by kinds of data that can tell before they are read."""
 
     def _count_repeats(self, split: str, examples: Examples) -> None:
         self.counts.repeats[split] = repeats(examples.content_keys(self.full_task.parts))
