@@ -38,7 +38,6 @@ from heedful.reports.alike import (
 )
 from heedful.reports.runs import measured, unlabelled_notes
 from heedful.reports.tables import table_text, too_few
-from heedful.reports.terminal.natural_logic import print_categories
 from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 NOTHING = {"value": None}
@@ -183,5 +182,4 @@ def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | No
         if left := len(set().union(*(run["metrics"] for run in results.values())) - set(mean["metrics"])):
             print(f"Metrics that not all of these runs have: {left}.")
         return
-    print_categories(list(results.values()))
     _print_paired(results)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.records import MetricName
 from heedful.records.storage.named_configs import names
 from heedful.reports.card.source import Source, hub_of
-from heedful.reports.citing import bibtex, report_paragraph
+from heedful.reports.citing import bibtex
 from heedful.reports.page.made import name_of
 from heedful.reports.runs import measured
 from heedful.reports.tables import escaped, table_text, too_few
@@ -94,8 +94,7 @@ def _parts(source: Source, model: str, place: str, saved: Mapping[str, Any]) -> 
         f"{source.architecture} ({source.family} of Heedful), trained from {base} on {trained_on}. "
         f"It reads {', '.join(source.parts)}, in this order."
     )
-    yield f"## Whether it heeds all of its input\n\n{escaped(report_paragraph(results, source.about, model))}"
-    yield _table(results)
+    yield f"## Whether it heeds all of its input\n\n{_table(results)}"
     yield "\n".join(f"- {escaped(note)}" for note in footnotes(results))
     yield "All numbers are in `results.json`, and `report.html` shows them with figures and how to read them."
     yield f"## How to load it\n\n```python\n{_loading(source, place)}\n```"

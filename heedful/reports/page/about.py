@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.records.storage.yaml_files import read_yaml
-from heedful.reports.citing import METHODS
+from heedful.reports.citing import paper_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def abouts() -> Mapping[str, About]:
         >>> abouts()["attentiveness"].title
         'Attentiveness'
     """
-    return {name: _about(about, _paper(name)) for name, about in _texts()["evaluations"].items()}
+    return {name: _about(about, paper_of(name)) for name, about in _texts()["evaluations"].items()}
 
 
 def about_null_control() -> About:
@@ -62,15 +62,7 @@ def _about(texts: Mapping[str, Any], paper: str) -> About:
 
 def about_ranking() -> Mapping[str, str]:
     """What people must know of a ranking of several models: "question", "reading", "limits" and "paper"."""
-    return {**_texts()["ranking"], "paper": _paper("attributions")}
-
-
-def _paper(evaluation: str) -> str:
-    """The paper that an evaluation is from; "" where it is from none."""
-    if evaluation not in METHODS:
-        return ""
-    paper, _ = METHODS[evaluation]
-    return f"{paper.short}, “{paper.title}”"
+    return {**_texts()["ranking"], "paper": paper_of("attributions")}
 
 
 def warning(flag: str) -> str:

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from heedful.records import DataError, atomic_path, printable
 from heedful.records.storage.results import distinct
 from heedful.records.version import VERSION
-from heedful.reports.citing import bibtex, report_paragraph
+from heedful.reports.citing import bibtex
 from heedful.reports.page.about import About, about_null_control, about_ranking, abouts
 from heedful.reports.page.again import of_data
 from heedful.reports.page.comparison import Comparison, compared
@@ -63,7 +63,6 @@ class Shown:
     sections: Sequence[Section]
     others: Sequence[Number]
     made: Made
-    paragraph: str
     bibtex: str
     of: int
 
@@ -133,8 +132,7 @@ def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
         if section.numbers or section.figures:
             sections.append(section)
     texts = verdicts(run, others), cautions(run)
-    citing = without_places(report_paragraph(run.results, run.about, run.name)), bibtex(run.results)
-    own = least_heeded(run), *texts, sections, numbers_of(run, ""), made_of(run), *citing
+    own = least_heeded(run), *texts, sections, numbers_of(run, ""), made_of(run), bibtex(run.results)
     return Shown(run.name, f"run-{number}", run, *own, of)
 
 
