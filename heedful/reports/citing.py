@@ -48,7 +48,5 @@ def paper_of(evaluation: str) -> str:
     if evaluation not in PAPERS:
         return ""
     entry = _entries()[PAPERS[evaluation]]
-    first = re.search(r"author = {(.*?) and ", entry)
-    title = re.search(r"title = {{(.*)}}", entry)
-    assert first is not None and title is not None
-    return f"{first[1].rpartition(' ')[2]} et al., “{title[1]}”"
+    ((author, title),) = re.findall(r"author = {(.*?) and .*\n  title = {{(.*)}}", entry)
+    return f"{author.rpartition(' ')[2]} et al., “{title}”"

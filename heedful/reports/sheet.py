@@ -1,142 +1,213 @@
 """Does a swap make the predicted label wrong? Sheets for people: ``heedful sheet RUN [--n 50]``.
 
-The attentiveness test takes it that a label other than the default one is wrong once a part comes from another
-example (CAT, §4.2 and table 2). A sheet holds 50 swapped inputs with the label that the model had predicted, and asks
-whether it is now wrong; what the model says of the swapped input is not in it. With --score it reads the sheet of one
-annotator or of two.
+The attentiveness test assumes that a label other than the default one is wrong once a part comes from another example
+(CAT, section 4.2 and table 2). A sheet is a CSV file of 50 swapped inputs with the label that the model had predicted,
+and asks whether it is now wrong; the second prediction is not in it. ``heedful sheet RUN --score FILE`` reads the
+answers.
 """
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+from scipy.stats import binomtest
 
-from heedful.records import DataError, Measurement, RunError, SettingError, atomic_path, percent, printable
+from heedful.metrics.hits import hits
+from heedful.records import (
+    Composed,
+    Context,
+    DataError,
+    Measurement,
+    Part,
+    Picture,
+    RunError,
+    SettingError,
+    Table,
+    TableForm,
+    atomic_path,
+    keys,
+    percent,
+    printable,
+    random_key,
+    words_of,
+)
 from heedful.records.command_lines import CommandParser
+from heedful.records.rows import strings, where
 from heedful.records.storage.folder_names import folder_name
-from heedful.reports.annotation.scoring import answers_of, attentive_among, kappa, require_same_sheet, share_wrong
 from heedful.reports.comparable import read_run
 from heedful.reports.tables import number
 
-ENOUGH = 0.8  # where the lower bound of the share is less, the data set needs a note
+DRAW = 0  # the draw that people judge
+TABLES = TableForm("structure")  # all rows of a table
+UID, PART, LABEL, ANSWER, PARTNER = "uid", "swapped", "label", "now_wrong", "lent_by"
+ENOUGH = 0.8  # a data set whose share of wrong labels may be lower needs a note
+Case = dict[str, str]  # a line of a sheet: column to text
 
 
-def write_sheet(folder: str, n: int, output: str | None) -> tuple[Path, Path]:
-    """Write the sheet of a run as TSV and as HTML; with several swapped parts, each has an equal share of the cases.
+def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
+    """Choose examples that count, by a hash of the seed and the uid, whatever their second predictions.
 
     Args:
-        folder: Of the run.
-        n: How many cases.
-        output: What both files are called, but for their ends; by default sheet-<data>-<split>.
+        rows: The rows of the attentiveness test, in their canonical order.
+        part: The part that was swapped.
+        context: The context of the rows.
+        n: Number of examples; all there are, if fewer.
+
+    Returns:
+        int64, ascending: their rows of the first draw.
+    """
+    places = np.flatnonzero(hits(rows, part, context).asked & where(rows, draw=DRAW))
+    uid_keys = keys(strings(rows.take(places), "uid"))
+    high, low, *_ = words_of(random_key(context.seed, "sheet", part), uid_keys)
+    return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])
+
+
+def cases_of(folder: str, n: int) -> list[Case]:
+    """The cases of a run; several swapped parts have equal shares.
 
     Raises:
-        HeedfulError: There are no rows, no case, or the examples are not at hand.
+        HeedfulError: There are no rows, no prediction counts, or the examples are not at hand.
     """
-    from heedful.reports.annotation.choice import cases, chosen
-    from heedful.reports.annotation.data import data_of, require_examples
-    from heedful.reports.annotation.files import page, tsv
+    from heedful.reports.evaluated_data import data_of, require_examples  # imports torch
 
     run = read_run(folder)
     parts = run.context.own["swap"]
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = [chosen(run.rows, part, run.context, count) for part, count in zip(parts, counts, strict=True)]
     if not sum(map(len, places)):
-        raise RunError(f"{folder} has no example whose prediction counts, so that there is nothing to annotate.")
+        raise RunError(f"{folder} has no example whose prediction counts, so there is nothing to annotate.")
     data = data_of(folder, run.context.seed)
     require_examples(data, run.rows, folder)
-    made = cases(run.rows, np.concatenate(places), data)
-    name = Path(output or folder_name("sheet", run.context.data, run.split))
-    heading = f"{run.context.data}, {run.split}: {len(made)} inputs"
-    texts = {".tsv": tsv(made, str(Path(folder).resolve())), ".html": page(made, heading)}
-    paths = [name.with_name(name.name + end) for end in texts]
-    if taken := [path for path in paths if path.exists()]:
-        raise RunError(f"{taken[0]} exists, and may hold answers. Move it away, or name another with --output.")
-    for path, text in zip(paths, texts.values(), strict=True):
-        with atomic_path(path) as temporary:
-            temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
-    return tuple(paths)
+    cases = []
+    for row in run.rows.select(["uid", "partner", "part", "y"]).take(np.concatenate(places)).to_pylist():
+        position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
+        (example,) = Composed(data.pool, position, dict.fromkeys(row["part"].split("+"), lender))
+        texts = {name: _text(example.parts[name]) for name in data.task.parts}
+        case = {UID: row["uid"], PART: row["part"], **texts, LABEL: row["y"], ANSWER: "", PARTNER: row["partner"]}
+        cases.append(case)
+    return cases
 
 
-def print_scores(files: Sequence[str], folder: str | None) -> None:
-    """Print what one annotator or two say, and attentiveness where all of them say that the label is now wrong.
+def _text(part: Part) -> str:
+    """A part for people: a picture by its file, a table in words."""
+    return part.path if isinstance(part, Picture) else TABLES.text(part) if isinstance(part, Table) else part
 
-    Args:
-        files: Their sheets.
-        folder: The run that the sheet was made of; by default the one that it names.
+
+def read_sheet(path: str | Path) -> list[Case]:
+    """The lines of a sheet with answers "yes", "no" or "".
 
     Raises:
-        HeedfulError: A sheet is damaged, the sheets differ, or the run is not there.
+        DataError: The file is no sheet, or an answer is neither yes nor no.
     """
-    from heedful.reports.annotation.files import RUN, read_tsv
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            lines = [{name: text or "" for name, text in line.items()} for line in csv.DictReader(file)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read ({error}). Save the sheet as CSV in UTF-8.") from None
+    if missing := [name for name in (UID, PART, LABEL, ANSWER, PARTNER) if not lines or name not in lines[0]]:
+        raise DataError(f"{path} has no column {missing[0]!r}. Name a sheet that heedful sheet wrote, saved as CSV.")
+    for k, line in enumerate(lines, 2):
+        line[ANSWER] = line[ANSWER].strip().lower()
+        if line[ANSWER] not in ("yes", "no", ""):
+            raise DataError(f"{path}, row {k}: {ANSWER} is {line[ANSWER]!r}. Write yes or no.")
+    return lines
 
-    sheets = [read_tsv(file) for file in files]
-    answers = [answers_of(lines) for lines in sheets]
-    shares = [share_wrong(given) for given in answers]
-    for file, lines, m in zip(files, sheets, shares, strict=True):
-        outcome = m.reason if m.value is None else f"the label is now wrong in {_told(m)}"
-        print(printable(f"{file}: {outcome}, n={m.n} of {len(lines)}"))
-    both = sorted(set.intersection(*map(set, answers)))
-    if len(sheets) > 1:
-        require_same_sheet(*sheets, files)
-        agreed = sum(answers[0][key] == answers[1][key] for key in both)
-        value = kappa(*([given[key] for key in both] for given in answers))
-        said = "undefined: chance alone would have them agree" if value is None else f"{value:.2f}"
-        print(f"the two agree on {agreed} of {len(both)}; Cohen's kappa {said}")
-    run = folder or sheets[0][0].get(RUN) or ""
-    if not run or not Path(run).is_dir():
-        raise DataError(f"The run {run!r} that the sheet was made of is not there. Name its folder before --score.")
-    rows = read_run(run)
-    wrong = {key for key in both if all(given[key] == "yes" for given in answers)}
-    attentive = attentive_among(rows.rows, rows.context, sheets[0], wrong, run)
-    print(f"attentiveness among the yes{' of both' if len(sheets) > 1 else ''}: {_told(attentive)}, n={attentive.n}")
-    if any(m.value is not None and m.ci95[0] < ENOUGH for m in shares):
-        worst = min((m for m in shares if m.value is not None), key=lambda m: m.ci95[0])
-        low, high = map(percent, worst.ci95)
+
+def wilson(hits: int, n: int, reason: str) -> Measurement:
+    """A share with Wilson's 95 % interval.
+
+    Example:
+        >>> wilson(49, 50, "").ci95
+        (0.8950..., 0.9964...)
+    """
+    if not n:
+        return Measurement(None, 0, reason=reason)
+    bounds = binomtest(hits, n).proportion_ci(method="wilson")
+    return Measurement(hits / n, n, ci95=(float(bounds.low), float(bounds.high)))
+
+
+def attentive_among(rows: pa.Table, context: Context, lines: Sequence[Mapping[str, str]], run: str) -> Measurement:
+    """Attentiveness among the cases whose label is now wrong; cases without a second answer do not count.
+
+    Args:
+        rows: The rows of the run.
+        context: Their context.
+        lines: The lines of the sheet.
+        run: Name of the run in messages.
+
+    Raises:
+        RunError: The sheet is of another run.
+    """
+    cases = {}
+    for part in context.own["swap"]:
+        swaps = hits(rows, part, context)
+        here = swaps.asked & where(rows, draw=DRAW)
+        swapped = rows.select(["uid", "y", "partner"]).filter(pa.array(here))
+        columns = [strings(swapped, name) for name in ("uid", "y", "partner")]
+        for uid, *case in zip(*columns, swaps.hit[here].tolist(), swaps.counted[here].tolist(), strict=True):
+            cases[uid, part] = case
+    found = [cases.get((line[UID], line[PART])) for line in lines]
+    for line, case in zip(lines, found, strict=True):
+        if case is None or case[:2] != [line[LABEL], line[PARTNER]]:
+            raise RunError(
+                f"{run}: {line[UID]} is not predicted as {line[LABEL]!r} there, or has not the {line[PART]} of "
+                f"{line[PARTNER]}. Name the run that the sheet was made of."
+            )
+    changed = [case[2] for line, case in zip(lines, found, strict=True) if case and line[ANSWER] == "yes" and case[3]]
+    return wilson(sum(changed), len(changed), "in no case is the label now wrong")
+
+
+def print_scores(file: str, folder: str) -> None:
+    """Print how often the label is now wrong, and attentiveness where it is.
+
+    Raises:
+        HeedfulError: The sheet is damaged, or of another run.
+    """
+    run, lines = read_run(folder), read_sheet(file)
+    answers = [line[ANSWER] for line in lines if line[ANSWER]]
+    share = wilson(answers.count("yes"), len(answers), "no case was answered")
+    print(printable(f"{file}: the label is now wrong: {_shown(share)}, n={share.n} of {len(lines)}"))
+    attentive = attentive_among(run.rows, run.context, lines, folder)
+    print(f"attentiveness where it is: {_shown(attentive)}, n={attentive.n}")
+    if share.ci95 is not None and share.ci95[0] < ENOUGH:
+        low, high = map(percent, share.ci95)
         print(
-            f"Note for {rows.context.data} (--data.note): an input with a part of another example makes the predicted "
-            f"label wrong in {low} to {high} of cases (people judged {worst.n}), so attentiveness need not reach 100 %."
+            f"Note for {run.context.data} (--data.note): an input with a part of another example makes the predicted "
+            f"label wrong in {low} to {high} of cases (people judged {share.n}), so attentiveness need not reach 100 %."
         )
 
 
-def _told(m: Measurement) -> str:
+def _shown(m: Measurement) -> str:
     return f"undefined: {m.reason}" if m.value is None else f"{number(m, ci95=True)} %"
 
 
 def main(arguments: list[str]) -> None:
-    """Write the sheet of each run, or score sheets."""
+    """Write the sheet of a run, or score it."""
     about = (
-        "Does a swap make the predicted label wrong? A sheet holds swapped inputs with the label that the model had "
-        "predicted, for one person or two to judge (CAT, section 4.2)."
+        "Does a swap make the predicted label wrong? A sheet is a CSV file of swapped inputs with the label that the "
+        "model had predicted, for people to judge (CAT, section 4.2)."
     )
-    examples = [
-        ("RUN --n 100", "a sheet of 100 cases, as .tsv and .html"),
-        ("--score A.tsv B.tsv", "what two people wrote into it, and their agreement"),
-    ]
+    examples = [("RUN --n 100", "a sheet of 100 cases"), ("RUN --score FILE", "how often people say yes")]
     parser = CommandParser("sheet", about, examples)
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
-    parser.add_argument("--n", type=int, default=50, help="cases of a sheet (default: 50)")
-    parser.add_argument("--output", metavar="NAME", help="what the files of one run are called, but for .tsv and .html")
-    parser.add_argument("--score", nargs="+", metavar="FILE", help="sheets that were filled in, by one person or two")
+    parser.add_argument("run", metavar="RUN", help="folder of a run or of an evaluation")
+    parser.add_argument("--n", type=int, default=50, help="number of cases (default: 50)")
+    parser.add_argument("--output", metavar="FILE", help="CSV file (default: sheet-DATA-SPLIT.csv)")
+    parser.add_argument("--score", metavar="FILE", help="sheet that was filled in")
     options = parser.parse_args(arguments)
     if options.score:
-        if len(options.score) > 2 or len(options.runs) > 1:
-            raise SettingError(
-                f"--score names {len(options.score)} sheets of {len(options.runs)} runs. Name those of one annotator "
-                "or of two, of one run."
-            )
-        if len({Path(file).resolve() for file in options.score}) < len(options.score):
-            raise SettingError(f"--score names {options.score[0]} twice. Two annotators have a sheet each.")
-        print_scores(options.score, next(iter(options.runs), None))
+        print_scores(options.score, options.run)
         return
-    if not options.runs:
-        raise RunError("No run is named. Name the folder of a run, or --score and a sheet that was filled in.")
     if options.n < 1:
         raise SettingError(f"--n is {options.n}. Take one case or more.")
-    if options.output and len(options.runs) > 1:
-        raise SettingError(
-            f"--output names the files of one run, and {len(options.runs)} are named. Name one run, or leave --output "
-            "out."
-        )
-    for folder in options.runs:
-        for path in write_sheet(folder, options.n, options.output):
-            print(printable(f"in {path}"))
+    cases = cases_of(options.run, options.n)
+    run = read_run(options.run)
+    path = Path(options.output or folder_name("sheet", run.context.data, run.split) + ".csv")
+    if path.exists():
+        raise RunError(f"{path} exists, and may hold answers. Move it away, or name another with --output.")
+    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", errors="replace", newline="") as file:
+        writer = csv.DictWriter(file, list(cases[0]))
+        writer.writeheader()
+        writer.writerows(cases)
+    print(printable(f"in {path}"))

@@ -28,7 +28,7 @@ def of_data(run: Run) -> Provider:
 
 
 def _data(run: Run) -> "PairedData | None":
-    from heedful.reports.annotation.data import data_of, require_examples  # and with it torch
+    from heedful.reports.evaluated_data import data_of, require_examples  # and with it torch
 
     base = next(
         (rows for name, (rows, _) in run.rows.items() if name in ("accuracy", "answers", "attentiveness")), None

@@ -1,0 +1,206 @@
+"""Annotation sheets: their content, what is not in them, and their scores."""
+
+import csv
+from hashlib import sha256
+from math import sqrt
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from heedful.callbacks import Attentiveness
+from heedful.cli import command
+from heedful.datamodules import Planted
+from heedful.records import Context, DataError, HeedfulError, Picture, RunError, SettingError, Table, generator
+from heedful.records.storage.results import write_results
+from heedful.reports import sheet as report
+from heedful.reports.sheet import ANSWER, chosen, read_sheet, wilson
+
+from made_rows import make
+from oracles import measure
+from refusals import refused
+
+LABELS = ("entailment", "neutral", "contradiction")
+CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
+DATA = {"n_validation": 60, "n_train": 10}
+Z = 1.959963984540054
+
+
+def by_words(table, hypothesis):
+    """An answer that depends on the hypothesis alone."""
+    return LABELS[int(generator("words", hypothesis).integers(3))]
+
+
+def uids(rows, n, seed=0):
+    context = Context(**{**vars(CONTEXT), "seed": seed})
+    places = chosen(rows, "premise", context, n)
+    assert all(row["draw"] == 0 and row["intervention"] == "swap" for row in rows.take(places).to_pylist())
+    return [row["uid"] for row in rows.take(places).to_pylist()]
+
+
+def rows_of(seconds):
+    """Rows of twelve examples, every third of which is predicted as the default label; their second predictions."""
+    base = {f"u{i:02}": ("entailment", LABELS[i % 3]) for i in range(12)}
+    swaps = [{"uid": u, "draw": d, "y2": seconds[i]} for i, u in enumerate(base) for d in (0, 1) if i % 3 != 1]
+    return make(base, swaps)
+
+
+@given(st.lists(st.sampled_from(LABELS), min_size=12, max_size=12), st.integers(1, 9), st.integers(0, 3))
+def test_the_choice_knows_nothing_of_the_second_prediction(seconds, n, seed):
+    found = uids(rows_of(seconds), n, seed)
+    assert found == uids(rows_of(["neutral"] * 12), n, seed)
+    assert len(found) == min(n, 8)
+    assert not {"u01", "u04", "u07", "u10"} & set(found)
+    assert set(found) <= set(uids(rows_of(seconds), n + 1, seed))
+
+
+def test_another_seed_chooses_others():
+    assert len({tuple(uids(rows_of(["neutral"] * 12), 3, seed)) for seed in range(9)}) > 1
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The folder of a run on 60 planted pairs."""
+    engine = measure(by_words, Planted(**DATA), Attentiveness(draws=2))
+    folder = tmp_path / "run"
+    write_results(folder, engine.content, engine.rows)
+    configure(folder, "heedful.datamodules.Planted", DATA)
+    return folder
+
+
+def configure(folder, class_path, settings):
+    model = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "b"}}
+    config = {"model": model, "data": {"class_path": class_path, "init_args": settings}}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+
+
+def write(run, n=7):
+    path = run.parent / "sheet.csv"
+    command.main(["sheet", str(run), "--n", str(n), "--output", str(path)])
+    return path
+
+
+def fill(path, answers, name="filled.csv"):
+    """A copy with answers, as a spreadsheet writes it."""
+    lines = read_sheet(path)
+    filled = path.with_name(name)
+    with open(filled, "w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(line | {ANSWER: answer} for line, answer in zip(lines, answers, strict=True))
+    return str(filled)
+
+
+def test_a_sheet_shows_the_swapped_input_and_the_first_prediction_alone(run):
+    path = write(run)
+    data = Planted(**DATA)
+    data.setup("validate")
+    rows = report.read_run(str(run)).rows
+    first = {r["uid"]: r for r in rows.to_pylist() if r["intervention"] == "swap" and r["draw"] == 0}
+    lines = read_sheet(path)
+    assert len(lines) == 7
+    for line in lines:
+        row = first[line["uid"]]
+        assert line["premise"] == data.pool[row["partner"]].parts["premise"]
+        assert line["hypothesis"] == data.pool[row["uid"]].parts["hypothesis"]
+        assert line["label"] == row["y"] != "neutral"
+        assert (line[ANSWER], line["lent_by"]) == ("", row["partner"])
+        assert list(line) == ["uid", "swapped", "premise", "hypothesis", "label", ANSWER, "lent_by"]
+    assert "neutral" not in path.read_text()
+
+
+def test_scores_are_those_of_the_answers_and_of_the_rows(run, capsys):
+    sheet = write(run)
+    file = fill(sheet, ["yes", "YES ", "no", "yes", "yes", "", "no"])
+    capsys.readouterr()
+    command.main(["sheet", str(run), "--score", file])
+    text = capsys.readouterr().out
+    assert "the label is now wrong: 66.7 [30.0, 90.3] %, n=6 of 7" in text
+    assert "attentiveness where it is: 0.0 [0.0, 49.0] %, n=4" in text  # the model ignores the premise
+    assert "wrong in 30 % to 90 % of cases (people judged 6)" in text
+    command.main(["sheet", str(run), "--score", fill(sheet, [""] * 7, "empty.csv")])
+    assert "undefined: no case was answered, n=0 of 7" in capsys.readouterr().out
+
+
+def test_where_all_say_yes_there_is_no_note(run, capsys):
+    file = fill(write(run, 30), ["yes"] * 30)
+    command.main(["sheet", str(run), "--score", file])
+    assert "Note for" not in capsys.readouterr().out
+
+
+def test_a_share_has_wilsons_interval():
+    k, n = 41, 50
+    p = k / n
+    middle, half = p + Z**2 / (2 * n), Z * sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    expected = ((middle - half) / (1 + Z**2 / n), (middle + half) / (1 + Z**2 / n))
+    assert wilson(k, n, "").ci95 == pytest.approx(expected)
+    assert wilson(0, 0, "why").reason == "why"
+
+
+def test_a_table_is_in_words_and_a_picture_by_its_file(tmp_path):
+    Image.new("RGB", (9, 3), "red").save(tmp_path / "a.png")
+    content = (tmp_path / "a.png").read_bytes()
+    picture = Picture(sha256(content).hexdigest(), str(tmp_path / "a.png"), 0, len(content), "row 1")
+    table = Table("T1", (("Length", ("1 km",)), ("Age", ("1", "2"))))
+    assert [report._text(part) for part in ("text", table, picture)] == [
+        "text",
+        "Title: T1; Length: 1 km; Age: 1, 2",
+        str(tmp_path / "a.png"),
+    ]
+
+
+def test_mistakes_are_one_sentence(run, tmp_path):
+    sheet = write(run, 2)
+    with refused(RunError, sheet, "output"):
+        write(run, 2)
+    with pytest.raises(DataError, match="row 3: now_wrong is 'maybe'"):
+        read_sheet(_with_answer(sheet, "maybe"))
+    other = tmp_path / "other.csv"
+    for content, word in ((b"a,b\n1,2\n", "'uid'"), (b"\xff", "UTF-8")):
+        other.write_bytes(content)
+        with refused(DataError, other, word):
+            command.main(["sheet", str(run), "--score", str(other)])
+    with refused(SettingError, "n", "0"):
+        command.main(["sheet", str(run), "--n", "0"])
+    line = read_sheet(sheet)[0]
+    for name in ("label", "lent_by", "uid"):
+        other.write_text(sheet.read_text().replace(line[name], "somebody else"))
+        with refused(RunError, run, "somebody else"):
+            command.main(["sheet", str(run), "--score", str(other)])
+
+
+def _with_answer(sheet, answer):
+    lines = sheet.read_text().splitlines()
+    place = lines[0].split(",").index("lent_by")
+    cells = lines[2].rsplit(",", len(lines[0].split(",")) - place)
+    path = sheet.with_name("odd.csv")
+    path.write_text("\n".join([*lines[:2], f"{cells[0]}{answer},{cells[1]}"]))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("class_path", "settings", "error", "fact"),
+    [
+        ("heedful.datamodules.Planted", {"n_validation": 59}, DataError, "1 are in one"),
+        ("heedful.datamodules.Planted", {"grammar_seed": 1, **DATA}, DataError, "60 of 60"),
+        ("os.system", {}, SettingError, "os.system"),
+        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, RunError, "Planted"),
+        ("heedful.datamodules.Planted", {"unheard_of": 1}, RunError, "datamodules.Planted"),
+    ],
+)
+def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, settings, error: type[HeedfulError], fact):
+    configure(run, class_path, settings)
+    with refused(error, "config.yaml", fact):
+        write(run)
+    (run / "config.yaml").unlink()
+    with refused(RunError, run / "config.yaml"):
+        write(run)
+
+
+def test_a_run_of_which_no_prediction_counts_has_no_sheet(tmp_path):
+    engine = measure(lambda premise, hypothesis: "neutral", Planted(**DATA), Attentiveness(draws=1))
+    write_results(tmp_path, engine.content, engine.rows)
+    with refused(RunError, tmp_path):
+        write(tmp_path)
