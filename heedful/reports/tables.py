@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,42 +23,10 @@ LATEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {
     "[": "{[}",  # behind the end of a row, it would begin an argument of it, as * would
     "*": "{*}",
     "±": r"$\pm$",
-    "ß": r"\ss{}",
-    "æ": r"\ae{}",
-    "Æ": r"\AE{}",
-    "œ": r"\oe{}",
-    "Œ": r"\OE{}",
-    "ø": r"\o{}",
-    "Ø": r"\O{}",
-    "ł": r"\l{}",
-    "Ł": r"\L{}",
-    "–": r"\textendash{}",
-    "—": r"\textemdash{}",
-    "…": r"\ldots{}",
-    "“": "``",
-    "”": "''",
-    "‘": "`",
-    "’": "'",
     "×": r"$\times$",
     "→": r"$\rightarrow$",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
-    "†": r"\dag{}",
-    "‡": r"\ddag{}",
-}
-ACCENTS = {  # a mark of Unicode that stands behind its letter: the command of LaTeX for it
-    "\u0300": "`",
-    "\u0301": "'",
-    "\u0302": "^",
-    "\u0303": "~",
-    "\u0304": "=",
-    "\u0306": "u",
-    "\u0307": ".",
-    "\u0308": '"',
-    "\u030a": "r",
-    "\u030b": "H",
-    "\u030c": "v",
-    "\u0327": "c",
 }
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
 Measured = Measurement | Mapping[str, Any]  # a number, or as it stands in results.json
@@ -225,23 +192,14 @@ def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex(text: str) -> str:
-    r"""A text on one line as LaTeX shows it; a sign that pdflatex does not have becomes its number in Unicode.
+    r"""A text on one line as LaTeX shows it, in UTF-8.
 
     Example:
-        >>> print(latex("a_b & 50 %"), latex("Müller"), latex("漢"))
-        a\_b \& 50 \% M\"{u}ller U+6F22
+        >>> print(latex("a_b & 50 %"), latex("Müller"))
+        a\_b \& 50 \% Müller
     """
-    signs = "".join(map(_latex_sign, printable(text)))
+    signs = "".join(LATEX.get(sign, sign) for sign in printable(text))
     return re.sub("-(?=-)", "-{}", signs)  # two would become a dash
-
-
-def _latex_sign(sign: str) -> str:
-    if sign in LATEX or sign.isascii():
-        return LATEX.get(sign, sign)
-    letter, *marks = unicodedata.normalize("NFD", sign)
-    if letter.isascii() and letter.isalpha() and len(marks) == 1 and marks[0] in ACCENTS:
-        return f"\\{ACCENTS[marks[0]]}{{{letter}}}"
-    return f"U+{ord(sign):04X}"
 
 
 def _latex(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
