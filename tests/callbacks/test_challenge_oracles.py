@@ -371,7 +371,7 @@ def test_what_has_no_table_or_other_labels_or_no_kinds_is_left_alone():
 
 @pytest.mark.slow
 def test_the_parts_may_have_other_names():
-    assert measure(data=Claims(text="claim")) == measure().measurements
+    assert measure(data=Claims(text="claim")) == measure()
 
 
 @pytest.mark.slow

@@ -59,13 +59,13 @@ def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
     _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
     engine, data = next(c for c in module.trainer.callbacks if isinstance(c, Engine)), module.trainer.datamodule
     for loss in ("loss/train", "loss/planted"):
-        BestCheckpoint(loss, mode="min").require_known(engine, data)
+        BestCheckpoint(loss, mode="min").require_known(engine.plans, data)
         assert BestCheckpoint(loss).mode == "min"
         with refused(SettingError, "checkpoint.mode max", loss, "minimum"):
             BestCheckpoint(loss, mode="max")
-    measured = engine["loss/planted"].value
+    measured = engine.measurements["loss/planted"].value
     assert module.trainer.callback_metrics["loss/planted"].item() == pytest.approx(measured, rel=1e-6)
-    (chart,) = [chart for chart in engine.charts if chart.title == "loss"]
+    (chart,) = [chart for chart in engine.plans.charts if chart.title == "loss"]
     assert [str(name) for name in chart.curves.values()] == ["loss/train", "loss/planted"]
 
 
@@ -103,8 +103,8 @@ def test_a_monitor_that_no_evaluation_may_yield_is_refused(tiny_bert, tmp_path, 
 def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path):
     _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
     engine = next(c for c in module.trainer.callbacks if isinstance(c, Engine))
-    assert len(engine) > 12
-    assert [name for name in engine if not engine.plans.is_known(name)] == ["null/planted/max_change"]
+    assert len(engine.measurements) > 12
+    assert [name for name in engine.measurements if not engine.plans.is_known(name)] == ["null/planted/max_change"]
 
 
 def test_what_was_learned_is_kept_where_the_monitor_was_not_measured(tiny_bert, tmp_path):

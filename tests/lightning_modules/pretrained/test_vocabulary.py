@@ -155,6 +155,7 @@ def test_texts_that_a_model_does_not_know_are_refused(
 ) -> None:
     said: list[str] = []
     monkeypatch.setattr("heedful.datamodules.base.paired_data.inform", said.append)
+    monkeypatch.setattr("heedful.datamodules.base.pairs.inform", said.append)
 
     def fit(share: float, **settings: float) -> None:
         model = family(str(tiny_bert if family is Encoder else tiny_t5), max_length=64, **settings)
