@@ -1,4 +1,4 @@
-"""What the engine needs of a model, whatever the model is: a network, a function, or a server."""
+"""The interface between the engine and a model, which may be a network, a function or a server."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Batch = Mapping[str, Any]  # "inputs", as ``Encoded.batches`` makes them, and "s
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a model can do; known before anything is planned.
+    """The capabilities of a model, known before evaluations are planned.
 
     Attributes:
         probabilities: Whether it gives probabilities of the labels.
@@ -39,7 +39,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class LabelMap:
-    """What the outputs of a model mean.
+    """The labels that the outputs of a model mean.
 
     Attributes:
         outputs: Names of the outputs, in their order.
@@ -77,11 +77,11 @@ class LabelMap:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a model was trained on.
+    """The training data of a model.
 
     Attributes:
         parts: Names of the parts that it read, in their order; None where unknown.
-        trained_on: The examples, and those of the models that it began with; None where unknown.
+        trained_on: The examples, also of the models that it began with; None where unknown.
     """
 
     parts: tuple[str, ...] | None = None
@@ -141,7 +141,7 @@ class Encoded:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """Sort key of batches, in descending order, so that the examples of a batch are alike: int [examples]."""
+        """Sort key of batches, in descending order, so that batches need little padding: int [examples]."""
         return self._encoder.order(self.examples, self.lengths)
 
     @cached_property
@@ -185,8 +185,8 @@ class Predictor(Protocol):
     """All that the engine needs of a model.
 
     Attributes:
-        capabilities: What it can do.
-        provenance: What it was trained on.
+        capabilities: Its capabilities.
+        provenance: Its training data.
         prompt: The prompt that it is asked by; None for a model without prompts.
         counted: (Kind, text) to number of answers of this evaluation on this process, such as those that are no label.
     """
@@ -214,7 +214,7 @@ class Predictor(Protocol):
         ...
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples, named so in the message, of which the model does not read enough."""
+        """Refuse examples that the model reads too little of; ``examples`` names them in the message."""
         ...
 
     def start(self, examples: Composed, processes: Processes) -> None:
@@ -239,12 +239,12 @@ class Predictor(Protocol):
         ...
 
     def finish(self) -> None:
-        """End an evaluation, and say what it cost. Called on every rank."""
+        """End an evaluation, and log its costs. Called on every rank."""
         ...
 
 
 class Explains(Protocol):
-    """What attributions need beside :class:`Predictor`.
+    """A predictor that attributions can explain.
 
     Attributes:
         processor: Its ``hiding`` makes inputs in which words are hidden.
@@ -263,5 +263,5 @@ class Explains(Protocol):
         ...
 
     def logits(self, inputs: dict[str, Any]) -> Any:
-        """Scores [examples, labels], by which gradients are computed."""
+        """Scores [examples, labels], for gradients."""
         ...
