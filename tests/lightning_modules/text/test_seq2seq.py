@@ -133,7 +133,7 @@ def test_the_end_of_the_text_is_part_of_the_score(backbones: dict[str, str]) -> 
     """Otherwise a label that begins another one would always be more probable."""
     model = model_of(backbones["t5"], Task(CLASSIFICATION, NLI.parts, ("duplicate", "duplicate not")))
     end = model.processor.tokenizer.eos_token_id
-    assert [row[row != -100].tolist()[-1] for row in model.written] == [end, end]
+    assert [row[row != -100].tolist()[-1] for row in model.scorer.written] == [end, end]
 
 
 @pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
@@ -149,7 +149,7 @@ def test_the_encoder_runs_once_and_the_labels_share_one_pass_of_the_decoder(
         )
     probabilities(model)
     assert len(calls["encoder"]) == 1
-    assert calls["decoder"][0][:2] == (12 * 3, model.written.shape[1])
+    assert calls["decoder"][0][:2] == (12 * 3, model.scorer.written.shape[1])
     assert len([shape for shape in calls["decoder"] if shape[0] == 12 * 3]) == 1
     assert (len(calls["decoder"]) == 1) == (decoding == "likelihood")
 
@@ -240,10 +240,10 @@ def test_greedy_answers_are_what_the_model_writes_token_by_token(backbones: dict
     """By a loop over argmaxes; a model with random weights writes no label."""
     model = model_of(backbones[kind], decoding="greedy")
     model.eval()
-    batch, steps = batch_of(model), model.written.shape[1]
+    batch, steps = batch_of(model), max(model.scorer.lengths)
     mask, end = batch["inputs"]["attention_mask"], model.processor.tokenizer.eos_token_id
     with torch.no_grad():
-        found = model._generated(model._encoded(batch["inputs"]), mask)
+        found = model._generated(model._encoded(batch["inputs"]), mask, steps)
         for i, text in enumerate(found):
             ids = [model.config.decoder_start_token_id]
             row = {name: values[i : i + 1, : mask[i].sum()] for name, values in batch["inputs"].items()}
@@ -328,7 +328,7 @@ def test_an_export_loads_without_heedful_and_gives_the_same_bits(
     inputs = model.processor(examples())
     whole = tokenizer([text_of(e) for e in examples()], padding=True, return_tensors="pt")
     assert all(torch.equal(inputs[name], values) for name, values in whole.items())
-    read = model.read[:1].repeat(12, 1)
+    read = model.scorer.read[:1].repeat(12, 1)
     with torch.no_grad():
         faster_on_cpu(network)
         assert torch.equal(

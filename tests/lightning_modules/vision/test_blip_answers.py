@@ -18,8 +18,7 @@ from transformers import (
 from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
-from heedful.lightning_modules import NOT_FINITE, Blip, BlipAnswers
-from heedful.lightning_modules.vision import blip_answers
+from heedful.lightning_modules import NOT_FINITE, Blip, BlipAnswers, label_scorer
 from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, Picture, SettingError, Task
 from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
@@ -100,7 +99,7 @@ def softmax(values: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("sequences", [7, 256])
 def test_labels_are_scored_as_one_by_one(monkeypatch, tiny_blip, examples, expected, sequences: int) -> None:
     """In a batch with longer questions and longer answers, whatever is decoded together."""
-    monkeypatch.setattr(blip_answers, "SEQUENCES", sequences)
+    monkeypatch.setattr(label_scorer, "SEQUENCES", sequences)
     model = model_of(tiny_blip)
     found = scores(model, examples)
     assert found.dtype == np.float32
