@@ -129,13 +129,6 @@ def test_labels_are_scored_as_one_by_one(backbones: dict[str, str], kind: str, s
     assert np.array_equal(probabilities(model).argmax(axis=1), expected.argmax(axis=1))
 
 
-def test_the_end_of_the_text_is_part_of_the_score(backbones: dict[str, str]) -> None:
-    """Otherwise a label that begins another one would always be more probable."""
-    model = model_of(backbones["t5"], Task(CLASSIFICATION, NLI.parts, ("duplicate", "duplicate not")))
-    end = model.processor.tokenizer.eos_token_id
-    assert [row[row != -100].tolist()[-1] for row in model.scorer.written] == [end, end]
-
-
 @pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
 def test_the_encoder_runs_once_and_the_labels_share_one_pass_of_the_decoder(
     backbones: dict[str, str], decoding: str
@@ -152,14 +145,6 @@ def test_the_encoder_runs_once_and_the_labels_share_one_pass_of_the_decoder(
     assert calls["decoder"][0][:2] == (12 * 3, model.scorer.written.shape[1])
     assert len([shape for shape in calls["decoder"] if shape[0] == 12 * 3]) == 1
     assert (len(calls["decoder"]) == 1) == (decoding == "likelihood")
-
-
-@pytest.mark.parametrize("kind", first_tier(1, KINDS))
-def test_padding_and_companions_do_not_change_an_answer(backbones: dict[str, str], kind: str) -> None:
-    model = model_of(backbones[kind])
-    pool = examples()[:5]
-    alone = np.concatenate([probabilities(model, [e]) for e in pool])
-    assert np.allclose(alone, probabilities(model, pool), atol=1e-5)
 
 
 def test_one_part_three_parts_and_no_example(backbones: dict[str, str]) -> None:
@@ -423,14 +408,6 @@ def test_texts_that_the_tokenizer_cannot_tell_apart_are_refused(backbones: dict[
     task = Task(CLASSIFICATION, NLI.parts, ("狗", "猫"))
     with refused(ModelError, backbones["t5"], "狗, 猫"):
         model_of(backbones["t5"], task)
-
-
-def test_a_backbone_without_weights_is_refused_before_training(backbones: dict[str, str], tmp_path: Path) -> None:
-    model_of(backbones["t5"]).export(str(tmp_path), weights=False)
-    model = Seq2Seq(str(tmp_path))
-    model.prepare(NLI)
-    with refused(ModelError, tmp_path):
-        model.require_weights()
 
 
 def test_a_repository_that_holds_only_a_sentencepiece_file_is_read(tiny_t5: Path, tmp_path: Path) -> None:
