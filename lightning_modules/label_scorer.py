@@ -136,22 +136,22 @@ class ScoresLabels(PretrainedClassifier):
 
         Parts go by their order, labels by their names. Where several of its texts mean one label, all are returned.
         """
-        own = task.wording, task.targets
+        template, texts = own = task.wording, task.targets
         learned = {"template": "", "parts": task.parts, "targets": ()} | getattr(self.config, LEARNED, {})
         self.known_labels = self.outputs if learned["targets"] and is_named(self.outputs) else None
         meant = meanings(self.outputs, task.labels, self.merging) if self.known_labels else None
-        if meant is None or len(learned["parts"]) != len(task.parts):
-            return own
-        parts = dict(zip(learned["parts"], task.parts, strict=True))
-        template = rename_parts(learned["template"], parts) or task.wording
-        texts = tuple(learned["targets"])
-        if len(meant) > len(task.labels):
-            self.keep_label_map(LabelMap(tuple(self.outputs), task.labels, meant, self.collapse or "sum"))
-        else:
-            texts = tuple(texts[meant.index(number)] for number in range(len(task.labels)))
+        if meant is not None and len(learned["parts"]) == len(task.parts):
+            parts = dict(zip(learned["parts"], task.parts, strict=True))
+            template = rename_parts(learned["template"], parts) or template
+            texts = tuple(learned["targets"])
+            if len(meant) > len(task.labels):
+                self.keep_label_map(LabelMap(tuple(self.outputs), task.labels, meant, self.collapse or "sum"))
+            else:
+                texts = tuple(texts[meant.index(number)] for number in range(len(task.labels)))
         if (template, texts) != own:
             at = f"on {template!r} " if learned["template"] else ""
             inform(f"{self.backbone} was trained {at}with the answers {listing(texts)}: kept.")
+        self.name_outputs(self.label_map.outputs if self.merges else task.labels)
         return template, texts
 
     def score_texts(

@@ -97,12 +97,7 @@ class Reader(PretrainedClassifier):
         return Outputs(answers=answers)
 
     def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str | None]:
-        """The answer to each example of a batch.
-
-        Args:
-            scores: float32 [2, windows, tokens], as :meth:`logits` returns them.
-            inputs: As the processor makes them.
-        """
+        """The answer to each example of a batch; scores are those of :meth:`logits`."""
         windows = inputs["windows"]
         nothing = scores[:, :, 0].sum(axis=0)
         best, first, last = best_spans(*scores, windows, self.longest_answer)

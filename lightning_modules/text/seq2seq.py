@@ -9,14 +9,14 @@ from transformers import AutoModelForSeq2SeqLM
 from transformers.modeling_outputs import BaseModelOutput
 
 from heedful.lightning_modules.label_scorer import ScoresLabels
-from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs, label_numbers
+from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.predictor import Capabilities
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained.backbones import quiet
 from heedful.lightning_modules.pretrained_classifier import drop
 from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
 from heedful.lightning_modules.processors.token_store import mark_error, mark_in
-from heedful.records import CLASSIFICATION, Example, ModelError, SettingError, Task
+from heedful.records import CLASSIFICATION, NO_LABEL, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -75,7 +75,6 @@ class Seq2Seq(ScoresLabels):
         self._encode_targets(targets)
         if not self.merges:  # of two texts for one label none is the answer of a demonstration
             self.own_wording = Wording(template, answers=dict(zip(task.labels, targets, strict=True)))
-        self.name_outputs(self.label_map.outputs if self.merges else task.labels)
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
 
     def prompt_with(self, prompt: Prompt) -> None:
@@ -83,6 +82,7 @@ class Seq2Seq(ScoresLabels):
         self.label_map = None  # a text for each label
         self._read_prompt(prompt)
         self._encode_targets(prompt.answers)
+        self.longest = max(LONGEST, self.longest)
 
     def sent(self, example: Example) -> dict[str, Any]:
         inputs = self.processor([example])
@@ -108,8 +108,9 @@ class Seq2Seq(ScoresLabels):
         """Score these texts from now on, and know them where they are written."""
         ids = [self.processor.tokenizer(text_target=text)["input_ids"] for text in targets]
         self.score_texts(targets, ids, self.config.decoder_start_token_id, mean=self.score == "mean")
-        labels = self.label_map.column if self.merges else range(len(ids))
-        self._number_of = {self._text(row): number for number, row in zip(labels, ids, strict=True)}
+        self.longest = max(self.scorer.lengths)
+        numbers = self.label_map.column if self.merges else range(len(ids))
+        self._label_of = {self._text(row): self.task.labels[k] for k, row in zip(numbers, ids, strict=True)}
 
     def require_precision(self, precision: str) -> None:
         """Refuse float16 for a T5, whose activations overflow in it."""
@@ -151,17 +152,22 @@ class Seq2Seq(ScoresLabels):
         states = self._encoded(inputs)
         mask = inputs["attention_mask"]
         probs = self.of_labels(self.scorer(self._decoded, states, mask)).softmax(dim=-1)
-        longest = max(self.scorer.lengths)
-        texts = self._generated(states, mask, longest if self.prompt is None else max(LONGEST, longest))
-        if self.prompt is not None:
-            return Outputs(probs, label_numbers(self.understood(texts), self.task.labels).to(probs.device))
-        number_of = {None: NOT_FINITE, **self._number_of}
-        self.count("no_answers", (text for text in texts if text not in number_of))
-        answers = [number_of.get(text, NO_LABEL_NUMBER) for text in texts]
-        return Outputs(probs, torch.tensor(answers, device=probs.device))
+        answers = self._answers(self._written(states, mask))
+        return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
-    def _generated(self, states: Tensor, mask: Tensor, longest: int) -> list[str | None]:
-        """Texts of at most so many tokens that the model writes; None where the scores of a token are not finite."""
+    def _answers(self, texts: Sequence[str | None]) -> list[str | None]:
+        """What written texts mean, by the prompt if there is one; what is no answer is counted."""
+        if self.prompt is not None:
+            return self.understood(texts)
+        answers = [text if text is None else self._meant(text) for text in texts]
+        self.count("no_answers", (text for text, answer in zip(texts, answers, strict=True) if answer == NO_LABEL))
+        return answers
+
+    def _meant(self, text: str) -> str:
+        return self._label_of.get(text, NO_LABEL)
+
+    def _written(self, states: Tensor, mask: Tensor) -> list[str | None]:
+        """Texts of at most ``longest`` tokens that the model writes; None where scores of a token are not finite."""
         is_broken = [torch.tensor(False)]  # then [texts]; one value of the host is not copied
 
         def watch(ids: Tensor, scores: Tensor) -> Tensor:
@@ -172,7 +178,7 @@ class Seq2Seq(ScoresLabels):
             ids = self.network.generate(
                 encoder_outputs=BaseModelOutput(last_hidden_state=states),
                 attention_mask=mask,
-                max_new_tokens=longest,
+                max_new_tokens=self.longest,
                 num_beams=1,
                 do_sample=False,
                 logits_processor=[watch],

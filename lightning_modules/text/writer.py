@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from heedful.lightning_modules.label_scorer import teach, writing_loss
@@ -105,13 +104,7 @@ class Writer(Seq2Seq):
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """The texts of the answers; None where the scores of a token were not finite."""
-        with torch.no_grad():
-            texts = self._generated(self._encoded(inputs), inputs["attention_mask"], self.longest)
-        if self.prompt is not None:
-            return Outputs(answers=self.understood(texts))
-        answers = [text if text is None else self._meant(text) for text in texts]
-        self.count("no_answers", (text for text, answer in zip(texts, answers, strict=True) if answer == NO_LABEL))
-        return Outputs(answers=answers)
+        return Outputs(answers=self._answers(self._written(self._encoded(inputs), inputs["attention_mask"])))
 
     def _meant(self, text: str) -> str:
         if not normalised(text):  # a model that says nothing does not say that there is no answer

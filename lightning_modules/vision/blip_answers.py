@@ -55,7 +55,6 @@ class BlipAnswers(ScoresLabels, Blip):
                 "with data.verbalisers."
             )
         self.score_texts(targets, ids, config.bos_token_id, rank=self.rank)
-        self.name_outputs(self.label_map.outputs if self.merges else task.labels)
         setattr(self.config, LEARNED, {"targets": list(targets)})
 
     def load_network(self) -> nn.Module:

@@ -228,7 +228,7 @@ def test_greedy_answers_are_what_the_model_writes_token_by_token(backbones: dict
     batch, steps = batch_of(model), max(model.scorer.lengths)
     mask, end = batch["inputs"]["attention_mask"], model.processor.tokenizer.eos_token_id
     with torch.no_grad():
-        found = model._generated(model._encoded(batch["inputs"]), mask, steps)
+        found = model._written(model._encoded(batch["inputs"]), mask)
         for i, text in enumerate(found):
             ids = [model.config.decoder_start_token_id]
             row = {name: values[i : i + 1, : mask[i].sum()] for name, values in batch["inputs"].items()}
@@ -332,7 +332,7 @@ def test_a_trained_model_keeps_its_words_on_data_that_ask_the_same(backbones: di
     other = Task(CLASSIFICATION, ("a", "b"), ("Not-So", "Yes"), template="b: {b} a: {a} ?")
     model = model_of(str(tmp_path), other)
     assert model.processor.template == "ask h: {b} p: {a}"
-    assert model._number_of == {"not_so": 0, "true": 1}
+    assert model._label_of == {"not_so": "Not-So", "true": "Yes"}
     again = model_of(str(tmp_path), task)
     assert again.processor.template == "ask h: {h} p: {p}"
 
