@@ -229,6 +229,20 @@ def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, examples) -> No
     np.testing.assert_allclose(naive(tmp_path / "whole", examples[:2], ("no", "it is red")), before[:2], atol=1e-5)
 
 
+@pytest.mark.slow
+def test_a_model_that_learned_three_texts_answers_in_two(tiny_blip, tmp_path, examples) -> None:
+    """As a T5 does: the probabilities of neutral and contradiction are added up."""
+    three = model_of(tiny_blip, task_of(("entailment", "neutral", "contradiction")))
+    three.export(str(tmp_path), weights=True)
+    two = BlipAnswers(str(tmp_path), max_length=64)
+    two.keeps_head = True
+    two.prepare(task_of(("entailment", "not_entailment")))
+    two.require_head()
+    two.configure_model()
+    whole, found = (softmax(scores(model, examples)) for model in (three, two))
+    np.testing.assert_allclose(found, np.stack([whole[:, 0], whole[:, 1:].sum(axis=1)], axis=1), rtol=0, atol=1e-6)
+
+
 # mistakes
 
 
