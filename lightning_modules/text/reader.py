@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForQuestionAnswering
@@ -96,12 +97,7 @@ class Reader(PretrainedClassifier):
         return Outputs(answers=answers)
 
     def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str | None]:
-        """The answer to each example of a batch.
-
-        Args:
-            scores: float32 [2, windows, tokens], as :meth:`logits` returns them.
-            inputs: As the processor makes them.
-        """
+        """The answer to each example of a batch; scores are those of :meth:`logits`."""
         windows = inputs["windows"]
         nothing = scores[:, :, 0].sum(axis=0)
         best, first, last = best_spans(*scores, windows, self.longest_answer)
@@ -131,20 +127,15 @@ def best_spans(
     Returns:
         Its score, its first and its last token: [windows] each; the score is -inf where a window has no token of text.
     """
-    place = np.arange(start.shape[1])
-    begin = windows[:, 2:3]
-    count = windows[:, 3:]
+    tokens = start.shape[1]
+    longest = min(longest, tokens)
+    place = np.arange(tokens)
+    begin, count = windows[:, 2:3], windows[:, 3:]
     inside = (begin <= place) & (place < begin + count)
-    start = np.where(inside, start, -np.inf)
-    end = np.where(inside, end, -np.inf)
-    best = np.full(len(start), -np.inf)
-    first, last = np.zeros((2, len(start)), dtype=np.int64)
-    for more in range(min(longest, start.shape[1])):
-        total = start[:, : start.shape[1] - more] + end[:, more:]
-        at = total.argmax(axis=1)
-        value = np.take_along_axis(total, at[:, None], axis=1)[:, 0]
-        better = value > best
-        best[better] = value[better]
-        first[better] = at[better]
-        last[better] = at[better] + more
-    return best, first, last
+    start, end = (np.where(inside, scores, -np.inf) for scores in (start, end))
+    ends = np.pad(end, ((0, 0), (0, longest - 1)), constant_values=-np.inf)
+    totals = start[:, None] + sliding_window_view(ends, tokens, axis=1)  # [windows, tokens of a piece - 1, its first]
+    totals = totals.reshape(len(start), longest * tokens)
+    best = totals.argmax(axis=1)
+    more, first = np.divmod(best, tokens)
+    return np.take_along_axis(totals, best[:, None], axis=1)[:, 0].astype(float), first, first + more

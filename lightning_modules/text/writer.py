@@ -4,17 +4,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
+from heedful.lightning_modules.label_scorer import teach, writing_loss
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained_classifier import drop
 from heedful.lightning_modules.processors.processor import chosen
-from heedful.lightning_modules.processors.targets import teach
 from heedful.lightning_modules.processors.templates import TemplateProcessor
 from heedful.lightning_modules.text.seq2seq import Seq2Seq
-from heedful.records import NO_LABEL, SPAN, Example, SettingError, Task, column, inform
+from heedful.records import NO_LABEL, SPAN, Example, Task, column, inform
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -24,7 +23,7 @@ class AnswerProcessor(TemplateProcessor):
     """Makes what :class:`TemplateProcessor` does, and the tokens of the answers that are to be written.
 
     The first gold answer is taught, or the text that stands for no answer. ``written`` and ``read`` are int64
-    [examples, tokens], as :func:`~heedful.lightning_modules.processors.targets.teach` makes them.
+    [examples, tokens], as :func:`~heedful.lightning_modules.label_scorer.teach` makes them.
     """
 
     no_answer: str
@@ -72,50 +71,42 @@ class Writer(Seq2Seq):
 
     def prepare(self, task: Task) -> None:
         tokenizer = self.open_backbone(task)
-        config = self.config
-        learned = getattr(config, LEARNED, {})
-        if (own := learned.get("no_answer", self.no_answer)) != self.no_answer:  # what it was trained to write
+        own = getattr(self.config, LEARNED, {}).get("no_answer", self.no_answer)
+        if own != self.no_answer:
             inform(f"{self.backbone} was trained to write {own!r} where there is no answer: kept.")
             self.no_answer = own
         self.processor = AnswerProcessor(tokenizer, task.wording, self.max_length, task.form)
-        self._name_no_answer(self.no_answer)
-        ids = tokenizer(text_target=self.no_answer)["input_ids"]
-        if (read := self._text(ids)) != self.no_answer:
-            raise SettingError(
-                f"model.no_answer {self.no_answer!r} is {read!r} to the tokenizer of {self.backbone}. Take words that "
-                "it knows, with single spaces."
-            )
-        self.own_wording = Wording(task.wording, answers={NO_ANSWER: self.no_answer})
-        setattr(config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": self.no_answer})
+        self._name_no_answer(own)
+        self.own_wording = Wording(task.wording, answers={NO_ANSWER: own})
+        setattr(self.config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": own})
 
     def _name_no_answer(self, text: str) -> None:
         """Have this text stand for no answer."""
         self.processor.no_answer = text
         self.processor.start = self.config.decoder_start_token_id
-        self.longest = max(self.longest_answer, len(self.processor.tokenizer(text_target=text)["input_ids"]))
+        ids = self.processor.tokenizer(text_target=text)["input_ids"]
+        self.longest = max(self.longest_answer, len(ids))
+        self._nothing = self._text(ids)  # some tokenizers change a text
 
     def prompt_with(self, prompt: Prompt) -> None:
         self.prompt = prompt
         self._read_prompt(prompt)
         self._name_no_answer(*prompt.answers)
 
+    def _encoded(self, inputs: dict[str, Any]) -> Tensor:
+        return super()._encoded({name: rows for name, rows in inputs.items() if name not in ("written", "read")})
+
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """The usual loss: cross-entropy of the tokens of the answer, given those before."""
-        inputs = dict(batch["inputs"])
-        return self._writing_loss(written=inputs.pop("written"), read=inputs.pop("read"), inputs=inputs)
+        inputs = batch["inputs"]
+        logits = self._decoded(self._encoded(inputs), inputs["attention_mask"], inputs["read"])
+        return writing_loss(logits, inputs["written"])
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """The texts of the answers; None where the scores of a token were not finite."""
-        asked = {name: rows for name, rows in inputs.items() if name not in ("written", "read")}
-        with torch.no_grad():
-            texts = self._generated(self._encoded(asked), asked["attention_mask"], self.longest)
-        if self.prompt is not None:
-            return Outputs(answers=self.understood(texts))
-        answers = [text if text is None else self._meant(text) for text in texts]
-        self.count("no_answers", (text for text, answer in zip(texts, answers, strict=True) if answer == NO_LABEL))
-        return Outputs(answers=answers)
+        return Outputs(answers=self._answers(self._written(self._encoded(inputs), inputs["attention_mask"])))
 
     def _meant(self, text: str) -> str:
         if not normalised(text):  # a model that says nothing does not say that there is no answer
             return NO_LABEL
-        return NO_ANSWER if text == self.no_answer else text
+        return NO_ANSWER if text == self._nothing else text

@@ -129,7 +129,7 @@ def test_a_model_that_writes_three_texts_answers_in_two(tiny_t5: Path, tmp_path:
         model.require_head()
         model.configure_model()
         model.eval()
-    two._generated = lambda *_: ["contradiction", "entailment", "something"]
+    two._written = lambda *_: ["contradiction", "entailment", "something"]
     inputs = two.processor(EXAMPLES)
     whole, found = three.answer(inputs).probs, two.answer(inputs)
     torch.testing.assert_close(found.probs, torch.stack([whole[:, 0], whole[:, 1] + whole[:, 2]], dim=1))

@@ -29,12 +29,12 @@ QUESTIONS = Task(CLASSIFICATION, ("image", "question"), LABELS, pictures=("image
 PASSAGES = Task(SPAN, ("context", "question"), ())
 # the places that are known to wait, as docs/exactness.md lists them, with reasons
 MASK = "transformers/masking_utils.py:_ignore_bidirectional_mask_sdpa"
-TEXT, PROMPTED, VISION = "lightning_modules/text/", "lightning_modules/prompted/", "lightning_modules/vision/"
+TEXT, PROMPTED = "lightning_modules/text/", "lightning_modules/prompted/"
 READER = TEXT + "reader.py:answer"
-WRITES = TEXT + "seq2seq.py:_generated"
+WRITES = TEXT + "seq2seq.py:_written"
 NUMBERS = TEXT + "seq2seq.py:answer"
-RANKS = VISION + "blip_answers.py:logits"
-WORTHS = VISION + "blip_answers.py:loss"
+RANKS = "lightning_modules/label_scorer.py:forward"
+WORTHS = "lightning_modules/label_scorer.py:loss"
 SHARED = PROMPTED + "shared_prefix.py:"
 FIRST = {SHARED + name for name in ("to", "read_prefix", "whole", "plain_scores")} | {
     PROMPTED + "causal_lm.py:_compare"
@@ -69,12 +69,12 @@ CASES = {
     "LateFusion": Case(LateFusion, "tiny_bert", QUESTIONS, {"image_size": [32, 32], "hidden": 32}),
     "Vilt": Case(Vilt, "tiny_vilt", QUESTIONS),
     "Blip": Case(Blip, "tiny_blip", QUESTIONS),
-    "BlipAnswers": Case(BlipAnswers, "tiny_blip", QUESTIONS, predicting=frozenset({MASK, RANKS})),
+    "BlipAnswers": Case(BlipAnswers, "tiny_blip", QUESTIONS),
+    "BlipAnswers, ranked": Case(BlipAnswers, "tiny_blip", QUESTIONS, {"rank": 1}, predicting=frozenset({MASK, RANKS})),
     "BlipAnswers, soft": Case(
         BlipAnswers,
         "tiny_blip",
         Task(SOFT, QUESTIONS.parts, LABELS, pictures=("image",)),
-        predicting=frozenset({MASK, RANKS}),
         training=frozenset({MASK, WORTHS}),
     ),
 }

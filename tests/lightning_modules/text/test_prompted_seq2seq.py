@@ -212,7 +212,7 @@ def test_questions_with_demonstrations_in_the_template_or_in_other_words(tiny_t5
 
 def test_no_answer_is_what_the_prompt_calls_it_and_silence_is_not(tiny_t5: Path, monkeypatch) -> None:
     def meant(*texts: str) -> list[str]:
-        monkeypatch.setattr(writer, "_generated", lambda *args: list(texts))
+        monkeypatch.setattr(writer, "_written", lambda *args: list(texts))
         return writer.predict(batch_of(writer, ASKED)).answers
 
     writer = writer_of(tiny_t5)

@@ -19,7 +19,6 @@ from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 from heedful.lightning_modules import NOT_FINITE, Blip, BlipAnswers
-from heedful.lightning_modules.vision import blip_answers
 from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, Picture, SettingError, Task
 from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
@@ -97,10 +96,8 @@ def softmax(values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sequences", [7, 256])
-def test_labels_are_scored_as_one_by_one(monkeypatch, tiny_blip, examples, expected, sequences: int) -> None:
-    """In a batch with longer questions and longer answers, whatever is decoded together."""
-    monkeypatch.setattr(blip_answers, "SEQUENCES", sequences)
+def test_labels_are_scored_as_one_by_one(tiny_blip, examples, expected) -> None:
+    """In a batch with longer questions, whose padding transformers does not mask from the decoder."""
     model = model_of(tiny_blip)
     found = scores(model, examples)
     assert found.dtype == np.float32
@@ -114,10 +111,8 @@ def test_labels_are_scored_as_one_by_one(monkeypatch, tiny_blip, examples, expec
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [1, 4, 11])
-def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(
-    tiny_blip, examples, expected, rank: int
-) -> None:
+def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(tiny_blip, examples, expected) -> None:
+    rank = 4
     model = model_of(tiny_blip, rank=rank)
     found, first = scores(model, examples), first_tokens(tiny_blip, examples)
     for row, before, whole in zip(found, first, expected, strict=True):
@@ -160,20 +155,6 @@ def test_pictures_and_questions_are_encoded_once(tiny_blip, examples, rank: int)
     assert calls["text_decoder"] == ([12 * 11] if rank > 11 else [12, 12 * rank])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rank", [4, 128])
-def test_companions_do_not_change_an_answer_and_nothing_is_drawn(tiny_blip, examples, rank: int) -> None:
-    """transformers does not mask the padding of the question from the decoder; here it is masked."""
-    model, state = model_of(tiny_blip, rank=rank), torch.get_rng_state()
-    together = softmax(scores(model, examples))
-    np.testing.assert_array_equal(together, softmax(scores(model, examples)))
-    alone = softmax(np.concatenate([scores(model, [e]) for e in examples]))
-    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-6)
-    turned = softmax(np.concatenate([scores(model, examples[i : i + 5][::-1])[::-1] for i in range(0, 12, 5)]))
-    np.testing.assert_allclose(together, turned, rtol=0, atol=1e-6)
-    assert torch.equal(state, torch.get_rng_state())
-
-
 # training
 
 
@@ -189,14 +170,6 @@ def test_the_loss_is_that_of_the_tokens_of_the_gold_answers(tiny_blip, examples,
     assert logged == {"loss/train": loss.item()}
     loss.backward()
     assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
-
-
-def test_soft_labels_weigh_the_loss_of_every_answer(tiny_blip, examples, expected) -> None:
-    model = model_of(tiny_blip)
-    worth = torch.tensor(np.random.default_rng(0).choice([0, 0, 0.3, 1], (12, len(LABELS))), dtype=torch.float32)
-    model.log = lambda *args, **settings: None
-    loss = model.training_step(batch_of(model, examples) | {"labels": worth}, 0)
-    assert loss.item() == pytest.approx(-(expected * worth.numpy()).sum() / 12, abs=1e-4)
 
 
 def test_soft_labels_that_are_not_ranked_are_no_sign_of_a_broken_model(tiny_blip, examples, expected) -> None:
@@ -256,11 +229,18 @@ def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, examples) -> No
     np.testing.assert_allclose(naive(tmp_path / "whole", examples[:2], ("no", "it is red")), before[:2], atol=1e-5)
 
 
-def test_any_labels_will_do_for_a_released_model(tiny_blip) -> None:
-    model = model_of(tiny_blip)
-    model.require_head()
-    assert model.known_labels is None
-    assert json.loads((tiny_blip / "config.json").read_text()).get("heedful") is None
+@pytest.mark.slow
+def test_a_model_that_learned_three_texts_answers_in_two(tiny_blip, tmp_path, examples) -> None:
+    """As a T5 does: the probabilities of neutral and contradiction are added up."""
+    three = model_of(tiny_blip, task_of(("entailment", "neutral", "contradiction")))
+    three.export(str(tmp_path), weights=True)
+    two = BlipAnswers(str(tmp_path), max_length=64)
+    two.keeps_head = True
+    two.prepare(task_of(("entailment", "not_entailment")))
+    two.require_head()
+    two.configure_model()
+    whole, found = (softmax(scores(model, examples)) for model in (three, two))
+    np.testing.assert_allclose(found, np.stack([whole[:, 0], whole[:, 1:].sum(axis=1)], axis=1), rtol=0, atol=1e-6)
 
 
 # mistakes
@@ -276,7 +256,6 @@ def test_what_cannot_be_done_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
         (lambda: model_of(tiny_blip, two), ModelError, ("model BlipAnswers", "one picture", "a, b")),
         (lambda: model_of(tmp_path / "head"), ModelError, ("(text_decoder.",)),
         (lambda: model_of(tiny_bert), ModelError, ("bert",)),
-        (lambda: model_of(tiny_blip, task_of(("Red", "red", "no"))), ModelError, (tiny_blip, "Red, red")),
         (lambda: model_of(tiny_blip, task_of(("red " * 200, "no"))), ModelError, (tiny_blip, "201 tokens")),
         (lambda: BlipAnswers(str(tiny_blip), rank=0), SettingError, ("rank 0",)),
     ]

@@ -1,0 +1,182 @@
+"""Models whose labels are texts: how likely a decoder is to write the text of each label."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heedful.lightning_modules.predictor import LabelMap
+from heedful.lightning_modules.pretrained.backbone_config import LEARNED
+from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.records import ModelError, Task, inform, listing, rename_parts
+
+IGNORED = -100  # a target that is padding
+SEQUENCES = 256  # texts that the decoder reads together; each takes the scores of a whole vocabulary
+
+Decode = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
+    """Targets of a decoder, and what it reads while it writes them: each int64 [texts, tokens].
+
+    Args:
+        ids: The tokens of each text, with the end of the text.
+        pad: Id of the padding token.
+        start: Id of the token that comes before the first one; that of padding if None.
+    """
+    rows = [torch.tensor(row) for row in ids]
+    written = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORED)
+    read = torch.full_like(written, pad if start is None else start)
+    read[:, 1:] = written[:, :-1].masked_fill(written[:, :-1] == IGNORED, pad)
+    return written, read
+
+
+def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Tensor:
+    """Cross-entropy of a token on average, given those before it.
+
+    Args:
+        logits: [texts, tokens, vocabulary].
+        written: int64 [texts, tokens], as :func:`teach` makes them.
+        reduction: As of :func:`torch.nn.functional.cross_entropy`; "none" gives [texts x tokens].
+    """
+    return F.cross_entropy(logits.float().flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction=reduction)
+
+
+class LabelScorer(nn.Module):
+    """How likely a decoder is to write the text of each label, with its end.
+
+    ``decode`` makes scores [texts, tokens, vocabulary] of the encoder's states [texts, places, width], their mask and
+    the tokens that the decoder reads. The beginning that all texts share is read once where labels are ranked.
+
+    Args:
+        ids: The tokens of the text of each label, with the end of the text.
+        pad: As for :func:`teach`.
+        start: Likewise.
+        rank: Of more labels only those whose first tokens are the most probable are scored; of equal ones the first.
+        mean: Divide the score of a text by the number of its tokens.
+    """
+
+    def __init__(
+        self, ids: Sequence[Sequence[int]], pad: int, start: int | None, rank: int | None = None, mean: bool = False
+    ) -> None:
+        super().__init__()
+        self.lengths = [len(row) for row in ids]
+        self.rank = len(ids) if rank is None else rank
+        self.mean = mean
+        written, read = teach(ids, pad, start)
+        for name, values in (("written", written), ("read", read), ("tokens", torch.tensor(self.lengths))):
+            self.register_buffer(name, values, persistent=False)  # goes to the device, and into no checkpoint
+
+    def forward(self, decode: Decode, states: Tensor, mask: Tensor) -> Tensor:
+        """Log-likelihood of each label's text: float32 [examples, labels]; -inf where it is not scored."""
+        n, count = len(states), len(self.lengths)
+        if count <= self.rank:
+            labels = torch.arange(count, device=states.device).expand(n, -1)
+            lengths = torch.tensor(self.lengths * n)  # known to the host
+        else:
+            first = decode(states, mask, self.read[:1, :1].expand(n, 1))[:, 0, self.written[:, 0]]
+            labels = first.sort(dim=1, descending=True, stable=True).indices[:, : self.rank]
+            lengths = self.tokens[labels].flatten()
+        example = torch.arange(n, device=states.device).repeat_interleave(labels.shape[1])
+        widths = torch.stack([piece.max() for piece in lengths.split(SEQUENCES)]).tolist()  # waits for ranks, once
+        likelihoods = [
+            self._likelihoods(decode, states[examples], mask[examples], answers, width)
+            for examples, answers, width in zip(
+                example.split(SEQUENCES), labels.flatten().split(SEQUENCES), widths, strict=True
+            )
+        ]
+        scored = torch.cat(likelihoods).view(labels.shape)
+        scores = scored.new_full((n, count), -torch.inf).scatter(1, labels, scored)
+        return scores / self.tokens if self.mean else scores
+
+    def _likelihoods(
+        self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor, width: int | None = None
+    ) -> Tensor:
+        """Log-likelihood of one text for each row of states: float32 [texts]."""
+        written = self.written[labels, :width]
+        losses = writing_loss(decode(states, mask, self.read[labels, :width]), written, "none")
+        return -losses.view(written.shape).sum(dim=1)
+
+    def loss(self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy of the tokens of the gold label's text, given those before; of soft labels, that of every text
+        times its worth, as BLIP was trained."""
+        if labels.ndim == 1:
+            return writing_loss(decode(states, mask, self.read[labels]), self.written[labels])
+        example, answer = labels.nonzero(as_tuple=True)
+        likelihoods = self._likelihoods(decode, states[example], mask[example], answer)
+        return -(likelihoods * labels[example, answer]).sum() / max(1, len(labels))
+
+
+class ScoresLabels(PretrainedClassifier):
+    """A model with an encoder and a decoder, whose scores of labels are the likelihoods of their texts.
+
+    A family has ``_encoded``, which makes the encoder's states [examples, places, width] of ``inputs``, and overrides
+    :meth:`_decoded`; its :meth:`prepare` calls :meth:`learned_words` and :meth:`score_texts`.
+    """
+
+    head = "kept"  # its decoder is asked for texts, whatever they mean
+    scorer: LabelScorer
+    _encoded: Callable[[dict[str, Any]], Tensor]
+
+    def _decoded(self, states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
+        """Scores of what comes after each token that the decoder reads: [texts, tokens, vocabulary]."""
+        raise NotImplementedError
+
+    @property
+    def merging(self) -> bool:
+        """Only where nothing is trained: there is one text to learn for a label."""
+        return self.keeps_head
+
+    def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
+        """The template and the text of each label: those that the model was trained with here, else those of the data.
+
+        Parts go by their order, labels by their names. Where several of its texts mean one label, all are returned.
+        """
+        template, texts = own = task.wording, task.targets
+        learned = {"template": "", "parts": task.parts, "targets": ()} | getattr(self.config, LEARNED, {})
+        self.known_labels = self.outputs if learned["targets"] and is_named(self.outputs) else None
+        meant = meanings(self.outputs, task.labels, self.merging) if self.known_labels else None
+        if meant is not None and len(learned["parts"]) == len(task.parts):
+            parts = dict(zip(learned["parts"], task.parts, strict=True))
+            template = rename_parts(learned["template"], parts) or template
+            texts = tuple(learned["targets"])
+            if len(meant) > len(task.labels):
+                self.keep_label_map(LabelMap(tuple(self.outputs), task.labels, meant, self.collapse or "sum"))
+            else:
+                texts = tuple(texts[meant.index(number)] for number in range(len(task.labels)))
+        if (template, texts) != own:
+            at = f"on {template!r} " if learned["template"] else ""
+            inform(f"{self.backbone} was trained {at}with the answers {listing(texts)}: kept.")
+        self.name_outputs(self.label_map.outputs if self.merges else task.labels)
+        return template, texts
+
+    def score_texts(
+        self, texts: Sequence[str], ids: Sequence[Sequence[int]], start: int | None, **settings: Any
+    ) -> None:
+        """Make the scorer; arguments and ``settings`` are those of :class:`LabelScorer`.
+
+        Raises:
+            HeedfulError: The tokenizer cannot tell two texts apart.
+        """
+        times = Counter(map(tuple, ids))
+        if twins := [text for text, row in zip(texts, ids, strict=True) if times[tuple(row)] > 1]:
+            raise ModelError(
+                f"The tokenizer of {self.backbone} cannot tell the answers {listing(twins)} apart. Give the labels "
+                "other answers with data.prompts or data.verbalisers."
+            )
+        self.scorer = LabelScorer(ids, self.processor.tokenizer.pad_token_id, start, **settings)
+
+    def require_head(self) -> None:
+        if self.known_labels:  # else it was not trained to write certain ones
+            require_head_for(self.outputs, self.task.labels, self.backbone, self.merging, renaming=False)
+
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
+        return self.scorer(self._decoded, self._encoded(inputs), inputs["attention_mask"])
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
+        inputs = batch["inputs"]
+        return self.scorer.loss(self._decoded, self._encoded(inputs), inputs["attention_mask"], batch["labels"])
