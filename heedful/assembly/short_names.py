@@ -25,7 +25,7 @@ from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # which any file may name
-RETIRED = {  # settings that files of earlier versions have, and that never changed anything
+RETIRED = {  # settings that files of earlier versions have, beside sha256, and that never changed anything
     "heedful.lightning_modules.CausalLM": ("learning_rate", "weight_decay", "warmup")
 }
 
@@ -72,7 +72,7 @@ def as_section(kind: str, values: Any, display_name: str) -> Section:
         raise SettingError(f"{display_name} has the key {unknown[0]}. Put settings under init_args.")
     settings = {**(values.get("init_args") or {}), **(values.get("dict_kwargs") or {})}
     path = whole(kind, values["class_path"])
-    retired = RETIRED.get(path, ())
+    retired = ("sha256", *RETIRED.get(path, ())) if path.startswith(f"{ROOMS[kind]}.") else ()
     return {"class_path": path, "init_args": {name: settings[name] for name in settings if name not in retired}}
 
 
