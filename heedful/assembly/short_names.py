@@ -13,8 +13,8 @@ from transformers import PretrainedConfig
 from heedful.datamodules import PairedData
 from heedful.lazy import import_all
 from heedful.lightning_modules import BasePredictor
-from heedful.lightning_modules.families import family_of, import_path, stand_ins
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
+from heedful.lightning_modules.registry import family_of
 from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
@@ -119,11 +119,6 @@ def _subclasses(kind: type) -> list[type]:
     return direct + [inner for subclass in direct for inner in _subclasses(subclass)]
 
 
-def stand_in(data: type, model: str) -> str:
-    """The import path of the family that replaces ``model``, chosen by name, on data of this class."""
-    return stand_ins().get((class_path(data), model), model)
-
-
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     """A short name or the import path of a family, and its settings, for a hub id or a folder; None for other names.
 
@@ -148,7 +143,7 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     for form_name, (backbone, _) in backbones().items():
         if backbone == name:
             return form_name, {}
-    return import_path(family_of(model_config(name))), {"backbone": name}
+    return family_of(model_config(name)), {"backbone": name}
 
 
 def model_folder(backbone: str, class_path: str) -> str:

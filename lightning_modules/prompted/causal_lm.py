@@ -64,7 +64,6 @@ class CausalLM(BasePredictor):
         largest_difference: By how much log-likelihoods with and without sharing differed on the first batch.
     """
 
-    architectures = (".*ForCausalLM", ".*LMHeadModel")
     reads_prompts = needs_prompt = True
     config: PretrainedConfig
 

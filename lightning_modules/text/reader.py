@@ -33,7 +33,6 @@ class Reader(PretrainedClassifier):
 
     kinds = (SPAN,)
     auto = AutoModelForQuestionAnswering
-    stands_in = {"Reading": "Encoder"}
 
     def __init__(
         self,

@@ -54,7 +54,6 @@ class Seq2Seq(PretrainedClassifier):
 
     kinds = (CLASSIFICATION,)
     auto = AutoModelForSeq2SeqLM
-    model_types = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
     head = "kept"  # its decoder is asked for texts, whatever they mean
     reads_prompts = True
     prompt: Prompt | None = None

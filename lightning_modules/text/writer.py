@@ -55,7 +55,6 @@ class Writer(Seq2Seq):
     """
 
     kinds = (SPAN,)
-    stands_in = {"Reading": "Seq2Seq"}
 
     def __init__(
         self,

@@ -51,7 +51,6 @@ class BlipAnswers(Blip):
     """
 
     auto = BlipForQuestionAnswering
-    architectures = ("BlipForQuestionAnswering",)
     head = "kept"  # its decoder is asked for texts, whatever they mean
     head_name = None
     most_pictures = 1

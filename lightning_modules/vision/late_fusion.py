@@ -113,7 +113,6 @@ class LateFusion(PictureClassifier):
     """
 
     auto = AutoModel
-    stands_in = {"PairedImages": "Encoder", "VisualQuestions": "Encoder"}
 
     def __init__(
         self,
