@@ -34,6 +34,7 @@ from heedful.records import (
     inform,
     is_non_entailment,
     listing,
+    same_name,
 )
 
 PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
@@ -126,7 +127,13 @@ class PretrainedClassifier(Classifier, ABC):
         architectures = self.config.architectures or []
         self.trained = any(self.auto.__name__.removeprefix("AutoModel") in name for name in architectures)
         self.outputs = self.labels or list(self.config.id2label.values())
-        return open_tokenizer(self.folder, self.config)
+        tokenizer = open_tokenizer(self.folder, self.config)
+        if tokenizer.model_max_length < self.max_length:
+            inform(
+                f"{self.backbone}: its tokenizer is for {tokenizer.model_max_length} tokens at most, and up to "
+                f"{self.max_length} are read here (model.max_length)."
+            )
+        return tokenizer
 
     def _read_provenance(self) -> Provenance:
         """What the backbone was trained on, as far as no checkpoint has said it."""
@@ -145,6 +152,12 @@ class PretrainedClassifier(Classifier, ABC):
                 "their order."
             )
         self.known_labels = outputs if self.trained and is_named(outputs) else None
+        of_config = list(self.config.id2label.values())
+        if self.known_labels and is_named(of_config) and [*map(same_name, of_config)] != [*map(same_name, outputs)]:
+            inform(
+                f"{self.backbone}: its config.json names the outputs {listing(of_config)}, and model.labels names them "
+                f"{listing(outputs)}, as they are read here."
+            )
         column = meanings(outputs, task.labels, self.merging) if self.known_labels else None
         self.head = "replaced" if self.trained else "new"
         label_map = LabelMap.identity(task.labels)
@@ -217,15 +230,11 @@ class PretrainedClassifier(Classifier, ABC):
                 f"The head of {self.backbone} is for the problem {problem}, and here one label of several is right. "
                 "Take a model that was trained to choose one label."
             )
-        if self.config.is_encoder_decoder and not self.trained:
-            raise ModelError(
-                f"The model {self.backbone} has no trained classification head. If it is to write the label, as a T5 "
-                "does, add model Seq2Seq."
-            )
         if not self.trained:
+            writes = " If it is to write the label, as a T5 does, add model Seq2Seq." * self.config.is_encoder_decoder
             raise ModelError(
                 f"The model {self.backbone} has no trained classification head. Name a run with checkpoint RUN, or a "
-                "trained model with model FOLDER."
+                f"trained model with model FOLDER.{writes}"
             )
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
