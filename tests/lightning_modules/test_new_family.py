@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from benchmarks.bare_runs import fitted, measured
+from heedful.assembly.config import Call, resolve
 from heedful.assembly.short_names import section_of
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
@@ -71,3 +72,10 @@ def test_scores_do_not_depend_on_the_batch(choice: ModuleType, tiny_bert: Path) 
     assert together.shape == (len(examples), len(data.task.labels))
     prints = model.processor.fingerprints([*examples, examples[0]])
     assert len(np.unique(prints)) == len(np.unique([str(example.parts) for example in examples]))
+
+
+def test_the_command_line_takes_its_class(choice: ModuleType, tiny_bert: Path) -> None:
+    words = ["--model", "choice.Choice", "--model.backbone", str(tiny_bert), "--data", "planted"]
+    config = resolve(False, Call(words=words))
+    assert config.classes["model"] is choice.Choice
+    assert config.values.model.backbone == str(tiny_bert)
