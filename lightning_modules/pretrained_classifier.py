@@ -34,7 +34,6 @@ from heedful.records import (
     inform,
     is_non_entailment,
     listing,
-    same_name,
 )
 
 PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
@@ -153,7 +152,8 @@ class PretrainedClassifier(Classifier, ABC):
             )
         self.known_labels = outputs if self.trained and is_named(outputs) else None
         of_config = list(self.config.id2label.values())
-        if self.known_labels and is_named(of_config) and [*map(same_name, of_config)] != [*map(same_name, outputs)]:
+        in_order = tuple(range(count))
+        if self.known_labels and is_named(of_config) and meanings(of_config, outputs, merging=False) != in_order:
             inform(
                 f"{self.backbone}: its config.json names the outputs {listing(of_config)}, and model.labels names them "
                 f"{listing(outputs)}, as they are read here."
@@ -230,11 +230,15 @@ class PretrainedClassifier(Classifier, ABC):
                 f"The head of {self.backbone} is for the problem {problem}, and here one label of several is right. "
                 "Take a model that was trained to choose one label."
             )
+        if self.config.is_encoder_decoder and not self.trained:
+            raise ModelError(
+                f"The model {self.backbone} has no trained classification head. If it is to write the label, as a T5 "
+                "does, add model Seq2Seq."
+            )
         if not self.trained:
-            writes = " If it is to write the label, as a T5 does, add model Seq2Seq." * self.config.is_encoder_decoder
             raise ModelError(
                 f"The model {self.backbone} has no trained classification head. Name a run with checkpoint RUN, or a "
-                f"trained model with model FOLDER.{writes}"
+                "trained model with model FOLDER."
             )
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
