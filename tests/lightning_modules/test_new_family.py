@@ -75,7 +75,7 @@ def test_scores_do_not_depend_on_the_batch(choice: ModuleType, tiny_bert: Path) 
 
 
 def test_the_command_line_takes_its_class(choice: ModuleType, tiny_bert: Path) -> None:
-    words = ["--model", "choice.Choice", "--model.backbone", str(tiny_bert), "--data", "planted"]
-    config = resolve(False, Call(words=words))
+    settings = {"model": {"backbone": str(tiny_bert)}}
+    config = resolve(False, Call(model="choice.Choice", data="planted", settings=settings))
     assert config.classes["model"] is choice.Choice
     assert config.values.model.backbone == str(tiny_bert)
