@@ -6,7 +6,6 @@ import logging
 import re
 import traceback
 from collections.abc import Callable, Collection, Iterator
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,10 +62,8 @@ def package_folder(module: str) -> Path | None:
     """The folder of a package, or of one inside it; None if it is not installed. Nothing is imported for it."""
     top, *inner = module.split(".")
     spec = importlib.util.find_spec(top)  # of a name without dots, which imports nothing
-    for i in range(1, len(inner) + 1):
-        places = spec.submodule_search_locations if spec else None
-        spec = PathFinder.find_spec(".".join([top, *inner[:i]]), places) if places else None
-    return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
+    places = (spec and spec.submodule_search_locations) or []
+    return next((folder for place in places if (folder := Path(place, *inner)).is_dir()), None)
 
 
 def has_weights(folder: str) -> bool:
