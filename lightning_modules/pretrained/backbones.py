@@ -14,7 +14,6 @@ from torch import nn
 from transformers.utils import logging as transformers_logging
 
 from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, is_of_memory, misfits, reason
-from heedful.lightning_modules.pretrained.weights import require_finite_weights
 from heedful.records import HeedfulError, ModelError, RunError, inform
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
@@ -143,14 +142,18 @@ def load_weights(
         **kwargs: For the loader.
 
     Raises:
-        HeedfulError: The weights cannot be loaded, or they are not those of such a network.
+        HeedfulError: The weights cannot be loaded, are not those of such a network, or are not finite.
     """
     # weights of another shape are judged by require_fit, which knows what a head is
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
     network, info = load(loader, backbone, **settings, **kwargs)
     shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in info["mismatched_keys"]}
     require_fit(network, backbone, head, info["missing_keys"], info["unexpected_keys"], shapes, head_name)
-    require_finite_weights(network.state_dict(), backbone)
+    if broken := [n for n, value in network.state_dict().items() if not value.isfinite().all()]:
+        raise ModelError(
+            f"The weights of {backbone} are not finite numbers: {first_names(broken)}. Take a file from before "
+            "training diverged."
+        )
     return network
 
 
@@ -187,9 +190,7 @@ def require_fit(
     buffers = {name.removeprefix(prefix) for name, _ in network.named_buffers()}
 
     def in_head(name: str) -> bool:
-        if head_name or base is network:
-            return bool(head_name) and name.startswith(head_name)
-        return not name.startswith(prefix)
+        return name.startswith(head_name) if head_name else base is not network and not name.startswith(prefix)
 
     def of_another_task(name: str) -> bool:
         return not name.startswith(prefix) and name.partition(".")[0] not in body

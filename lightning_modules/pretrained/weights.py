@@ -1,4 +1,4 @@
-"""The hash of weights, and whether they are finite numbers."""
+"""The hash of weights, and which of them differ from others."""
 
 import hashlib
 import json
@@ -7,9 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
-
-from heedful.lightning_modules.pretrained.misfits import first_names
-from heedful.records import ModelError
 
 
 def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
@@ -56,21 +53,3 @@ def different(own: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str
 
 def _bytes(value: Tensor) -> Tensor:
     return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-
-
-def require_finite_weights(weights: Mapping[str, Tensor], of: str) -> None:
-    """Refuse weights of which some number is NaN or infinite.
-
-    Args:
-        weights: Tensors by their names.
-        of: Where they come from; the message begins with "The weights of" it.
-
-    Raises:
-        HeedfulError: There is such a number; the message names tensors.
-    """
-    broken = [n for n, value in weights.items() if value.is_floating_point() and not value.isfinite().all()]
-    if broken:
-        raise ModelError(
-            f"The weights of {of} are not finite numbers: {first_names(broken)}. Take a file from before they were "
-            "damaged, or before training diverged."
-        )
