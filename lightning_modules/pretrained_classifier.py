@@ -126,13 +126,7 @@ class PretrainedClassifier(Classifier, ABC):
         architectures = self.config.architectures or []
         self.trained = any(self.auto.__name__.removeprefix("AutoModel") in name for name in architectures)
         self.outputs = self.labels or list(self.config.id2label.values())
-        tokenizer = open_tokenizer(self.folder, self.config)
-        if tokenizer.model_max_length < self.max_length:
-            inform(
-                f"{self.backbone}: its tokenizer is for {tokenizer.model_max_length} tokens at most, and up to "
-                f"{self.max_length} are read here (model.max_length)."
-            )
-        return tokenizer
+        return open_tokenizer(self.folder, self.config)
 
     def _read_provenance(self) -> Provenance:
         """What the backbone was trained on, as far as no checkpoint has said it."""
@@ -151,13 +145,6 @@ class PretrainedClassifier(Classifier, ABC):
                 "their order."
             )
         self.known_labels = outputs if self.trained and is_named(outputs) else None
-        of_config = list(self.config.id2label.values())
-        in_order = tuple(range(count))
-        if self.known_labels and is_named(of_config) and meanings(of_config, outputs, merging=False) != in_order:
-            inform(
-                f"{self.backbone}: its config.json names the outputs {listing(of_config)}, and model.labels names them "
-                f"{listing(outputs)}, as they are read here."
-            )
         column = meanings(outputs, task.labels, self.merging) if self.known_labels else None
         self.head = "replaced" if self.trained else "new"
         label_map = LabelMap.identity(task.labels)

@@ -93,9 +93,6 @@ def require_head_for(
     if not renaming or (len(head) != len(task) and not of_three):
         raise ModelError(f"{clash} Train the model on the data.")
     names = [*map(same_name, NLI if of_three else task)]
-    slots: list[str] = []
-    for i, name in enumerate(head):
-        fits = is_named([name]) and same_name(name) in names and same_name(name) not in map(same_name, slots)
-        slots.append(name if fits else f"NAME_{i}")
+    slots = [name if is_named([name]) and same_name(name) in names else f"NAME_{i}" for i, name in enumerate(head)]
     of = f", of {listing(NLI)}" if of_three else ""
     raise ModelError(f"{clash} Name them in their order: model.labels '[{listing(slots)}]'{of}.")

@@ -1,8 +1,6 @@
 """Families inherit their settings: the command line shows and takes each, with the defaults of the family."""
 
-import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from jsonargparse import ArgumentError, ArgumentParser
 
 from heedful import lightning_modules
 from heedful.lazy import import_all
-from heedful.lightning_modules import Classifier, Encoder
+from heedful.lightning_modules import Classifier
 from heedful.records import ModelError
 from tests.lightning_modules.test_weights import FAMILIES, built
 
@@ -141,44 +139,3 @@ def test_data_of_another_kind_are_refused_before_the_backbone_is_read(family: st
     other = next(one for one in tasks if one.kind is not task.kind)
     with refused(ModelError, task.kind, other.kind):
         make("nowhere").prepare(other)
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is printed about a backbone."""
-    lines: list[str] = []
-    monkeypatch.setattr("heedful.lightning_modules.pretrained_classifier.inform", lines.append)
-    return lines
-
-
-@pytest.mark.parametrize(
-    ("labels", "count"),
-    [
-        (["neutral", "entailment", "contradiction"], 1),
-        (["ENTAILMENT", "Neutral", "contradiction"], 0),
-        (None, 0),
-    ],
-)
-def test_labels_that_contradict_the_config_are_said(
-    tiny_bert: Path, tmp_path: Path, said: list[str], labels: list[str] | None, count: int
-) -> None:
-    _, make, task = FAMILIES["encoder"]
-    built(make(str(tiny_bert)), task).export(str(tmp_path), weights=True)
-    assert task.labels == ("entailment", "neutral", "contradiction")
-    said.clear()
-    model = Encoder(str(tmp_path), max_length=64, labels=labels)
-    model.prepare(task)
-    assert len(said) == count
-    assert all("entailment, neutral, contradiction" in line and ", ".join(labels) in line for line in said)
-
-
-@pytest.mark.parametrize(("longest", "count"), [(20, 1), (64, 0)])
-def test_a_tokenizer_for_fewer_tokens_than_are_read_is_said(
-    tiny_bert: Path, tmp_path: Path, said: list[str], longest: int, count: int
-) -> None:
-    shutil.copytree(tiny_bert, tmp_path / "m")
-    file = tmp_path / "m" / "tokenizer_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"model_max_length": longest}))
-    Encoder(str(tmp_path / "m"), max_length=64).prepare(FAMILIES["encoder"][2])
-    assert len(said) == count
-    assert all("20 tokens" in line and " 64 " in line for line in said)

@@ -159,9 +159,3 @@ def test_a_setting_that_a_model_does_not_have_is_not_named() -> None:
     with refused(ModelError) as caught:
         require_head_for(["yes", "no"], ["duplicate", "different"], "m", renaming=False)
     assert "labels '" not in str(caught.value)
-
-
-@pytest.mark.parametrize("head", [["entailment", "neutral", "neutral"], ["Entailment", "neutral", "ENTAILMENT"]])
-def test_a_remedy_does_not_repeat_a_wrong_list(head: list[str]) -> None:
-    with refused(ModelError, f"labels '[{head[0]}, neutral, NAME_2]'"):
-        require_head_for(head, NLI, "m")
