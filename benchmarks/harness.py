@@ -304,7 +304,7 @@ def mnli(path: str, **settings: Any) -> PairedText:
 
 def encoder(folder: str | None, **settings: Any) -> Encoder:
     """The model of ``--model minilm``, or of ``--model.backbone FOLDER``."""
-    named = {"backbone": folder, "sha256": None} if folder else {}
+    named = {"backbone": folder} if folder else {}
     return load_model("minilm", **named, **settings)
 
 

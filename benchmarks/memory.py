@@ -123,7 +123,7 @@ def write_model(
 def backbone(model: str | None) -> str:
     """The folder of the model that the command line names, or of MiniLM: its tokenizer is used."""
     named = harness.encoder(model)
-    return resolve(named.backbone, named.sha256)
+    return resolve(named.backbone)
 
 
 def write(folder: str, backbone: str, rows: Sequence[dict[str, str]], n: int) -> None:

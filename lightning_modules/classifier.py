@@ -24,7 +24,6 @@ from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
-from heedful.lightning_modules.pretrained.weights import require_finite_weights
 from heedful.records import (
     KINDS,
     ModelError,
@@ -208,7 +207,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         """As in torch, which Lightning calls with what a checkpoint holds.
 
         Raises:
-            HeedfulError: The weights are not those of this network, or not finite; the message names tensors.
+            HeedfulError: The weights are not those of this network; the message names tensors.
         """
         own = self.state_dict()
         if strict and (told := _misfits(own, state_dict)):
@@ -216,7 +215,6 @@ class Classifier(BasePredictor, pl.LightningModule):
                 f"The weights of the checkpoint do not fit {self.description}: they {told}. Name the model that it was "
                 "trained with."
             )
-        require_finite_weights(state_dict, "the checkpoint")
         loaded = super().load_state_dict(state_dict, strict, assign)
         self.has_learned = True
         return loaded

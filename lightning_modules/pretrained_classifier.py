@@ -16,7 +16,6 @@ from heedful.lightning_modules.predictor import LabelMap, Provenance
 from heedful.lightning_modules.pretrained.backbone_config import (
     LEARNED,
     open_config,
-    require_one_order,
     require_positions,
 )
 from heedful.lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
@@ -53,7 +52,6 @@ class PretrainedClassifier(Classifier, ABC):
         collapse: How a head for three labels answers in two classes, entailment or not: by the "sum" of the
             probabilities of neutral and contradiction, or by "argmax", the most probable of the three. By default, by
             the sum where nothing is trained, and training begins with a new head of two.
-        sha256: What the weights of a backbone from a package must hash to.
         compiled: Whether the network runs compiled (``torch.compile``), in training and in prediction. Inputs are then
             padded to multiples of 16 tokens.
         **kwargs: As for :class:`Classifier`.
@@ -83,16 +81,15 @@ class PretrainedClassifier(Classifier, ABC):
         max_length: int = 256,
         labels: list[str] | None = None,
         collapse: Literal["sum", "argmax"] | None = None,
-        sha256: str | None = None,
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
+        drop(kwargs, "sha256")
         backbone = fspath(backbone)
         super().__init__(**kwargs)
         self.backbone = backbone
         self.max_length = max_length
         self.labels = labels
-        self.sha256 = sha256
         self.collapse = collapse
         self.compiled = compiled
         self.network: nn.Module | None = None
@@ -120,7 +117,7 @@ class PretrainedClassifier(Classifier, ABC):
                 f"model {type(self).__name__} is for data of the kind {kinds}, and these are of the kind {task.kind}. "
                 f"Take model {'Reader or Writer' if task.kind == SPAN else 'Encoder'}."
             )
-        self.folder = resolve(self.backbone, self.sha256)
+        self.folder = resolve(self.backbone)
         self.config = open_config(self.folder)
         self.provenance = self._read_provenance()
         self.task = self.in_learned_order(task)
@@ -129,8 +126,6 @@ class PretrainedClassifier(Classifier, ABC):
         architectures = self.config.architectures or []
         self.trained = any(self.auto.__name__.removeprefix("AutoModel") in name for name in architectures)
         self.outputs = self.labels or list(self.config.id2label.values())
-        if self.trained and not self.labels:
-            require_one_order(self.config, self.folder)
         return open_tokenizer(self.folder, self.config)
 
     def _read_provenance(self) -> Provenance:

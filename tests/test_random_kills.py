@@ -96,7 +96,7 @@ def lab(tiny_bert, tiny_t5, tiny_vilt, tiny_blip, write_squad, write_squares, fo
     squad = ["--data", "squad2", "--data.path", str(write_squad(folder / "squad.json", 6)), "--data.hold_out", "20"]
     squares, pairs = squares_of(write_squares(folder / "squares", 80, 24)), write_pairs(folder / "pairs")
     bert = ["--model.backbone", str(tiny_bert)]
-    timm = ["--model", "timm", *bert, "--model.sha256", "null", "--model.vision", "test_efficientnet"]
+    timm = ["--model", "timm", *bert, "--model.vision", "test_efficientnet"]
     timm += ["--model.image_size", "[32, 32]", "--model.hidden", "16", "--model.max_length", "32"]
     short = ["--model.max_length", "24", "--model.overlap", "6", "--model.longest_answer", "4"]
     planted = ["--data.n_train", "160", "--data.n_validation", "37", "--data.batch_size", "16"]

@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(tiny_bert: Path) -> list[str]:
-    return ["--model.backbone", str(tiny_bert), "--model.sha256", "null", *TINY, "--model.learning_rate", "0.003"]
+    return ["--model.backbone", str(tiny_bert), *TINY, "--model.learning_rate", "0.003"]
 
 
 @pytest.fixture(scope="module")

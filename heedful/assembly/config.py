@@ -16,12 +16,13 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.parser import TRAINER_KINDS, build_parser
 from heedful.assembly.settings import SEED, EvaluationSettings, RunSettings, TrainingSettings, require_seed
-from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of, stand_in
+from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
+from heedful.lightning_modules.registry import stand_in
 from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
 from heedful.records.numbers.metric_name import direction_of

@@ -22,7 +22,7 @@ HOW = {  # settings that change no answer
     "share_prefix",
     "timeout",
 }
-PLACES = {"base_url", "responses", "sha256", "url"}  # settings that say where weights or answers are from
+PLACES = {"base_url", "responses", "url"}  # settings that say where weights or answers are from
 READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
 PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # from the root of a machine
 

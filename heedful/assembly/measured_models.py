@@ -134,7 +134,7 @@ def _within_positions(model: BasePredictor) -> BasePredictor:
     """A model that reads no more tokens than it has positions, where the usual length is more."""
     if not isinstance(model, PretrainedClassifier):
         return model
-    most = positions_of(open_config(resolve(model.backbone, model.sha256)))
+    most = positions_of(open_config(resolve(model.backbone)))
     return model if most is None or most >= model.max_length else model.with_arguments(max_length=most)
 
 

@@ -13,8 +13,8 @@ from transformers import PretrainedConfig
 from heedful.datamodules import PairedData
 from heedful.lazy import import_all
 from heedful.lightning_modules import BasePredictor
-from heedful.lightning_modules.families import family_of, import_path, stand_ins
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
+from heedful.lightning_modules.registry import family_of
 from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
@@ -25,7 +25,7 @@ from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # which any file may name
-RETIRED = {  # settings that files of earlier versions have, and that never changed anything
+RETIRED = {  # settings that files of earlier versions have, beside sha256, and that never changed anything
     "heedful.lightning_modules.CausalLM": ("learning_rate", "weight_decay", "warmup")
 }
 
@@ -72,7 +72,7 @@ def as_section(kind: str, values: Any, display_name: str) -> Section:
         raise SettingError(f"{display_name} has the key {unknown[0]}. Put settings under init_args.")
     settings = {**(values.get("init_args") or {}), **(values.get("dict_kwargs") or {})}
     path = whole(kind, values["class_path"])
-    retired = RETIRED.get(path, ())
+    retired = ("sha256", *RETIRED.get(path, ())) if path.startswith(f"{ROOMS[kind]}.") else ()
     return {"class_path": path, "init_args": {name: settings[name] for name in settings if name not in retired}}
 
 
@@ -119,11 +119,6 @@ def _subclasses(kind: type) -> list[type]:
     return direct + [inner for subclass in direct for inner in _subclasses(subclass)]
 
 
-def stand_in(data: type, model: str) -> str:
-    """The import path of the family that replaces ``model``, chosen by name, on data of this class."""
-    return stand_ins().get((class_path(data), model), model)
-
-
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     """A short name or the import path of a family, and its settings, for a hub id or a folder; None for other names.
 
@@ -148,7 +143,7 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     for form_name, (backbone, _) in backbones().items():
         if backbone == name:
             return form_name, {}
-    return import_path(family_of(model_config(name))), {"backbone": name}
+    return family_of(model_config(name)), {"backbone": name}
 
 
 def model_folder(backbone: str, class_path: str) -> str:

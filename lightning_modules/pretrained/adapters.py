@@ -37,4 +37,4 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
             )
         return model
 
-    return load(adapted, folder).merge_and_unload()
+    return load(adapted, folder, "model.adapter").merge_and_unload()

@@ -1,29 +1,19 @@
-"""Where pretrained weights come from: an installed package, a folder, or the hub; and whether they are whole."""
+"""Where pretrained weights come from: an installed package, a folder, or the hub; and whether they fit."""
 
 import contextlib
-import hashlib
 import importlib.util
 import logging
 import re
 import traceback
 from collections.abc import Callable, Collection, Iterator
-from importlib.machinery import PathFinder
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, Literal
 
 import torch
-from safetensors import safe_open
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
 from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, is_of_memory, misfits, reason
-from heedful.lightning_modules.pretrained.weights import (
-    require_finite_weights,
-    require_one_set,
-    require_whole_files,
-    weight_files,
-)
 from heedful.records import HeedfulError, ModelError, RunError, inform
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
@@ -35,52 +25,30 @@ HUB_ID = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)?", re.ASCII)
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
-def resolve(backbone: str, sha256: str | None = None, file: str | None = None) -> str:
+def resolve(backbone: str, file: str = "model.safetensors") -> str:
     """The folder or hub id that a backbone names.
 
     Args:
         backbone: A folder, a hub id, or ``package:MODULE/FOLDER`` for weights inside an installed Python package.
-        sha256: What the weights inside a package must hash to; a folder or an id may hold other weights.
-        file: The one file that is model and tokenizer (GGUF); None for a folder of files, in a package with
-            ``model.safetensors``.
+        file: Of a package, the file with the weights.
 
     Raises:
         HeedfulError: The package is neither one that Heedful knows nor one that the user allows, or it is not
-            installed; the folder lacks a config, or the weights are not those expected; or a run exported the folder,
-            and it is not what the run wrote.
+            installed, or has no such file.
     """
-    if backbone.startswith(PACKAGE):
-        module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
-        if (top := module.partition(".")[0]) not in PACKAGES | allowed_packages:
-            raise ModelError(
-                f"{backbone} is in the Python package {top!r}, which Heedful does not know. If you know it, add "
-                f"allow_package {top} to the command line."
-            )
-        if (package := package_folder(module)) is None:
-            raise RunError(f"{backbone} is in the Python package {module!r}. Install requirements.txt.")
-        backbone = str(package / folder)
-        weights = Path(backbone) / (file or "model.safetensors")
-        if not weights.is_file():
-            raise ModelError(f"The package {module!r} has no {folder}/{weights.name}.")
-        if sha256 is not None and (actual := _sha256(weights)) != sha256:
-            raise ModelError(f"{weights} is not the published file: its sha256 is {actual}. Install it anew.")
-    path = Path(backbone)
-    if file is not None and path.is_dir() and not (path / file).is_file():
-        raise ModelError(f"model.gguf_file {file} is not in {backbone}.")
-    if file is None and path.exists() and not (path / "config.json").is_file():
-        inside = path / "checkpoints" / "backbone"
-        of_run = f"Name {inside}, the model of this run." if (inside / "config.json").is_file() else ""
-        raise ModelError(f"model.backbone {backbone} is not the folder of a model: it has no config.json. {of_run}")
-    if not path.exists() and not is_hub_id(backbone):
-        raise ModelError(f"model.backbone {backbone} is neither a folder nor a name that the hub could have.")
-    if file is None and path.is_dir():
-        require_one_set(path)
-    return backbone
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    if not backbone.startswith(PACKAGE):
+        return backbone
+    module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
+    if (top := module.partition(".")[0]) not in PACKAGES | allowed_packages:
+        raise ModelError(
+            f"{backbone} is in the Python package {top!r}, which Heedful does not know. If you know it, add "
+            f"allow_package {top} to the command line."
+        )
+    if (package := package_folder(module)) is None:
+        raise RunError(f"{backbone} is in the Python package {module!r}. Install requirements.txt.")
+    if not (package / folder / file).is_file():
+        raise ModelError(f"The package {module!r} has no {folder}/{file}.")
+    return str(package / folder)
 
 
 def is_hub_id(name: str) -> bool:
@@ -93,10 +61,8 @@ def package_folder(module: str) -> Path | None:
     """The folder of a package, or of one inside it; None if it is not installed. Nothing is imported for it."""
     top, *inner = module.split(".")
     spec = importlib.util.find_spec(top)  # of a name without dots, which imports nothing
-    for i in range(1, len(inner) + 1):
-        places = spec.submodule_search_locations if spec else None
-        spec = PathFinder.find_spec(".".join([top, *inner[:i]]), places) if places else None
-    return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
+    places = (spec and spec.submodule_search_locations) or []
+    return next((folder for place in places if (folder := Path(place, *inner)).is_dir()), None)
 
 
 def has_weights(folder: str) -> bool:
@@ -120,26 +86,27 @@ def quiet() -> Iterator[None]:
             transformers_logging.enable_progress_bar()
 
 
-def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
+def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone", **kwargs: Any) -> Any:
     """Call a ``from_pretrained`` and turn its failure into one sentence.
 
     Code that comes with a model is never run, and of a ``.bin`` file transformers loads tensors alone.
+
+    Args:
+        loader: A ``from_pretrained``.
+        name: A folder or a hub id.
+        setting: The setting that names it, for the message.
+        **kwargs: For the loader.
+
+    Raises:
+        HeedfulError: The loader failed.
     """
     try:
         with quiet():
-            return loader(backbone, trust_remote_code=False, **kwargs)  # no code that lies beside the weights is run
+            return loader(name, trust_remote_code=False, **kwargs)
     except HeedfulError:
         raise
-    except UnpicklingError as error:
-        raise ModelError(
-            f"The weights of {backbone} hold something else than numbers, which is not loaded. Take weights as "
-            "safetensors, from whom you trust."
-        ) from error
-    except Exception as error:  # of what anybody may have written, any line can be wrong in any way
-        said = f"The model {backbone} cannot be loaded ({reason(error)})."
-        if Path(backbone).is_dir():
-            raise ModelError(f"{said} Take a whole copy, or a model of which transformers has the code.") from error
-        raise ModelError(f"{said} Check the name and the network, or take model FOLDER or minilm.") from error
+    except Exception as error:  # loaders of transformers raise whatever their parsers do
+        raise ModelError(f"{setting} {name} cannot be loaded ({reason(error)}).") from error
 
 
 @contextlib.contextmanager
@@ -175,48 +142,19 @@ def load_weights(
         **kwargs: For the loader.
 
     Raises:
-        HeedfulError: The weights cannot be loaded, or they are not those of such a network.
+        HeedfulError: The weights cannot be loaded, are not those of such a network, or are not finite.
     """
     # weights of another shape are judged by require_fit, which knows what a head is
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
     network, info = load(loader, backbone, **settings, **kwargs)
     shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in info["mismatched_keys"]}
     require_fit(network, backbone, head, info["missing_keys"], info["unexpected_keys"], shapes, head_name)
-    _require_floats(network, backbone)
-    require_whole_files(Path(backbone))
-    require_finite_weights(network.state_dict(), backbone)
-    return network
-
-
-def _require_floats(network: nn.Module, backbone: str) -> None:
-    """Refuse a local file in which a weight is not a floating-point number: it would be cast, and mean nothing."""
-    prefix = f"{getattr(network, 'base_model_prefix', '')}."
-    wanted = {n.removeprefix(prefix) for n, value in network.state_dict().items() if value.is_floating_point()}
-    odd = {}
-    for name, kind in _kinds_that_are_no_floats(Path(backbone)).items():
-        now = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-        if now.removeprefix(prefix) in wanted:
-            odd[name] = kind
-    if odd:
-        kinds = " and ".join(sorted(set(odd.values())))
+    if broken := [n for n, value in network.state_dict().items() if not value.isfinite().all()]:
         raise ModelError(
-            f"The weights of {backbone} hold {kinds}, not floating-point numbers: {first_names(odd)}. Take the ones "
-            "that are not quantised."
+            f"The weights of {backbone} are not finite numbers: {first_names(broken)}. Take a file from before "
+            "training diverged."
         )
-
-
-def _kinds_that_are_no_floats(folder: Path) -> dict[str, str]:
-    """Name of each tensor of a local model that holds other than floating-point numbers, to what it holds."""
-    kinds = {}
-    for file in weight_files(folder):
-        if file.suffix == ".safetensors":
-            with safe_open(file, "pt") as tensors:
-                kinds |= {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
-            continue
-        for name, value in torch.load(file, map_location="meta", weights_only=True).items():
-            if isinstance(value, torch.Tensor):
-                kinds[name] = "F" if value.is_floating_point() else str(value.dtype).removeprefix("torch.")
-    return {name: kind for name, kind in kinds.items() if not kind.startswith(("F", "BF"))}
+    return network
 
 
 def require_fit(
@@ -252,9 +190,7 @@ def require_fit(
     buffers = {name.removeprefix(prefix) for name, _ in network.named_buffers()}
 
     def in_head(name: str) -> bool:
-        if head_name or base is network:
-            return bool(head_name) and name.startswith(head_name)
-        return not name.startswith(prefix)
+        return name.startswith(head_name) if head_name else base is not network and not name.startswith(prefix)
 
     def of_another_task(name: str) -> bool:
         return not name.startswith(prefix) and name.partition(".")[0] not in body

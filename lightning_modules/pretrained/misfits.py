@@ -51,4 +51,4 @@ def is_of_memory(error: Exception) -> bool:
 def reason(error: Exception) -> str:
     """The first line of what a library says of an error, without a full stop; of a long one the beginning."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".") if len(lines[0]) <= 80 else f"{lines[0][:77].rstrip()}..."
+    return lines[0].rstrip(".") if len(lines[0]) <= 200 else f"{lines[0][:197].rstrip()}..."

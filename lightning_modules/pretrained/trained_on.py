@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.lightning_modules.pretrained.weights import hash_of_files
-from heedful.records import Examples, ModelError, RunError
+from heedful.lightning_modules.pretrained.misfits import reason
+from heedful.records import Examples, ModelError
 
 FILE = "trained_on.npz"  # in the folder of an exported model
 
@@ -57,48 +57,26 @@ class TrainedOn:
         return {"parts": list(self.parts), "keys": torch.from_numpy(self.keys.view(np.int64))}
 
     @classmethod
-    def of_state(cls, state: Any) -> "TrainedOn | None":
-        """What :meth:`state` returned; None of a checkpoint that does not say it.
-
-        Raises:
-            HeedfulError: It is something else.
-        """
-        if state is None:
-            return None
-        keys = state.get("keys") if isinstance(state, Mapping) else None
-        if not isinstance(keys, torch.Tensor) or keys.dtype != torch.int64 or keys.ndim != 1:
-            raise RunError("The checkpoint does not say what it was trained on. Name a checkpoint that train.py wrote.")
-        return cls(tuple(state["parts"]), np.unique(keys.numpy().view(np.uint64)))
+    def of_state(cls, state: Mapping[str, Any] | None) -> "TrainedOn | None":
+        """What :meth:`state` returned; None of a checkpoint that does not say it."""
+        return None if state is None else cls(tuple(state["parts"]), state["keys"].numpy().view(np.uint64))
 
     def write(self, folder: str | Path) -> None:
-        """Write it beside the config of an exported model, with the hash of the weights that lie there."""
-        hashed = hash_of_files(Path(folder))
-        weights = {} if hashed is None else {"weights": np.array(hashed)}
-        np.savez(Path(folder) / FILE, keys=self.keys, parts=np.array(self.parts, dtype=str), **weights)
+        """Write it beside the config of an exported model."""
+        np.savez(Path(folder) / FILE, keys=self.keys, parts=np.array(self.parts, dtype=str))
 
     @classmethod
     def read(cls, folder: str | Path) -> "TrainedOn | None":
         """What an exported model says; None of one that says nothing.
 
         Raises:
-            HeedfulError: The file is damaged, or belongs to other weights than those in the folder. One that was
-                written without weights, or by an earlier version, does not say to which it belongs.
+            HeedfulError: The file cannot be read.
         """
         path = Path(folder) / FILE
         if not path.is_file():
             return None
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                keys = arrays["keys"]
-                parts = tuple(arrays["parts"].tolist())
-                weights = str(arrays["weights"]) if "weights" in arrays else None
-            if keys.dtype != np.uint64 or keys.ndim != 1:
-                raise ValueError
-        except (OSError, EOFError, ValueError, KeyError, MemoryError, zipfile.BadZipFile):
-            raise ModelError(f"{path} is damaged. Export the model again.") from None
-        if weights is not None and hash_of_files(path.parent) not in (None, weights):
-            raise ModelError(
-                f"{folder} holds other weights than those that its {FILE} was written with. Take all files of one "
-                f"export; if you changed the weights yourself, remove {FILE}."
-            )
-        return cls(parts, np.unique(keys))
+                return cls(tuple(arrays["parts"].tolist()), arrays["keys"])
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise ModelError(f"{path} cannot be read ({reason(error)}). Export the model again.") from None

@@ -57,7 +57,6 @@ class CausalLM(BasePredictor):
         longest_answer: Most tokens of an answer that is a text; those of a label are at most 8, or as
             many as the longest label has.
         share_prefix: Read the beginning of all prompts once. Without it each prompt is read whole, for each label.
-        sha256: What the weights of a backbone from a package must hash to.
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
@@ -65,7 +64,6 @@ class CausalLM(BasePredictor):
         largest_difference: By how much log-likelihoods with and without sharing differed on the first batch.
     """
 
-    architectures = (".*ForCausalLM", ".*LMHeadModel")
     reads_prompts = needs_prompt = True
     config: PretrainedConfig
 
@@ -81,14 +79,12 @@ class CausalLM(BasePredictor):
         calibrated: bool = False,
         longest_answer: int = 32,
         share_prefix: bool = True,
-        sha256: str | None = None,
         max_unknown: float = MOST_UNKNOWN,
     ) -> None:
         super().__init__(max_unknown)
         self.backbone = backbone
         self.gguf_file = gguf_file
         self.adapter = adapter
-        self.sha256 = sha256
         self.max_length = max_length
         self.chat = chat
         self.decoding = decoding
@@ -118,7 +114,7 @@ class CausalLM(BasePredictor):
         self.task = task
         if not hasattr(self, "tokenizer"):
             gguf = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
-            self.folder = resolve(self.backbone, self.sha256, self.gguf_file)
+            self.folder = resolve(self.backbone, self.gguf_file or "model.safetensors")
             self.config = open_config(self.folder, **gguf)
             self.tokenizer = open_tokenizer(self.folder, self.config, **gguf)
         if self.config.is_encoder_decoder:

@@ -13,7 +13,6 @@ class Encoder(PretrainedClassifier):
     """Any ``AutoModelForSequenceClassification`` over one or two text parts."""
 
     auto = AutoModelForSequenceClassification
-    architectures = (".*ForSequenceClassification.*",)
 
     def prepare(self, task: Task) -> None:
         tokenizer = self.open_backbone(task)

@@ -34,7 +34,6 @@ class Reader(PretrainedClassifier):
 
     kinds = (SPAN,)
     auto = AutoModelForQuestionAnswering
-    stands_in = {"Reading": "Encoder"}
 
     def __init__(
         self,

@@ -42,7 +42,6 @@ class Seq2Seq(ScoresLabels):
 
     kinds = (CLASSIFICATION,)
     auto = AutoModelForSeq2SeqLM
-    model_types = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
     reads_prompts = True
     prompt: Prompt | None = None
 

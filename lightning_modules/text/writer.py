@@ -54,7 +54,6 @@ class Writer(Seq2Seq):
     """
 
     kinds = (SPAN,)
-    stands_in = {"Reading": "Seq2Seq"}
 
     def __init__(
         self,

@@ -118,7 +118,6 @@ class Blip(PictureClassifier):
     """
 
     auto = BlipClassifier
-    model_types = ("blip",)
     head_name = "head."
     most_pictures = 2
 

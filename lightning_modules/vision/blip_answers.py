@@ -34,7 +34,6 @@ class BlipAnswers(ScoresLabels, Blip):
     """
 
     auto = BlipForQuestionAnswering
-    architectures = ("BlipForQuestionAnswering",)
     head_name = None
     most_pictures = 1
 

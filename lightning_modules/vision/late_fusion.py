@@ -16,7 +16,6 @@ from heedful.lightning_modules.pretrained.backbone_config import is_size
 from heedful.lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit
 from heedful.lightning_modules.pretrained.misfits import difference, reason
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from heedful.lightning_modules.pretrained.weights import require_finite_weights, require_whole_files
 from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
 from heedful.records import ModelError, SettingError, read_json, write_json
@@ -114,7 +113,6 @@ class LateFusion(PictureClassifier):
     """
 
     auto = AutoModel
-    stands_in = {"PairedImages": "Encoder", "VisualQuestions": "Encoder"}
 
     def __init__(
         self,
@@ -230,8 +228,6 @@ class LateFusion(PictureClassifier):
 
     def _load(self, network: Fusion) -> None:
         state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
-        require_whole_files(Path(self.folder))
-        require_finite_weights(state, self.backbone)
         require_fit(network, self.backbone, self.head, *difference(network.state_dict(), state), LAST)
         network.load_state_dict(
             {n: v for n, v in state.items() if self.head == "kept" or not n.startswith(LAST)}, strict=False

@@ -38,8 +38,6 @@ class Vilt(PictureClassifier):
         **kwargs: As for :class:`PictureClassifier`.
     """
 
-    model_types = ("vilt",)
-
     def __init__(self, backbone: str, max_length: int = 40, **kwargs: Any) -> None:
         super().__init__(backbone, max_length, **kwargs)
 

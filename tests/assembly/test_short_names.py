@@ -115,9 +115,11 @@ def test_a_class_of_another_kind_is_refused(kind: str, name: str) -> None:
         load(name)
 
 
-def test_settings_of_training_that_causal_models_once_had_are_left_out() -> None:
-    """Files of earlier versions have them; an encoder, which is trained, keeps its own."""
+def test_settings_that_models_once_had_are_left_out() -> None:
+    """Files of earlier versions have them; an encoder, which is trained, keeps its own, as does a user's class."""
     settings = {"backbone": "b", "learning_rate": 5e-5, "weight_decay": 0.01, "warmup": 0.1}
     for family, kept in (("CausalLM", {"backbone": "b"}), ("Encoder", settings)):
-        section = {"class_path": f"heedful.lightning_modules.{family}", "init_args": settings}
-        assert section_of("model", section)["init_args"] == kept
+        former = {"class_path": f"heedful.lightning_modules.{family}", "init_args": settings | {"sha256": "0a"}}
+        assert section_of("model", former)["init_args"] == kept
+    foreign = {"class_path": "mine.Model", "init_args": {"sha256": "0a"}}
+    assert section_of("model", foreign) == foreign

@@ -19,7 +19,7 @@ from tests.lightning_modules.test_weights import FAMILIES, built
 from refusals import refused
 from tiers import first_tier
 
-ALL = {"sha256": None, "compiled": False, "warmup": 0.1, "max_unknown": 0.2}
+ALL = {"compiled": False, "warmup": 0.1, "max_unknown": 0.2}
 COMMON = ALL | {"max_length": 256, "learning_rate": 5e-5, "weight_decay": 0.01}
 PICTURES = COMMON | {"max_length": 128, "cache": 8.0}
 BLIP = PICTURES | {"learning_rate": 3e-5, "weight_decay": 0.05}

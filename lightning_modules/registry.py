@@ -1,0 +1,66 @@
+"""One table: which family opens a model by its config.json, and which one replaces another on data of a kind."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from heedful.records.arguments import class_path
+from heedful.records.storage.schema import whole
+
+
+class Entry(NamedTuple):
+    """A line of the table; Heedful's own classes go by their names, others by their import paths."""
+
+    family: str
+    architectures: str | None = None  # a regular expression of the architectures in config.json
+    model_types: Sequence[str] = ()  # in config.json; asked where no line has the architecture
+    stands_in: Mapping[str, str] = {}  # data module to the family that it replaces there
+
+
+TABLE = [
+    Entry("Encoder", ".*ForSequenceClassification.*"),
+    Entry("CausalLM", ".*ForCausalLM|.*LMHeadModel"),
+    Entry("BlipAnswers", "BlipForQuestionAnswering"),
+    Entry("Seq2Seq", model_types=("t5", "mt5", "umt5", "longt5", "switch_transformers")),
+    Entry("Vilt", model_types=("vilt",)),
+    Entry("Blip", model_types=("blip",)),
+    Entry("LateFusion", stands_in={"PairedImages": "Encoder", "VisualQuestions": "Encoder"}),
+    Entry("Reader", stands_in={"Reading": "Encoder"}),
+    Entry("Writer", stands_in={"Reading": "Seq2Seq"}),
+]
+
+
+def register(
+    family: type,
+    architectures: str | None = None,
+    model_types: Sequence[str] = (),
+    stands_in: Mapping[str, str] | None = None,
+) -> None:
+    """Add a family to the table, before those that are there.
+
+    Args:
+        family: A subclass of :class:`~heedful.lightning_modules.BasePredictor`.
+        architectures: A regular expression of the architectures that it opens, as config.json names them.
+        model_types: The types of models that it opens where no family has their architecture.
+        stands_in: Data module to the family that it replaces there, by import path, or by name if it is Heedful's own.
+    """
+    TABLE.insert(0, Entry(class_path(family), architectures, model_types, stands_in or {}))
+
+
+def family_of(config: Mapping[str, Any]) -> str:
+    """The import path of the family that opens a model: by its architectures, else by its type, else the encoder."""
+    for architecture in map(str, config.get("architectures") or []):
+        for entry in TABLE:
+            if entry.architectures is not None and re.fullmatch(entry.architectures, architecture):
+                return whole("model", entry.family)
+    model_type = config.get("model_type")
+    return whole("model", next((entry.family for entry in TABLE if model_type in entry.model_types), "Encoder"))
+
+
+def stand_in(data: type, model: str) -> str:
+    """The import path of the family that replaces ``model``, which a short form names, on data of this class."""
+    here = class_path(data)
+    for entry in TABLE:
+        if any((whole("data", d), whole("model", m)) == (here, model) for d, m in entry.stands_in.items()):
+            return whole("model", entry.family)
+    return model

@@ -1,0 +1,81 @@
+"""The family of docs/new_model.md is a whole one: it is trained, kept, resumed and measured, and the table names it."""
+
+import importlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.bare_runs import fitted, measured
+from heedful.assembly.config import Call, resolve
+from heedful.assembly.short_names import section_of
+from heedful.callbacks import Accuracy, Attentiveness
+from heedful.datamodules import Planted
+from heedful.lightning_modules.registry import TABLE
+from heedful.records import ModelError
+
+from refusals import refused
+
+PAGE = Path(__file__).parents[2] / "docs" / "new_model.md"
+
+
+@pytest.fixture
+def choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The module of the page."""
+    before = list(TABLE)
+    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(code.splitlines()) <= 60
+    (tmp_path / "choice.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("choice")
+    monkeypatch.delitem(importlib.sys.modules, "choice")
+    TABLE[:] = before
+
+
+def test_it_is_trained_exported_and_measured(choice: ModuleType, tiny_bert: Path, tmp_path: Path) -> None:
+    data = Planted(n_train=16, n_validation=12)
+    model = choice.Choice(str(tiny_bert), max_length=64)
+    during = fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=1)
+    folder = tmp_path / "exported"
+    model.export(str(folder), weights=True)
+    assert json.loads((folder / "config.json").read_text())["architectures"] == ["BertForMultipleChoice"]
+    section = section_of("model", folder)
+    assert section == {"class_path": "choice.Choice", "init_args": {"backbone": str(folder)}}
+    again = choice.Choice(str(folder), max_length=64)
+    after = measured(again, data, [Accuracy(), Attentiveness(draws=2)], accelerator="cpu")
+    assert {name: value for name, value in after.numbers.items() if name in during.numbers} == during.numbers
+    assert {name.family for name in after.numbers.keys() - during.numbers.keys()} == {"attentiveness"}
+
+
+def test_a_backbone_without_the_head_is_not_measured(choice: ModuleType, tiny_bert: Path) -> None:
+    with refused(ModelError, tiny_bert):
+        measured(choice.Choice(str(tiny_bert), max_length=64), Planted(n_validation=8), [Accuracy()], accelerator="cpu")
+
+
+def test_scores_do_not_depend_on_the_batch(choice: ModuleType, tiny_bert: Path) -> None:
+    data = Planted(n_train=8, n_validation=8)
+    data.setup("validate")
+    model = choice.Choice(str(tiny_bert), max_length=64)
+    model.bind(data.task, trains=True)
+    model.configure_model()
+    model.eval()
+    examples = list(data.pool)
+    with torch.no_grad():
+        together = model.logits(model.processor(examples))
+        alone = torch.cat([model.logits(model.processor([example])) for example in examples])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+    assert together.shape == (len(examples), len(data.task.labels))
+    prints = model.processor.fingerprints([*examples, examples[0]])
+    assert len(np.unique(prints)) == len(np.unique([str(example.parts) for example in examples]))
+
+
+def test_the_command_line_takes_its_class(choice: ModuleType, tiny_bert: Path) -> None:
+    settings = {"model": {"backbone": str(tiny_bert)}}
+    config = resolve(False, Call(model="choice.Choice", data="planted", settings=settings))
+    assert config.classes["model"] is choice.Choice
+    assert config.values.model.backbone == str(tiny_bert)

@@ -1,0 +1,104 @@
+"""One table says which models and data a family is for, and a user's own family joins it."""
+
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from heedful import datamodules, lightning_modules
+from heedful.assembly.short_names import section_of
+from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
+from heedful.lightning_modules import BasePredictor, Encoder
+from heedful.lightning_modules.registry import TABLE, family_of, register, stand_in
+from heedful.records.task import Span
+
+ROOM = "heedful.lightning_modules."
+
+
+class Owl(Encoder):
+    """A family of this module alone."""
+
+
+@pytest.fixture
+def owl() -> Iterator[None]:
+    """The family is registered."""
+    before = list(TABLE)
+    register(Owl, "Owl.*", ("owl", "t5"), {"barn.Nights": "Encoder"})
+    yield
+    TABLE[:] = before
+
+
+@pytest.mark.usefixtures("owl")
+@pytest.mark.parametrize("config", [{"model_type": "owl"}, {"model_type": "vilt", "architectures": ["OwlForNights"]}])
+def test_the_command_line_takes_a_registered_family_for_its_models(tmp_path, config):
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert section_of("model", tmp_path) == {"class_path": f"{__name__}.Owl", "init_args": {"backbone": str(tmp_path)}}
+
+
+@pytest.mark.usefixtures("owl")
+def test_a_registered_family_comes_before_those_of_the_table():
+    assert family_of({"model_type": "t5"}) == f"{__name__}.Owl"
+    assert family_of({"model_type": "t5", "architectures": ["T5ForSequenceClassification"]}) == f"{ROOM}Encoder"
+
+
+@pytest.mark.usefixtures("owl")
+def test_a_registered_family_stands_in_on_its_data():
+    nights = type("Nights", (), {"__module__": "barn"})
+    assert stand_in(nights, f"{ROOM}Encoder") == f"{__name__}.Owl"
+    assert stand_in(nights, f"{ROOM}Seq2Seq") == f"{ROOM}Seq2Seq"
+
+
+def test_a_model_that_no_line_names_is_an_encoder():
+    assert family_of({"model_type": "eagle", "architectures": None}) == f"{ROOM}Encoder"
+    assert family_of({"model_type": "owl", "architectures": ["OwlForNights"]}) == f"{ROOM}Encoder"
+    assert family_of({}) == f"{ROOM}Encoder"
+
+
+def test_the_lines_of_the_table_name_classes_that_there_are():
+    for entry in TABLE:
+        assert issubclass(getattr(lightning_modules, entry.family), BasePredictor)
+        assert all(isinstance(getattr(lightning_modules, name), type) for name in entry.stands_in.values())
+
+
+@pytest.mark.parametrize(
+    ("data", "family", "replaced"),
+    [
+        ("PairedImages", "LateFusion", "Encoder"),
+        ("VisualQuestions", "LateFusion", "Encoder"),
+        ("Reading", "Reader", "Encoder"),
+        ("Reading", "Writer", "Seq2Seq"),
+        ("Reading", "CausalLM", "CausalLM"),
+        ("PairedText", "Encoder", "Encoder"),
+    ],
+)
+def test_the_data_of_each_kind_have_their_families(data, family, replaced):
+    assert stand_in(getattr(datamodules, data), ROOM + replaced) == ROOM + family
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "family"),
+    [
+        ("gpt2", "GPT2LMHeadModel", "CausalLM"),
+        ("llama", "LlamaForCausalLM", "CausalLM"),
+        ("gpt2", "GPT2ForSequenceClassification", "Encoder"),
+        *((t5, None, "Seq2Seq") for t5 in ("t5", "mt5", "umt5", "longt5", "switch_transformers")),
+        ("vilt", None, "Vilt"),
+        ("blip", None, "Blip"),
+        ("blip", "BlipForQuestionAnswering", "BlipAnswers"),
+    ],
+)
+def test_each_model_is_opened_by_its_family(model_type, architecture, family):
+    found = family_of({"model_type": model_type, "architectures": [architecture] if architecture else None})
+    assert found == ROOM + family
+
+
+def test_the_best_checkpoint_is_best_in_what_the_kind_of_task_declares():
+    kind = Span()
+    kind.quality = "kindness"
+    data = SimpleNamespace(name="d", task=SimpleNamespace(kind=kind))
+    monitored = []
+    checkpoint = BestCheckpoint()
+    engine = SimpleNamespace(only=None, require_monitored=lambda name, flag: monitored.append(name))
+    checkpoint.require_known(engine, data)
+    assert monitored == [checkpoint.monitor] == ["kindness/d"]
