@@ -36,10 +36,8 @@ NUMBERS = TEXT + "seq2seq.py:answer"
 RANKS = VISION + "blip_answers.py:logits"
 WORTHS = VISION + "blip_answers.py:loss"
 SHARED = PROMPTED + "shared_prefix.py:"
-FIRST = {SHARED + name for name in ("to", "read_prefix", "whole", "plain_scores")} | {
-    PROMPTED + "causal_lm.py:_compare"
-}
-WRITTEN = {PROMPTED + "causal_lm.py:answer", PROMPTED + "causal_lm.py:_written", SHARED + "write"}
+FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_read"}
+WRITTEN = {PROMPTED + "causal_lm.py:answer", PROMPTED + "causal_lm.py:_written"}
 GRADIENTS = "lightning_modules/gradients.py:integrated_gradients"
 
 
