@@ -197,13 +197,13 @@ class CausalLM(BasePredictor):
         if self._answers is None:
             self._answers = [torch.tensor(answer, device=self.device) for answer in tokens.answers]
             self._lengths = torch.tensor([len(answer) for answer in tokens.answers], device=self.device)
+            self._most = most_columns(self.network) if self.share_prefix else 0
         columns = len(tokens.prefix) + queries.beginnings.shape[1] + queries.input_ids.shape[1] + self.longest
-        if not self.share_prefix or columns > most_columns(self.network):
+        if columns > self._most:
             return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
         if self._prefix is None:
             self._prefix = read_prefix(self.network, tokens.prefix)
-        cache, logits = read_queries(self.network, self._prefix, queries)
-        _, mask = queries.joined(tokens.prefix)
+        cache, mask, logits = read_queries(self.network, self._prefix, queries)
         return answer_scores(self.network, cache, mask, logits, self._answers), cache
 
     def _scored(self, scores: Tensor) -> Tensor:
@@ -229,7 +229,7 @@ class CausalLM(BasePredictor):
         if cache is None:  # padding stands before whole prompts, since models read them that have a window
             ids, mask = (tensor.to(self.device) for tensor in self.processor.padded(queries.whole(prefix)))
         else:
-            ids, mask = queries.joined(prefix)
+            ids, mask = queries.join(prefix)
             cache.crop(-1)  # the last token is read again, for its logits
         settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1, "past_key_values": cache}
         settings |= {"eos_token_id": self._ends or None, "pad_token_id": self.processor.pad_id}

@@ -3,7 +3,6 @@
 All is padded on the left, so that prompts end in one column, and answers follow there.
 """
 
-import copy
 from collections.abc import Sequence
 from inspect import signature
 from typing import NamedTuple
@@ -34,7 +33,7 @@ class Queries(NamedTuple):
     input_ids: Tensor
     attention_mask: Tensor
 
-    def joined(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def join(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
         """The ids of prompts with their padding, and the mask: int64 [examples, tokens] both."""
         first = self.input_ids.new_tensor(prefix).expand(len(self.input_ids), -1)
         ids = torch.cat([first, self.beginnings[self.beginning_of], self.input_ids], dim=1)
@@ -43,7 +42,7 @@ class Queries(NamedTuple):
 
     def whole(self, prefix: Sequence[int]) -> list[list[int]]:
         """The ids of each prompt, without padding."""
-        rows = zip(*self.joined(prefix), strict=True)
+        rows = zip(*self.join(prefix), strict=True)
         return [row[mask.bool()].tolist() for row, mask in rows]
 
 
@@ -80,21 +79,32 @@ def read_prefix(network: nn.Module, prefix: Sequence[int]) -> Cache:
     cache = DynamicCache(config=network.config)
     if prefix:
         ids = torch.tensor([list(prefix)], device=network.device)
-        _forward(network, cache, ids, torch.ones_like(ids))
+        network(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
     return cache
 
 
-def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[Cache, Tensor]:
-    """Read prompts behind their prefix: the cache, a row for each, and the logits behind them, [rows, 1, words]."""
-    cache = copy.deepcopy(prefix)
-    beginnings, of = queries.beginnings, queries.beginning_of
-    mask = queries.beginnings_mask
-    mask = torch.cat([mask.new_ones(len(mask), prefix.get_seq_length()), mask], dim=1)
-    cache.batch_select_indices(torch.zeros_like(of if not beginnings.shape[1] else mask[:, 0]))
-    if beginnings.shape[1]:
-        _forward(network, cache, beginnings, mask)
+def _repeat(network: nn.Module, prefix: Cache, rows: int) -> Cache:
+    """A copy of a cache of one row, with many."""
+    states = [[state.expand(rows, -1, -1, -1) for state in layer[:2]] for layer in prefix if layer[0] is not None]
+    return DynamicCache(states, config=network.config)
+
+
+def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[Cache, Tensor, Tensor]:
+    """Read prompts behind their prefix.
+
+    Returns:
+        The cache, with a row for each; its mask, int64 [examples, tokens]; and the logits behind each, [examples, 1,
+        vocabulary].
+    """
+    of = queries.beginning_of
+    begun = queries.beginnings_mask
+    mask = torch.cat([begun.new_ones(len(begun), prefix.get_seq_length()), begun], dim=1)
+    cache = _repeat(network, prefix, len(begun) if begun.shape[1] else len(of))
+    if begun.shape[1]:
+        _forward(network, cache, queries.beginnings, mask)
         cache.batch_select_indices(of)
-    return cache, _forward(network, cache, queries.input_ids, torch.cat([mask[of], queries.attention_mask], dim=1))
+    mask = torch.cat([mask[of], queries.attention_mask], dim=1)
+    return cache, mask, _forward(network, cache, queries.input_ids, mask)
 
 
 def answer_scores(network: nn.Module, cache: Cache, mask: Tensor, logits: Tensor, answers: Sequence[Tensor]) -> Tensor:

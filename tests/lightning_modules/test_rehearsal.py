@@ -37,7 +37,7 @@ RANKS = VISION + "blip_answers.py:logits"
 WORTHS = VISION + "blip_answers.py:loss"
 SHARED = PROMPTED + "shared_prefix.py:"
 FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_read"}
-WRITTEN = {PROMPTED + "causal_lm.py:answer", PROMPTED + "causal_lm.py:_written"}
+WRITTEN = {PROMPTED + "causal_lm.py:answer", PROMPTED + "causal_lm.py:_written", SHARED + "join"}
 GRADIENTS = "lightning_modules/gradients.py:integrated_gradients"
 
 
@@ -202,7 +202,7 @@ def test_a_shared_prefix(precision: str, decoding: str, later: set[str], tmp_pat
         expected = model.predict(batch)
     model = causal(tmp_path, decoding=decoding)
     with Rehearsal() as rehearsal:
-        rehearsal.place(model)
+        rehearsal.place(model.network)
         placed = rehearsal.place(batch)
         with torch.inference_mode(), PRECISIONS[precision]().val_step_context():
             model.predict(placed)

@@ -124,7 +124,7 @@ def test_prompts_are_read_whole_where_a_window_is_shorter(folders, room):
     """Padding between the prefix and the rest would take the place of tokens in the window."""
     module = model(folders["mistral"])
     inputs = module.processor(SHARING)
-    columns = Queries(**inputs).joined(module.processor.tokens.prefix)[0].shape[1] + module.longest
+    columns = Queries(**inputs).join(module.processor.tokens.prefix)[0].shape[1] + module.longest
     module.network.config.sliding_window = columns + room
     plain = model(folders["mistral"], share_prefix=False)
     plain.network.config.sliding_window = columns + room

@@ -35,5 +35,6 @@ def test_it_answers_and_shares_the_beginning():
     assert outputs.probs.argmax(dim=1).tolist() == [0, 2, 1]
     assert outputs.answers[0] == 0  # of the others it writes whole sentences
     module.share_prefix = False
+    module.prompt_with(module.prompt)
     assert (outputs.probs - module.answer(inputs).probs).abs().max() < 1e-5
     assert outputs.probs.dtype == torch.float32
