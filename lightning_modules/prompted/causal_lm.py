@@ -1,5 +1,6 @@
 """Causal language models that are asked in context: whatever AutoModelForCausalLM knows."""
 
+from itertools import takewhile
 from typing import Any, Literal
 
 import torch
@@ -17,9 +18,9 @@ from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import (
     Queries,
-    answer_scores,
     most_columns,
     plain_scores,
+    read_answers,
     read_prefix,
     read_queries,
 )
@@ -28,6 +29,7 @@ from heedful.records.prompts.prompt import Prompt
 
 EMPTY = ("N/A", "", "[MASK]")  # contents that say nothing (Zhao et al. 2021)
 LABEL_TOKENS = 8  # most tokens of a written label, if no label is longer
+Written = tuple[Cache, Tensor]  # behind prompts, and which answer each text is, bool [examples, answers]
 UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many it reads
 
 
@@ -179,32 +181,34 @@ class CausalLM(BasePredictor):
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         with torch.no_grad():
-            likelihoods, cache = self._read(inputs)
+            likelihoods, read = self._read(inputs)
             probs = None if self.task.kind is SPAN else self._scored(likelihoods).softmax(dim=-1)
             if probs is not None and not self.capabilities.writes:
                 return Outputs(probs)
-            answers = self.understood(self._written(inputs, cache))
+            answers = self.understood(self._written(inputs, read))
         finite = likelihoods.isfinite().all(dim=-1).tolist()
         answers = [answer if is_finite else None for answer, is_finite in zip(answers, finite, strict=True)]
         if probs is None:
             return Outputs(answers=answers)
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
-    def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Cache | None]:
-        """Log-likelihoods of the answers, float32 [examples, answers], and the cache behind the prompts, if any."""
+    def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
+        """Log-likelihoods of the answers, float32 [examples, answers], and what :meth:`_written` needs, if shared."""
         queries = Queries(**inputs)
         tokens = self.processor.tokens
         if self._answers is None:
             self._answers = [torch.tensor(answer, device=self.device) for answer in tokens.answers]
             self._lengths = torch.tensor([len(answer) for answer in tokens.answers], device=self.device)
+            self._stops = torch.tensor(self._ends, device=self.device) if self.capabilities.writes else None
             self._most = most_columns(self.network) if self.share_prefix else 0
         columns = len(tokens.prefix) + queries.beginnings.shape[1] + queries.input_ids.shape[1] + self.longest
-        if columns > self._most:
+        if columns >= self._most:
             return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
         if self._prefix is None:
             self._prefix = read_prefix(self.network, tokens.prefix)
-        cache, mask, logits = read_queries(self.network, self._prefix, queries)
-        return answer_scores(self.network, cache, mask, logits, self._answers), cache
+        read = read_queries(self.network, self._prefix, queries)
+        scores, written = read_answers(self.network, read, self._answers, self._stops)
+        return scores, (read[0], written)
 
     def _scored(self, scores: Tensor) -> Tensor:
         """Log-likelihoods as scores of labels."""
@@ -222,23 +226,32 @@ class CausalLM(BasePredictor):
             self._prior = scores.softmax(dim=-1).mean(dim=0).log()
         return self._prior
 
-    def _written(self, inputs: dict[str, Tensor], cache: Cache | None) -> list[str]:
+    def _written(self, inputs: dict[str, Tensor], read: Written | None) -> list[str]:
         """The texts that the model writes."""
         queries = Queries(**inputs)
         prefix = self.processor.tokens.prefix
-        if cache is None:  # padding stands before whole prompts, since models read them that have a window
-            ids, mask = (tensor.to(self.device) for tensor in self.processor.padded(queries.whole(prefix)))
-        else:
-            ids, mask = queries.join(prefix)
+        if read is None:  # padding stands before whole prompts, since models read them that have a window
+            padded = self.processor.padded(queries.whole(prefix))
+            return self._generated(*(tensor.to(self.device) for tensor in padded), None)
+        cache, is_written = read
+        found = [row.index(True) if True in row else -1 for row in is_written.tolist()]
+        answers = self.tokenizer.batch_decode(self.processor.tokens.answers, skip_special_tokens=True)
+        texts = [answers[k] if k >= 0 else "" for k in found]
+        if rest := [i for i, answer in enumerate(found) if answer < 0]:
+            rows = is_written.any(dim=1).logical_not().nonzero()[:, 0]
+            cache.batch_select_indices(rows)
             cache.crop(-1)  # the last token is read again, for its logits
+            for i, text in zip(rest, self._generated(*(of[rows] for of in queries.join(prefix)), cache), strict=True):
+                texts[i] = text
+        return texts
+
+    def _generated(self, ids: Tensor, mask: Tensor, cache: Cache | None) -> list[str]:
         settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1, "past_key_values": cache}
         settings |= {"eos_token_id": self._ends or None, "pad_token_id": self.processor.pad_id}
         with quiet():
             written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :].tolist()
-        ends = (next((k for k, token in enumerate(row) if token in self._ends), len(row)) for row in written)
-        return self.tokenizer.batch_decode(
-            [row[:end] for row, end in zip(written, ends, strict=True)], skip_special_tokens=True
-        )
+        up_to_end = [list(takewhile(lambda token: token not in self._ends, row)) for row in written]
+        return self.tokenizer.batch_decode(up_to_end, skip_special_tokens=True)
 
     @property
     def _ends(self) -> list[int]:

@@ -107,28 +107,38 @@ def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[C
     return cache, mask, _forward(network, cache, queries.input_ids, mask)
 
 
-def answer_scores(network: nn.Module, cache: Cache, mask: Tensor, logits: Tensor, answers: Sequence[Tensor]) -> Tensor:
-    """Log-likelihood of each answer behind prompts that were read: float32 [examples, answers].
+def read_answers(
+    network: nn.Module, read: tuple[Cache, Tensor, Tensor], answers: Sequence[Tensor], ends: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Read each answer behind prompts; the cache is the same afterwards.
 
     Args:
-        network: The model that has read them.
-        cache: What it has read; afterwards the same.
-        mask: int64 [examples, tokens], 0 for padding.
-        logits: [examples, 1, vocabulary], behind them.
+        network: The model that has read the prompts.
+        read: As :func:`read_queries` returns it.
         answers: int64 [tokens] each.
+        ends: int64 [ends], the tokens that end a written answer; None if answers are only scored.
+
+    Returns:
+        The log-likelihood of each answer, float32 [examples, answers]; and whether it is what the model writes, up to a
+        token that ends it, bool [examples, answers].
     """
-    first = logits.float().log_softmax(dim=-1)
+    cache, mask, behind = read
+    behind = behind.float()
     scores = []
+    written = []
     for answer in answers:
-        likelihoods = first
+        logits = behind
         ids = answer.expand(len(mask), -1)
-        if more := len(answer) - 1:
-            longer = torch.cat([mask, torch.ones_like(ids[:, :-1])], dim=1)
-            later = _forward(network, cache, ids[:, :-1], longer, keep=more)
-            cache.crop(-more)
-            likelihoods = torch.cat([first, later.float().log_softmax(dim=-1)], dim=1)
+        if n := len(answer) - (ends is None):
+            longer = torch.cat([mask, torch.ones_like(ids[:, :n])], dim=1)
+            logits = torch.cat([behind, _forward(network, cache, ids[:, :n], longer, keep=n).float()], dim=1)
+            cache.crop(-n)
+        likelihoods = logits[:, : len(answer)].log_softmax(dim=-1)
         scores.append(likelihoods.gather(2, ids[:, :, None]).sum(dim=(1, 2)))
-    return torch.stack(scores, dim=1)
+        best = logits.argmax(dim=-1)
+        is_spelled = (best[:, : len(answer)] == ids).all(dim=1)
+        written.append(is_spelled & torch.isin(best[:, -1], ends) if ends is not None else is_spelled & False)
+    return torch.stack(scores, dim=1), torch.stack(written, dim=1)
 
 
 def plain_scores(network: nn.Module, texts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:

@@ -37,7 +37,10 @@ RANKS = VISION + "blip_answers.py:logits"
 WORTHS = VISION + "blip_answers.py:loss"
 SHARED = PROMPTED + "shared_prefix.py:"
 FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_read"}
-WRITTEN = {PROMPTED + "causal_lm.py:answer", PROMPTED + "causal_lm.py:_written", SHARED + "join"}
+WRITTEN = {PROMPTED + "causal_lm.py:" + name for name in ("answer", "_written", "_generated")} | {
+    SHARED + "join",
+    SHARED + "_forward",
+}
 GRADIENTS = "lightning_modules/gradients.py:integrated_gradients"
 
 
