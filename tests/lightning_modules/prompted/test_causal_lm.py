@@ -2,15 +2,16 @@
 
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from pytorch_lightning.plugins.precision import HalfPrecision
-from transformers import AutoModelForCausalLM, GenerationConfig
+from transformers import AutoModelForCausalLM, GenerationConfig, Lfm2Config, LlamaConfig, MistralConfig
 
 from heedful.lightning_modules import CausalLM
-from heedful.lightning_modules.prompted.shared_prefix import Queries, plain_scores
+from heedful.lightning_modules.prompted.shared_prefix import UNLIMITED, Queries, most_columns, plain_scores
 from heedful.records import NO_LABEL, SOFT, SPAN, Example, HeedfulError, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -143,6 +144,21 @@ def test_a_model_without_positions_is_read_whole(tmp_path):
     assert read is None
     assert scores.numpy() == pytest.approx(np.array([by_hand(module, example) for example in EXAMPLES]), abs=2e-4)
     assert module.answer(module.processor(EXAMPLES)).probs.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("config", "columns"),
+    [
+        (LlamaConfig(num_hidden_layers=2), UNLIMITED),
+        (MistralConfig(num_hidden_layers=2, sliding_window=77), 77),
+        (Lfm2Config(num_hidden_layers=2, layer_types=["conv", "full_attention"]), 0),
+    ],
+)
+def test_states_that_are_not_attentions_are_not_shared(config, columns):
+    network = SimpleNamespace(config=config, forward=lambda input_ids, position_ids: None)
+    assert most_columns(network) == columns
+    network.forward = lambda input_ids: None
+    assert most_columns(network) == 0
 
 
 def test_a_model_without_a_token_that_ends_a_text_writes_to_the_last(folders):
