@@ -58,7 +58,6 @@ class Comparison:
         texts = [tokens.text(question) for question in self.questions]
         self.whole = module.tokenizer(texts, add_special_tokens=False)["input_ids"]
         self.decide = pipeline("decision", model=self.stock, tokenizer=module.tokenizer)
-        module.largest_difference = 0.0  # scores of the first batch are not compared here
 
     def batches(self, lengths: np.ndarray) -> list[np.ndarray]:
         return evaluation_batches(lengths, np.arange(len(lengths)), self.batch_size)
@@ -66,7 +65,6 @@ class Comparison:
     def heedful(self, warm: bool = False) -> tuple[float, Tensor]:
         if not warm:
             self.module.prompt_with(self.module.prompt)
-            self.module.largest_difference = 0.0
         return timed(self._scores)
 
     @torch.inference_mode()

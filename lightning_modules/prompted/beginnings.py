@@ -1,7 +1,7 @@
-"""Beginnings that several prompts of a batch share: which there are, and where each prompt is cut."""
+"""Beginnings that several prompts of a batch share."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from os.path import commonprefix
 
 import numpy as np
 
@@ -9,78 +9,12 @@ LEAST = 8  # tokens of a beginning that is worth sharing
 WORTH = 0.9  # share of the tokens that may be left where a batch is cut
 
 
-class Cut(NamedTuple):
-    """The prompts of a batch, each cut into a beginning and the rest, which has one token or more.
-
-    Attributes:
-        heads: int64 [beginnings], the prompt whose beginning each is.
-        lengths: int64 [beginnings], tokens of each; may be 0.
-        of: int64 [prompts], the beginning of each.
-    """
-
-    heads: np.ndarray
-    lengths: np.ndarray
-    of: np.ndarray
-
-    @classmethod
-    def nowhere(cls, n: int) -> "Cut":
-        """All prompts are left whole."""
-        return cls(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(n, np.int64))
-
-
-def shared(rows: Sequence[np.ndarray]) -> Cut:
-    """Find the longest beginnings of neighbours; one that is not shared is the whole prompt but for its last token.
-
-    Args:
-        rows: int [tokens] each, one token or more. Prompts that begin alike stand side by side.
-
-    Example:
-        >>> rows = [np.arange(12), np.r_[0:10, 5], np.arange(20, 24)]
-        >>> cut = shared(rows)
-        >>> cut.lengths.tolist(), cut.of.tolist()
-        ([10, 3], [0, 0, 1])
-    """
-    heads = []
-    lengths = []
-    of = []
+def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """The number of each prompt's first tokens: int64 [prompts]."""
+    first = np.full((len(rows), LEAST), -1, np.int64)
     for i, row in enumerate(rows):
-        most = len(row) - 1
-        common = min(most, lengths[-1], _common(row, rows[heads[-1]])) if heads else 0
-        if common >= LEAST:
-            lengths[-1] = common
-        else:
-            heads.append(i)
-            lengths.append(most)
-        of.append(len(heads) - 1)
-    return Cut(*(np.array(column, dtype=np.int64) for column in (heads, lengths, of)))
-
-
-def _common(row: np.ndarray, other: np.ndarray) -> int:
-    n = min(len(row), len(other))
-    differ = row[:n] != other[:n]
-    return int(differ.argmax()) if differ.any() else n
-
-
-def cut(rows: Sequence[np.ndarray]) -> Cut:
-    """Where to cut the prompts of a batch so that the fewest tokens are read, counting padding.
-
-    The rests are as long as the longest behind a beginning that is shared. Where that saves little, nothing is cut.
-
-    Args:
-        rows: As for :func:`shared`.
-    """
-    whole = Cut.nowhere(len(rows))
-    if len(rows) < 2:
-        return whole
-    beginnings = shared(rows)
-    tokens = np.array([len(row) for row in rows])
-    several = np.bincount(beginnings.of) > 1
-    if not several.any():
-        return whole
-    rest = int((tokens - beginnings.lengths[beginnings.of])[several[beginnings.of]].max())
-    lengths = np.where(several, beginnings.lengths, np.maximum(0, tokens[beginnings.heads] - rest))
-    read = len(lengths) * int(lengths.max()) + len(rows) * rest
-    return beginnings._replace(lengths=lengths) if read < WORTH * len(rows) * int(tokens.max()) else whole
+        first[i, : len(row)] = row[:LEAST]
+    return np.unique(first, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
@@ -89,17 +23,42 @@ def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
     Those with the longest prompt stand first, as where prompts are sorted by length.
 
     Args:
-        rows: As for :func:`shared`, in any order.
+        rows: int [tokens] each, one token or more.
 
     Returns:
         int64 [prompts].
     """
-    # big-endian: then bytes sort as the ids do, and rows that begin alike stand together
-    order = sorted(range(len(rows)), key=lambda i: rows[i].astype(">u4").tobytes())
-    of = np.zeros(len(rows), np.int64)
-    of[order] = shared([rows[i] for i in order]).of
+    of = _groups(rows)
     longest = np.zeros(of.max(initial=-1) + 1, np.int64)
     np.maximum.at(longest, of, np.array([len(row) for row in rows], dtype=np.int64))
-    rank = np.empty(len(longest), np.int64)
-    rank[np.argsort(-longest, kind="stable")] = np.arange(len(longest))[::-1]
-    return rank[of]
+    return longest[of] * len(longest) + of
+
+
+def cut(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+    """Find the beginnings of prompts, so that the fewest tokens are read, counting padding.
+
+    One that is not shared is cut so that its rest is no longer than the others. Where all that saves little, the only
+    beginning is that of no token.
+
+    Args:
+        rows: As for :func:`nearness`.
+
+    Returns:
+        The beginnings, and that of each prompt, int64 [prompts]. The rest of a prompt has one token or more.
+
+    Example:
+        >>> beginnings, of = cut([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])
+        >>> [begin.tolist() for begin in beginnings], of.tolist()
+        ([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [20, 21]], [0, 0, 1])
+    """
+    of = _groups(rows)
+    groups = [[rows[i].tolist() for i in np.flatnonzero(of == k)] for k in range(of.max(initial=-1) + 1)]
+    common = [min(len(commonprefix(group)), *(len(row) - 1 for row in group)) for group in groups]
+    rests = [max(map(len, group)) - n for group, n in zip(groups, common, strict=True) if len(group) > 1]
+    if not rests:
+        return [np.zeros(0, np.int64)], np.zeros(len(rows), np.int64)
+    rest = max(rests)
+    common = [n if len(group) > 1 else max(0, n + 1 - rest) for group, n in zip(groups, common, strict=True)]
+    if len(groups) * max(common) + len(rows) * rest >= WORTH * len(rows) * max(map(len, rows)):
+        return [np.zeros(0, np.int64)], np.zeros(len(rows), np.int64)
+    return [np.array(group[0][:n], np.int64) for group, n in zip(groups, common, strict=True)], of

@@ -1,10 +1,11 @@
 """Causal language models that are asked in context: whatever AutoModelForCausalLM knows."""
 
+from itertools import takewhile
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, GenerationConfig, PretrainedConfig
+from transformers import AutoModelForCausalLM, Cache, GenerationConfig, PretrainedConfig
 
 from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
 from heedful.lightning_modules.outputs import Outputs, label_numbers
@@ -13,27 +14,22 @@ from heedful.lightning_modules.pretrained.adapters import with_adapter
 from heedful.lightning_modules.pretrained.backbone_config import open_config
 from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, readable, resolve
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
-from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import (
-    Answers,
     Queries,
-    Read,
-    States,
+    most_columns,
     plain_scores,
+    read_answers,
     read_prefix,
     read_queries,
-    write,
 )
-from heedful.records import CLASSIFICATION, SPAN, Composed, Example, ModelError, SettingError, Task, inform
+from heedful.records import CLASSIFICATION, SPAN, Composed, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 
-COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
-CLOSE, FAR = 1e-3, 0.3  # how much a log-likelihood may differ then, in float32 and in half precision
 EMPTY = ("N/A", "", "[MASK]")  # contents that say nothing (Zhao et al. 2021)
 LABEL_TOKENS = 8  # most tokens of a written label, if no label is longer
-WINDOWS = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
+Written = tuple[Cache, Tensor]  # behind prompts, and which answer each text is, bool [examples, answers]
 UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many it reads
 
 
@@ -56,12 +52,12 @@ class CausalLM(BasePredictor):
             use").
         longest_answer: Most tokens of an answer that is a text; those of a label are at most 8, or as
             many as the longest label has.
-        share_prefix: Read the beginning of all prompts once. Without it each prompt is read whole, for each label.
+        share_prefix: Read the beginning of all prompts once. Without it, and where the model has no cache for that or a
+            window shorter than a prompt, each prompt is read whole, for each label.
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
         network: The network, in eval mode; None before :meth:`configure_model`.
-        largest_difference: By how much log-likelihoods with and without sharing differed on the first batch.
     """
 
     reads_prompts = needs_prompt = True
@@ -146,10 +142,9 @@ class CausalLM(BasePredictor):
         return self.processor.sent(example)
 
     def _begin_anew(self) -> None:
-        self._prefix: States | None = None
-        self._answers: Answers | None = None
+        self._prefix: Cache | None = None
+        self._answers: list[Tensor] | None = None
         self._prior: Tensor | None = None
-        self.largest_difference: float | None = None
 
     def configure_model(self) -> None:
         if self.network is not None or self.task is None:
@@ -193,86 +188,28 @@ class CausalLM(BasePredictor):
             return Outputs(answers=answers)
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
-    def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Read | None]:
-        """Log-likelihoods of the answers, float32 [examples, answers], and the states behind the shared beginning."""
+    def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
+        """Log-likelihoods of the answers, float32 [examples, answers], and what :meth:`_written` needs, if shared."""
         queries = Queries(**inputs)
         tokens = self.processor.tokens
         if self._answers is None:
-            self._answers = Answers.packed(tokens.answers, self._ends if self.capabilities.writes else ()).to(
-                self.device
-            )
-        if not self.share_prefix:
+            self._answers = [torch.tensor(answer, device=self.device) for answer in tokens.answers]
+            self._lengths = torch.tensor([len(answer) for answer in tokens.answers], device=self.device)
+            self._stops = torch.tensor(self._ends, device=self.device) if self.capabilities.writes else None
+            self._most = most_columns(self.network) if self.share_prefix else 0
+        columns = len(tokens.prefix) + queries.beginnings.shape[1] + queries.input_ids.shape[1] + self.longest
+        if columns >= self._most:
             return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
-        read = self._read_first(queries) if self._prefix is None else self._read_behind(queries)
-        return read.scores, read
-
-    def _read_behind(self, queries: Queries) -> Read:
-        """Read a batch behind the shared beginning.
-
-        Raises:
-            HeedfulError: A prompt is longer than the window of the model, which masks of one's own leave aside.
-        """
-        read = read_queries(self.network, self._prefix, queries, self._answers)
-        if self._window is not None and (most := int(read.mask.sum(dim=1).max()) + self.longest) > self._window:
-            raise ModelError(
-                f"{self.backbone} sees {self._window:,} tokens at once, and a prompt with its answer has {most:,}. Add "
-                "model.share_prefix false, or lower prompt.tuples."
-            )
-        return read
-
-    def _read_first(self, queries: Queries) -> Read:
-        """Read the shared beginning and the first batch, and see whether the model can be asked in this way.
-
-        Raises:
-            HeedfulError: It cannot: its code takes no such masks or states, or gives other scores.
-        """
-        try:
-            self._prefix = read_prefix(self.network, self.processor.tokens.prefix)
-            read = self._read_behind(queries)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            if is_of_memory(error):
-                raise
-            raise ModelError(
-                f"{self.backbone} cannot read prompts that share their beginning ({reason(error)}). Add "
-                "model.share_prefix false."
-            ) from error
-        if self.largest_difference is None:
-            self._compare(queries, read)
-        return read
-
-    @property
-    def _window(self) -> int | None:
-        """How many tokens a model with a sliding window, or with chunks, sees; None for all."""
-        config = self.config.get_text_config()
-        kinds = getattr(config, "layer_types", None) or WINDOWS
-        kinds = kinds if getattr(config, "use_sliding_window", True) else ()
-        several = [getattr(config, setting, None) for kind, setting in WINDOWS.items() if kind in kinds]
-        return min((tokens for tokens in several if tokens), default=None)
-
-    def _compare(self, queries: Queries, read: Read) -> None:
-        """Compare some scores with those of whole prompts, and say by how much they differ.
-
-        Raises:
-            HeedfulError: They differ by more than rounding does.
-        """
-        whole = queries.first(COMPARED).whole(self.processor.tokens.prefix)
-        plain = plain_scores(self.network, whole, self.processor.tokens.answers)
-        self.largest_difference = float((plain - read.scores[:COMPARED]).abs().max())
-        exact = self.network.dtype == torch.float32 and not torch.is_autocast_enabled(self.device.type)
-        inform(
-            f"{self.backbone}: with a shared beginning ({len(self.processor.tokens.prefix):,} tokens) log-likelihoods "
-            f"differ by at most {self.largest_difference:.0e} from those of whole prompts, on {len(whole)} examples."
-        )
-        if self.largest_difference > (CLOSE if exact else FAR):
-            raise ModelError(
-                f"{self.backbone} gives other scores where prompts share their beginning (they differ by "
-                f"{self.largest_difference:.1e}). Add model.share_prefix false."
-            )
+        if self._prefix is None:
+            self._prefix = read_prefix(self.network, tokens.prefix)
+        read = read_queries(self.network, self._prefix, queries)
+        scores, written = read_answers(self.network, read, self._answers, self._stops)
+        return scores, (read[0], written)
 
     def _scored(self, scores: Tensor) -> Tensor:
         """Log-likelihoods as scores of labels."""
         if self.score == "mean":
-            scores = scores / self._answers.lengths
+            scores = scores / self._lengths
         return scores - self._of_nothing() if self.calibrated else scores
 
     def _of_nothing(self) -> Tensor:
@@ -281,29 +218,35 @@ class CausalLM(BasePredictor):
             questions = [self.prompt.question([content] * len(self.task.parts)) for content in EMPTY]
             tokens = self.processor.tokens
             scores = plain_scores(self.network, tokens.ids([tokens.text(q) for q in questions]), tokens.answers)
-            scores = scores / self._answers.lengths if self.score == "mean" else scores
+            scores = scores / self._lengths if self.score == "mean" else scores
             self._prior = scores.softmax(dim=-1).mean(dim=0).log()
         return self._prior
 
-    def _written(self, inputs: dict[str, Tensor], read: Read | None) -> list[str]:
+    def _written(self, inputs: dict[str, Tensor], read: Written | None) -> list[str]:
         """The texts that the model writes."""
-        if read is None:
-            whole = self.processor.padded(Queries(**inputs).whole(self.processor.tokens.prefix))
-            ids, mask = (tensor.to(self.device) for tensor in whole)
-            settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1}
-            settings |= {"eos_token_id": self._ends or None, "pad_token_id": self.processor.pad_id}
-            with quiet():
-                written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :].tolist()
-        else:
-            written = [list(self.processor.tokens.answers[answer]) for answer in read.answers.tolist()]
-            rest = (read.answers < 0).nonzero().flatten()
-            if len(rest):
-                tokens = write(self.network, read.rows(rest), self.longest, torch.tensor(self._ends).to(self.device))
-                for row, answer_ids in zip(rest.tolist(), tokens.tolist(), strict=True):
-                    written[row] = answer_ids
-        up_to_end = [
-            row[: next((k for k, token in enumerate(row) if token in self._ends), len(row))] for row in written
-        ]
+        queries = Queries(**inputs)
+        prefix = self.processor.tokens.prefix
+        if read is None:  # padding stands before whole prompts, since models read them that have a window
+            padded = self.processor.padded(queries.whole(prefix))
+            return self._generated(*(tensor.to(self.device) for tensor in padded), None)
+        cache, is_written = read
+        found = [row.index(True) if True in row else -1 for row in is_written.tolist()]
+        answers = self.tokenizer.batch_decode(self.processor.tokens.answers, skip_special_tokens=True)
+        texts = [answers[k] if k >= 0 else "" for k in found]
+        if rest := [i for i, answer in enumerate(found) if answer < 0]:
+            rows = is_written.any(dim=1).logical_not().nonzero()[:, 0]
+            cache.batch_select_indices(rows)
+            cache.crop(-1)  # the last token is read again, for its logits
+            for i, text in zip(rest, self._generated(*(of[rows] for of in queries.join(prefix)), cache), strict=True):
+                texts[i] = text
+        return texts
+
+    def _generated(self, ids: Tensor, mask: Tensor, cache: Cache | None) -> list[str]:
+        settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1, "past_key_values": cache}
+        settings |= {"eos_token_id": self._ends or None, "pad_token_id": self.processor.pad_id}
+        with quiet():
+            written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :].tolist()
+        up_to_end = [list(takewhile(lambda token: token not in self._ends, row)) for row in written]
         return self.tokenizer.batch_decode(up_to_end, skip_special_tokens=True)
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.predictor import Statistics
@@ -89,16 +90,12 @@ class PromptProcessor(NumberProcessor):
     def _shortened(self, parts: Sequence[Part]) -> list[str]:
         """The parts in words; where the prompt is too long, the longest has lost its end."""
         words = self._words(parts)
-        while True:
-            number = self.store.numbers([self._text(words)])
-            over = int(self.store.lengths(number)[0]) - self.budget
-            if over <= 0:
-                return words
-            ends = [self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True) for text in words]
-            longest = max(range(len(words)), key=lambda k: len(ends[k]["input_ids"]))
-            offsets = ends[longest]["offset_mapping"]
-            left = max(0, len(offsets) - over)
-            words[longest] = words[longest][: offsets[left][0]].rstrip() if left else ""
+        while (over := int(self.store.lengths(self.store.numbers([self._text(words)]))[0]) - self.budget) > 0:
+            ends = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+            longest = max(range(len(words)), key=lambda k: len(ends[k]))
+            left = max(0, len(ends[longest]) - over)
+            words[longest] = words[longest][: ends[longest][left][0]].rstrip() if left else ""
+        return words
 
     def sent(self, example: Example) -> dict[str, Any]:
         """An example as the model reads it: ``text``, and of a chat ``messages``."""
@@ -149,25 +146,22 @@ class PromptProcessor(NumberProcessor):
         numbers = self.numbers(examples)[0]
         for batch in batches:
             rows = self._rows(numbers[batch])
-            cuts = cut(rows)
-            heads = [rows[head][:n] for head, n in zip(cuts.heads, cuts.lengths, strict=True)] if rows else []
-            rests = [row[n:] for row, n in zip(rows, cuts.lengths[cuts.of], strict=True)]
-            begun, begun_mask = self.padded(heads)
-            ids, mask = self.padded(rests)
+            beginnings, of = cut(rows)
+            begun, begun_mask = self.padded(beginnings if rows else [])
+            ids, mask = self.padded([row[len(beginnings[k]) :] for row, k in zip(rows, of, strict=True)])
             yield {
                 "beginnings": begun,
                 "beginnings_mask": begun_mask,
-                "beginning_of": torch.from_numpy(cuts.of),
+                "beginning_of": torch.from_numpy(of),
                 "input_ids": ids,
                 "attention_mask": mask,
             }
 
     def padded(self, rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows of token ids, padded on the left to one width, and their mask: int64 [rows, tokens] each."""
-        width = max(map(len, rows), default=0)
-        ids = np.full((len(rows), width), self.pad_id, np.int64)
-        mask = np.zeros((len(rows), width), np.int64)
-        for i, row in enumerate(rows):
-            ids[i, width - len(row) :] = row
-            mask[i, width - len(row) :] = 1
-        return torch.from_numpy(ids), torch.from_numpy(mask)
+        if not rows:
+            return torch.zeros(0, 0, dtype=torch.int64), torch.zeros(0, 0, dtype=torch.int64)
+        several = [torch.as_tensor(np.asarray(row, np.int64)) for row in rows]
+        ids = pad_sequence(several, batch_first=True, padding_value=self.pad_id, padding_side="left")
+        ones = [torch.ones_like(row) for row in several]
+        return ids, pad_sequence(ones, batch_first=True, padding_side="left")

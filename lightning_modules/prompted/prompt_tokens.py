@@ -1,7 +1,8 @@
 """A prompt in the tokens of a model: the part that all examples share, the rest of each, and the answers."""
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, permutations
+from os.path import commonprefix
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
@@ -52,7 +53,7 @@ class PromptTokens:
         ids = self.ids(texts)
         offsets = tokenizer(texts[0], add_special_tokens=self._adds, return_offsets_mapping=True)["offset_mapping"]
         before_question = sum(end <= len(before) for _, end in offsets[: len(ids[0])])
-        self.prefix = _shared(ids)[:before_question]
+        self.prefix = commonprefix(ids)[:before_question]
         self.answers = [self._answer(texts, ids, answer) for answer in prompt.answers]
         self._require_apart()
         special = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
@@ -89,15 +90,12 @@ class PromptTokens:
         return list(tokens)
 
     def _require_apart(self) -> None:
-        for i, one in enumerate(self.answers):
-            for j, other in enumerate(self.answers):
-                if i != j and one == other[: len(one)]:
-                    first = self.prompt.answers[i]
-                    second = self.prompt.answers[j]
-                    raise ModelError(
-                        f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely. "
-                        f"Give the labels other answers in the wording {self.prompt.name} (data.prompts)."
-                    )
+        for (first, one), (second, other) in permutations(zip(self.prompt.answers, self.answers, strict=True), 2):
+            if one == other[: len(one)]:
+                raise ModelError(
+                    f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely. "
+                    f"Give the labels other answers in the wording {self.prompt.name} (data.prompts)."
+                )
 
     def require_no_special(self, question: str, uid: str) -> None:
         """Refuse a text that holds one of the tokenizer's own marks, such as the end of a turn."""
@@ -141,14 +139,3 @@ def _special_behind(tokenizer: PreTrainedTokenizerBase) -> int:
     text = tokenizer("a", add_special_tokens=False)["input_ids"]
     whole = tokenizer("a", add_special_tokens=True)["input_ids"]
     return next((k for k in range(len(whole)) if whole[: len(whole) - k][-len(text) :] == text), 0)
-
-
-def _shared(several: Sequence[Sequence[int]]) -> list[int]:
-    """The longest beginning of all.
-
-    Example:
-        >>> _shared([[1, 2, 3], [1, 2], [1, 2, 4]])
-        [1, 2]
-    """
-    same = [len(set(column)) == 1 for column in zip(*several, strict=False)]
-    return list(several[0][: same.index(False) if False in same else len(same)])

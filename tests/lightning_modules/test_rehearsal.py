@@ -36,10 +36,11 @@ NUMBERS = TEXT + "seq2seq.py:answer"
 RANKS = "lightning_modules/label_scorer.py:forward"
 WORTHS = "lightning_modules/label_scorer.py:loss"
 SHARED = PROMPTED + "shared_prefix.py:"
-FIRST = {SHARED + name for name in ("to", "read_prefix", "whole", "plain_scores")} | {
-    PROMPTED + "causal_lm.py:_compare"
+FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_read"}
+WRITTEN = {PROMPTED + "causal_lm.py:" + name for name in ("answer", "_written", "_generated")} | {
+    SHARED + "join",
+    SHARED + "_forward",
 }
-WRITTEN = {PROMPTED + "causal_lm.py:answer", PROMPTED + "causal_lm.py:_written", SHARED + "write"}
 GRADIENTS = "lightning_modules/gradients.py:integrated_gradients"
 
 
@@ -204,7 +205,7 @@ def test_a_shared_prefix(precision: str, decoding: str, later: set[str], tmp_pat
         expected = model.predict(batch)
     model = causal(tmp_path, decoding=decoding)
     with Rehearsal() as rehearsal:
-        rehearsal.place(model)
+        rehearsal.place(model.network)
         placed = rehearsal.place(batch)
         with torch.inference_mode(), PRECISIONS[precision]().val_step_context():
             model.predict(placed)

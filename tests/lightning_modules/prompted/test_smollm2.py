@@ -30,8 +30,11 @@ def test_it_answers_and_shares_the_beginning():
     module.prepare(task)
     module.prompt_with(Prompt(Wording(asked, "Answer with one word."), task, tuple(shown)))
     module.configure_model()
-    outputs = module.answer(module.processor([Example("e/0", {"country": "France"}), *shown]))
+    inputs = module.processor([Example("e/0", {"country": "France"}), *shown])
+    outputs = module.answer(inputs)
     assert outputs.probs.argmax(dim=1).tolist() == [0, 2, 1]
     assert outputs.answers[0] == 0  # of the others it writes whole sentences
-    assert module.largest_difference < 1e-3
+    module.share_prefix = False
+    module.prompt_with(module.prompt)
+    assert (outputs.probs - module.answer(inputs).probs).abs().max() < 1e-5
     assert outputs.probs.dtype == torch.float32
