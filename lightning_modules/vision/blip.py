@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor, nn
 from transformers import (
     BlipConfig,
@@ -19,8 +18,8 @@ from transformers import (
 from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, require_positions
-from heedful.lightning_modules.pretrained.backbones import load, load_weights
-from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
+from heedful.lightning_modules.pretrained.backbones import load_weights
+from heedful.lightning_modules.processors.pictures import sent
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
 from heedful.records import ModelError, Task, inform
 
@@ -119,6 +118,8 @@ class Blip(PictureClassifier):
 
     auto = BlipClassifier
     model_types = ("blip",)
+    backbone_type = "blip"
+    image_processor = BlipImageProcessorPil
     head_name = "head."
     most_pictures = 2
 
@@ -133,13 +134,6 @@ class Blip(PictureClassifier):
                 f"{', '.join(task.pictures)}."
             )
 
-    def require_architecture(self) -> None:
-        if self.config.model_type != "blip":
-            raise ModelError(
-                f"model.backbone {self.backbone} is a {self.config.model_type}, and model blip takes a BLIP. Name a "
-                "BLIP."
-            )
-
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         tokenizer = super().open_backbone(task)
         text = self.config.text_config
@@ -147,24 +141,6 @@ class Blip(PictureClassifier):
         text.is_decoder = True  # else it has no cross-attention; it reads in both directions all the same
         self.encode_token = encode_token(tokenizer, self.config)
         return tokenizer
-
-    def resizing(self) -> tuple[Resize, tuple[int, int]]:
-        self.images = self._read_settings()
-        size = self.config.vision_config.image_size
-        how = Image.Resampling(self.images.resample)
-        return ResizeTo(size, size, how), (size, size)
-
-    def _read_settings(self) -> BlipImageProcessorPil:
-        """The image processor of the backbone: pictures must be squares of the size that its vision encoder reads."""
-        image_processor = load(BlipImageProcessorPil.from_pretrained, self.folder)
-        size = self.config.vision_config.image_size
-        steps = (image_processor.do_resize, image_processor.do_rescale, image_processor.do_normalize)
-        if not all(steps) or (image_processor.size.height, image_processor.size.width) != (size, size):
-            raise ModelError(
-                f"model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of {size} x "
-                f"{size}, as its config.json has them. Download the files of the model again."
-            )
-        return image_processor
 
     def match_head(self, task: Task) -> None:
         super().match_head(task)
@@ -211,10 +187,8 @@ class Blip(PictureClassifier):
         place = None
         if not self.training:
             flat, place = np.unique(flat, return_inverse=True)
-        pixels = self.processor.store.pixels(flat.tolist())
-        weight = next(self.network.vision_model.parameters())
-        read = normalised(pixels, self.images.image_mean, self.images.image_std, weight)
-        states = self.network.vision_model(read).last_hidden_state
+        vision = self.network.vision_model
+        states = vision(self.pixel_values(flat, vision)).last_hidden_state
         states = states if place is None else states[sent(torch.from_numpy(place), self.device)]
         return states.view(len(numbers), -1, states.shape[-1])
 
