@@ -204,32 +204,33 @@ class LateFusion(PictureClassifier):
     def _encoded(self, numbers: np.ndarray) -> Tensor:
         """Features of pictures [pictures, features]; those that are not known yet are encoded in their blocks, so that
         they do not depend on the batch or the process that needs them first. A picture without a block is one."""
-        vision = self.network.vision
         self._features = self._features.to(self.device)
         if more := len(self.processor.store) - len(self._has_features):
-            self._features = F.pad(self._features.view(-1, vision.num_features), (0, 0, 0, more))
+            self._features = F.pad(self._features.view(-1, self.network.vision.num_features), (0, 0, 0, more))
             self._has_features = np.pad(self._has_features, (0, more))
-        was_training = vision.training
-        vision.eval()  # the features are kept: no dropout, no statistics of a batch
         for number in np.unique(numbers[~self._has_features[numbers]]).tolist():
             if not self._has_features[number]:
-                block = np.array(self._block.get(number, [number]))
-                self._features[sent(torch.from_numpy(block), self.device)] = self._encode(block).float()
-                self._has_features[block] = True
-        vision.train(was_training)
+                self._encode_block(np.array(self._block.get(number, [number])))
         return self._features[sent(torch.from_numpy(numbers), self.device)]
 
+    def _encode_block(self, numbers: np.ndarray) -> None:
+        vision = self.network.vision
+        was_training = vision.training
+        vision.eval()  # the features are kept: no dropout, no statistics of a batch
+        self._features[sent(torch.from_numpy(numbers), self.device)] = self._encode(numbers).float()
+        self._has_features[numbers] = True
+        vision.train(was_training)
+
     def _make_blocks(self, numbers: Iterable[int]) -> None:
-        """Encode pictures together, in this order; those that have a block keep it."""
-        new = [number for number in numbers if number not in self._block]
+        """Encode pictures together that follow each other in the order of contents; those that have a block keep it."""
+        new = sorted(set(numbers) - self._block.keys(), key=self.processor.store.content)
         for start in range(0, len(new), BATCH):
             block = new[start : start + BATCH]
             self._block |= dict.fromkeys(block, block)
 
     def _make_blocks_of_pool(self) -> None:
-        """Evaluated pictures in the order of their contents: in training and in evaluate.py in the same blocks."""
-        numbers = np.unique(self.processor.picture_numbers(self.trainer.datamodule.pool)).tolist()
-        self._make_blocks(sorted(numbers, key=self.processor.store.content))
+        """Have evaluated pictures in blocks of their own: in evaluate.py the same ones as in training."""
+        self._make_blocks(np.unique(self.processor.picture_numbers(self.trainer.datamodule.pool)).tolist())
 
     def on_train_start(self) -> None:
         super().on_train_start()

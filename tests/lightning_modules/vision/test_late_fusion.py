@@ -122,7 +122,7 @@ def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) ->
     again.load_state_dict(model.state_dict())
     alone = measured(again, other, [Accuracy()], accelerator="cpu")
     assert len(read[0]) > len(read[1]) == 2
-    assert all(torch.equal(a, b) for a, b in zip(*read, strict=False))
+    assert all(any(torch.equal(block, other) for other in read[0]) for block in read[1])
     assert training.rows["accuracy"][0].equals(alone.rows["accuracy"][0])
 
 
