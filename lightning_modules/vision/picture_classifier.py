@@ -1,5 +1,6 @@
 """The base of the families that read pictures beside a text."""
 
+from abc import abstractmethod
 from functools import partial
 from typing import Any, ClassVar
 
@@ -80,6 +81,14 @@ class PictureClassifier(PretrainedClassifier):
                 f"{self.backbone} reads {counted(learned)}, and the data have {counted(self.pictures)}. Name a model "
                 "that was trained on such data."
             )
+
+    @abstractmethod
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
+        """Scores of the outputs: float [examples, outputs].
+
+        Args:
+            inputs: Token ids and masks, and ``pictures``: their numbers [examples, pictures], an array on the host.
+        """
 
     def pixel_values(self, numbers: np.ndarray, network: nn.Module) -> Tensor:
         """Pictures of one size by their numbers as a network reads them: [pictures, 3, height, width]."""

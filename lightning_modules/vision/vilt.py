@@ -61,7 +61,13 @@ class Vilt(PictureClassifier):
 
     def build(self) -> nn.Module:
         network = super().build()
-        self._know_pictures_apart(network)
+        embeddings = network.vilt.embeddings
+        known = embeddings.token_type_embeddings.weight.detach()
+        if missing := max(0, self.pictures + 1 - len(known)):  # each picture has a token type, and begins as the last
+            types = torch.cat([known, known[-1:].expand(missing, -1)])
+            embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
+            for config in (self.config, network.config):
+                config.modality_type_vocab_size = len(types)
         return network
 
     def reset_head(self, network: nn.Module) -> None:
@@ -69,16 +75,6 @@ class Vilt(PictureClassifier):
         for module in network.classifier:
             if isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
-
-    def _know_pictures_apart(self, network: nn.Module) -> None:
-        """Give each picture a token type: of those that the backbone lacks, each begins as its last one."""
-        embeddings = network.vilt.embeddings
-        own_types = embeddings.token_type_embeddings.weight.detach()
-        if missing := max(0, self.pictures + 1 - len(own_types)):
-            types = torch.cat([own_types, own_types[-1:].expand(missing, -1)])
-            embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
-            for config in (self.config, network.config):
-                config.modality_type_vocab_size = len(types)
 
     def scores(self, inputs: dict[str, Any]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}
