@@ -25,11 +25,6 @@ VISION, HIDDEN = "effnet-lite0", 512  # of a new network, by default
 BATCH = 32  # pictures that are encoded together
 
 
-def _architecture(vision: str) -> str:
-    """timm's name of a picture's backbone."""
-    return PACKAGED[vision].architecture if vision in PACKAGED else vision
-
-
 class Fusion(nn.Module):
     """Text and pictures, each encoded alone; a hidden layer over both and their product.
 
@@ -112,43 +107,29 @@ class LateFusion(PictureClassifier):
         self._has_features = np.zeros(0, dtype=bool)
 
     def open_images(self) -> BaseImageProcessor:
-        learned = getattr(self.config, LEARNED, {})
-        self.trained = "vision" in learned
-        if not self.trained:
-            return self._new_images()
-        self.require_as_many(learned["pictures"])
-        images = super().open_images()
-        kept = learned | {"image_size": [images.size.height, images.size.width]}
-        vision = _architecture(self.vision) if self.vision else None
-        for name, asked in (("vision", vision), ("image_size", self.image_size), ("hidden", self.hidden)):
-            if asked not in (None, kept[name]):
-                raise SettingError(
-                    f"model.{name} {asked}: {self.backbone} was trained with {kept[name]}, and keeps it. Leave the "
-                    "setting out."
-                )
-        self.vision = self.vision or learned["vision"]
-        return images
-
-    def _new_images(self) -> BaseImageProcessor:
-        """Keep the settings of a network that is still to be trained, and return timm's way to read pictures."""
         import timm
 
-        self.vision = self.vision or VISION
-        name = _architecture(self.vision)
+        learned = getattr(self.config, LEARNED, {})
+        self.trained = "vision" in learned
+        if self.trained:
+            self.require_as_many(learned["pictures"])
+        self.vision = self.vision or learned.get("vision", VISION)
+        hidden = self.hidden or learned.get("hidden", HIDDEN)
+        name = PACKAGED[self.vision].architecture if self.vision in PACKAGED else self.vision
+        setattr(self.config, LEARNED, learned | {"vision": name, "hidden": hidden, "pictures": self.pictures})
+        size = {"size": dict(zip(("height", "width"), self.image_size, strict=True))} if self.image_size else {}
+        if self.trained:
+            return load(self.image_processor.from_pretrained, self.folder, **size)
         if not timm.is_model(name):
-            raise SettingError(
-                f"model.vision {self.vision} is neither {' nor '.join(PACKAGED)} nor a name that timm knows."
-            )
-        settings = {"vision": name, "hidden": self.hidden or HIDDEN, "pictures": self.pictures}
-        setattr(self.config, LEARNED, getattr(self.config, LEARNED, {}) | settings)
+            raise SettingError(f"model.vision {name} is neither {' nor '.join(PACKAGED)} nor a name that timm knows.")
         of_timm = timm.get_pretrained_cfg(name)
-        height, width = self.image_size or of_timm.input_size[1:]
-        return ViTImageProcessorPil(
-            size={"height": height, "width": width},
-            resample=Image.Resampling[of_timm.interpolation.upper()],
-            image_mean=list(of_timm.mean),
-            image_std=list(of_timm.std),
-        )
+        settings = {
+            "size": dict(zip(("height", "width"), of_timm.input_size[1:], strict=True)),
+            "resample": Image.Resampling[of_timm.interpolation.upper()],
+            "image_mean": list(of_timm.mean),
+            "image_std": list(of_timm.std),
+        }
+        return ViTImageProcessorPil(**settings | size)
 
     def build(self) -> nn.Module:
         new = has_weights(self.folder) and not self.trained

@@ -238,17 +238,23 @@ def exported(tiny_bert, tmp_path_factory) -> Path:
 QUESTIONS = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), pictures=("image",))
 
 
-def test_a_trained_network_keeps_its_settings_and_others_are_refused(exported: Path) -> None:
+def test_a_trained_network_keeps_its_settings_and_others_do_not_fit(exported: Path) -> None:
     own = {"vision": "effnet-lite0", "image_size": [32, 32], "hidden": 32}
     for settings in ({}, own, own | {"vision": "tf_efficientnet_lite0"}):
         model = LateFusion(str(exported), **settings)
         model.prepare(QUESTIONS)
-        size = model.images.size
-        assert (size.height, size.width) == (32, 32)
+        model.prepare(QUESTIONS)
+        model.configure_model()
+        assert (model.images.size.height, model.images.size.width) == (32, 32)
         assert model.description == f"{exported} and {settings.get('vision', 'tf_efficientnet_lite0')}"
-    for name, other in (("vision", "resnet50"), ("image_size", [100, 400]), ("hidden", 512)):
-        with refused(SettingError, f"{name} {other}", exported, own[name] if name != "vision" else "efficientnet"):
-            LateFusion(str(exported), **own | {name: other}).prepare(QUESTIONS)
+    larger = LateFusion(str(exported), image_size=[40, 64])
+    larger.prepare(QUESTIONS)
+    assert larger.processor.store.pixels([0])[0].shape == (40, 64, 3)
+    for name, other in (("vision", "resnet18"), ("hidden", 16)):
+        model = LateFusion(str(exported), **own | {name: other})
+        model.prepare(QUESTIONS)
+        with refused(ModelError, exported, "do not fit"):
+            model.configure_model()
 
 
 def test_weights_cut_short_are_one_sentence(exported: Path, tmp_path: Path) -> None:
