@@ -20,8 +20,8 @@ from transformers.models.blip.modeling_blip_text import BlipTextAttention
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, require_positions
 from heedful.lightning_modules.pretrained.backbones import load_weights
 from heedful.lightning_modules.processors.pictures import sent
-from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
-from heedful.records import ModelError, Task, inform
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.records import Task, inform
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
 TEXT = {  # where a released model without a text encoder keeps what can be one
@@ -111,9 +111,6 @@ class Blip(PictureClassifier):
     Args:
         backbone: Hub id or folder of a BLIP.
         **kwargs: As for :class:`PictureClassifier`.
-
-    Attributes:
-        most_pictures: How many pictures it can read.
     """
 
     auto = BlipClassifier
@@ -125,14 +122,6 @@ class Blip(PictureClassifier):
 
     def __init__(self, backbone: str, learning_rate: float = 3e-5, weight_decay: float = 0.05, **kwargs: Any) -> None:
         super().__init__(backbone, learning_rate=learning_rate, weight_decay=weight_decay, **kwargs)
-
-    def require_parts(self, task: Task) -> None:
-        super().require_parts(task)
-        if len(task.pictures) > self.most_pictures:
-            raise ModelError(
-                f"model {type(self).__name__} reads {counted(self.most_pictures)} at most, and the data have "
-                f"{', '.join(task.pictures)}."
-            )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         tokenizer = super().open_backbone(task)

@@ -1,5 +1,6 @@
 """The base of the families that read pictures beside a text."""
 
+import math
 from abc import abstractmethod
 from functools import partial
 from typing import Any, ClassVar
@@ -27,12 +28,14 @@ class PictureClassifier(PretrainedClassifier):
     Attributes:
         image_processor: Opens the image processor of the backbone; its PIL backend, since torchvision gives other
             pixels.
+        most_pictures: How many pictures it can read.
         backbone_type: The only ``model_type`` that the backbone may have; any by default.
         pictures: How many the network reads.
         images: The image processor.
     """
 
     image_processor: ClassVar[type[BaseImageProcessor]]
+    most_pictures: ClassVar[float] = math.inf
     backbone_type: ClassVar[str | None] = None
     pictures: int
     images: BaseImageProcessor
@@ -50,6 +53,11 @@ class PictureClassifier(PretrainedClassifier):
             )
         if len(texts) > 1:
             raise ModelError(f"model {model} reads one text beside the pictures, and the data have {', '.join(texts)}.")
+        if len(task.pictures) > self.most_pictures:
+            raise ModelError(
+                f"model {model} reads {counted(self.most_pictures)} at most, and the data have "
+                f"{', '.join(task.pictures)}."
+            )
 
     def require_architecture(self) -> None:
         if self.backbone_type not in (None, self.config.model_type):
@@ -103,6 +111,6 @@ class PictureClassifier(PretrainedClassifier):
         self.images.save_pretrained(folder)
 
 
-def counted(pictures: int) -> str:
+def counted(pictures: float) -> str:
     """A number of pictures in words."""
     return "one picture" if pictures == 1 else f"{pictures} pictures"
