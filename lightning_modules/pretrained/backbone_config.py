@@ -1,7 +1,5 @@
 """The config.json of a backbone, and how many positions it has."""
 
-from typing import Any
-
 from transformers import AutoConfig, PretrainedConfig
 
 from heedful.lightning_modules.pretrained.backbones import load
@@ -13,11 +11,6 @@ OFFSET = {"roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "c
 OFFSET |= {"data2vec-text", "ibert", "xmod", "luke", "lilt", "markuplm", "layoutlmv3"}
 UNLIMITED = -1  # positions of a model that counts none, as XLNet
 LEARNED = ENTRY  # the entry of an exported config that says in which words the model was trained
-
-
-def is_size(value: Any) -> bool:
-    """Whether it is a whole number above 0."""
-    return type(value) is int and value > 0
 
 
 def open_config(folder: str, **kwargs: str) -> PretrainedConfig:

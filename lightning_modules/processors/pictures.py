@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 from PIL import Image
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
+from transformers import BaseImageProcessor, PreTrainedTokenizerBase
 
 from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.fingerprints import scattered
@@ -19,48 +19,44 @@ from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, Picture, Spool, Task, column
 from heedful.records.parts.pixels import pixels
 
-Resize = Callable[[Image.Image], Image.Image]
-SCHEMA = pa.schema([("height", pa.int32()), ("width", pa.int32()), ("pixels", pa.binary())])
+SCHEMA = pa.schema([("pixels", pa.binary())])
 BLOCK = 64  # pictures that are decoded side by side
 GIB = 2**30
+GREY = (128, 128, 128)
 
 
-class ResizeTo:
-    """Resizes to one size, whatever the shape; picklable."""
-
-    def __init__(self, width: int, height: int, how: Image.Resampling) -> None:
-        self.size = (width, height)
-        self.how = how
-
-    def __call__(self, picture: Image.Image) -> Image.Image:
-        return picture.resize(self.size, self.how)
+def resized(picture: Image.Image, images: BaseImageProcessor) -> np.ndarray:
+    """An RGB picture as an image processor of transformers (its PIL backend) resizes it: uint8 [height, width, 3]."""
+    channels_first = np.moveaxis(np.asarray(picture), -1, 0)
+    return np.moveaxis(images.resize(channels_first, images.size, images.resample), 0, -1)
 
 
 class PictureStore:
-    """Resized pictures by number, in memory-mapped Arrow files: each content is decoded once.
+    """Resized pictures by number, in memory-mapped files: each content is decoded once.
+
+    Number 0 is a picture that shows nothing, which is grey.
 
     Args:
-        resize: What makes of a picture (RGB) the one that the model reads; it must do the same in every process.
-        shape: Height and width of a picture that shows nothing, which is grey.
+        resize: Makes of a picture (RGB) the one that the model reads; deterministic and picklable.
         cache: GiB of resized pictures that are kept; the others are decoded anew whenever they are needed.
 
     Attributes:
         decoded: How many pictures were decoded so far.
     """
 
-    def __init__(self, resize: Resize, shape: tuple[int, int], cache: float) -> None:
+    def __init__(self, resize: Callable[[Image.Image], np.ndarray], cache: float) -> None:
         self.resize = resize
         self.cache = cache
         self.decoded = 0
         self._number: dict[str, int] = {"": 0}
         self._pictures = [Picture()]
-        self._blank = np.full((*shape, 3), 128, dtype=np.uint8)
-        self._stored: dict[int, tuple[pa.RecordBatch, int]] = {}
+        self._blank = resize(Image.new("RGB", (1, 1), GREY))
+        self._stored = {0: self._blank}
         self._bytes = 0
         self._fingerprints: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_stored": {}}  # another process decodes what it needs
+        return self.__dict__ | {"_stored": {0: self._blank}}  # another process decodes what it needs
 
     def __len__(self) -> int:
         return len(self._pictures)
@@ -75,55 +71,47 @@ class PictureStore:
         Raises:
             HeedfulError: One cannot be decoded; the message names its row.
         """
-        new = []
+        known = len(self._pictures)
         for picture in pictures:
             if picture.key not in self._number:
                 self._number[picture.key] = len(self._pictures)
                 self._pictures.append(picture)
-                new.append(self._number[picture.key])
-        self._keep(new)
+        self._keep(range(known, len(self._pictures)))
         return np.fromiter((self._number[picture.key] for picture in pictures), np.int64, len(pictures))
 
     def _keep(self, numbers: Sequence[int]) -> None:
         if not numbers or self._bytes >= self.cache * GIB:
             return
         spool = Spool(SCHEMA)
-        done = 0
+        shapes: list[tuple[int, ...]] = []
         for start in range(0, len(numbers), BLOCK):
-            made = self._decode(numbers[start : start + BLOCK])
-            rows = [{"height": p.shape[0], "width": p.shape[1], "pixels": p.tobytes()} for p in made]
-            spool.write(pa.RecordBatch.from_pylist(rows, SCHEMA))
-            done += len(made)
-            self._bytes += sum(p.nbytes for p in made)
+            decoded = self._decode(numbers[start : start + BLOCK])
+            spool.write(pa.table({"pixels": [picture.tobytes() for picture in decoded]}, SCHEMA))
+            shapes += [picture.shape for picture in decoded]
+            self._bytes += sum(picture.nbytes for picture in decoded)
             if self._bytes >= self.cache * GIB:
                 break
-        places = ((batch, i) for batch in spool.finish().to_batches() for i in range(batch.num_rows))
-        self._stored |= dict(zip(numbers[:done], places, strict=True))
+        mapped = (value.as_buffer() for value in spool.finish()["pixels"])
+        for number, data, shape in zip(numbers, mapped, shapes, strict=False):  # a full cache keeps the first ones
+            self._stored[number] = np.frombuffer(data, np.uint8).reshape(shape)
 
     def pixels(self, numbers: Sequence[int]) -> list[np.ndarray]:
         """The pictures with these numbers: uint8 [height, width, 3] each."""
-        missing = [n for n in dict.fromkeys(numbers) if n and n not in self._stored]
+        missing = [n for n in dict.fromkeys(numbers) if n not in self._stored]
         decoded = dict(zip(missing, self._decode(missing), strict=True)) if missing else {}
-        return [decoded[n] if n in decoded else self._pixels(n) for n in numbers]
+        return [decoded[n] if n in decoded else self._stored[n] for n in numbers]
 
     def fingerprints(self, numbers: np.ndarray) -> np.ndarray:
         """A hash of the size and the pixels of each picture: uint64 of the shape of the numbers; made once for each."""
-        different, of = np.unique(numbers, return_inverse=True)
+        different, place = np.unique(numbers, return_inverse=True)
         new = [n for n in different.tolist() if n not in self._fingerprints]
         for start in range(0, len(new), BLOCK):
             some = new[start : start + BLOCK]
             for number, picture in zip(some, self.pixels(some), strict=True):
                 digest = hashlib.blake2b(str(picture.shape).encode() + picture.tobytes(), digest_size=8).digest()
                 self._fingerprints[number] = int.from_bytes(digest, "little")
-        of_different = np.array([self._fingerprints[n] for n in different.tolist()], dtype=np.uint64)
-        return of_different[of].reshape(numbers.shape)
-
-    def _pixels(self, number: int) -> np.ndarray:
-        if not number:
-            return self._blank
-        batch, i = self._stored[number]
-        shape = (batch["height"][i].as_py(), batch["width"][i].as_py(), 3)
-        return np.frombuffer(batch["pixels"][i].as_buffer(), dtype=np.uint8).reshape(shape)
+        hashes = np.array([self._fingerprints[n] for n in different.tolist()], dtype=np.uint64)
+        return hashes[place].reshape(numbers.shape)
 
     def _decode(self, numbers: Sequence[int]) -> list[np.ndarray]:
         self.decoded += len(numbers)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor, nn
 from transformers import (
     BlipConfig,
@@ -19,10 +18,10 @@ from transformers import (
 from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, require_positions
-from heedful.lightning_modules.pretrained.backbones import load, load_weights
-from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
-from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
-from heedful.records import ModelError, Task, inform
+from heedful.lightning_modules.pretrained.backbones import load_weights
+from heedful.lightning_modules.processors.pictures import sent
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.records import Task, inform
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
 TEXT = {  # where a released model without a text encoder keeps what can be one
@@ -112,32 +111,16 @@ class Blip(PictureClassifier):
     Args:
         backbone: Hub id or folder of a BLIP.
         **kwargs: As for :class:`PictureClassifier`.
-
-    Attributes:
-        most_pictures: How many pictures it can read.
     """
 
     auto = BlipClassifier
+    backbone_type = "blip"
+    image_processor = BlipImageProcessorPil
     head_name = "head."
     most_pictures = 2
 
     def __init__(self, backbone: str, learning_rate: float = 3e-5, weight_decay: float = 0.05, **kwargs: Any) -> None:
         super().__init__(backbone, learning_rate=learning_rate, weight_decay=weight_decay, **kwargs)
-
-    def require_parts(self, task: Task) -> None:
-        super().require_parts(task)
-        if len(task.pictures) > self.most_pictures:
-            raise ModelError(
-                f"model {type(self).__name__} reads {counted(self.most_pictures)} at most, and the data have "
-                f"{', '.join(task.pictures)}."
-            )
-
-    def require_architecture(self) -> None:
-        if self.config.model_type != "blip":
-            raise ModelError(
-                f"model.backbone {self.backbone} is a {self.config.model_type}, and model blip takes a BLIP. Name a "
-                "BLIP."
-            )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         tokenizer = super().open_backbone(task)
@@ -146,24 +129,6 @@ class Blip(PictureClassifier):
         text.is_decoder = True  # else it has no cross-attention; it reads in both directions all the same
         self.encode_token = encode_token(tokenizer, self.config)
         return tokenizer
-
-    def resizing(self) -> tuple[Resize, tuple[int, int]]:
-        self.images = self._read_settings()
-        size = self.config.vision_config.image_size
-        how = Image.Resampling(self.images.resample)
-        return ResizeTo(size, size, how), (size, size)
-
-    def _read_settings(self) -> BlipImageProcessorPil:
-        """The image processor of the backbone: pictures must be squares of the size that its vision encoder reads."""
-        image_processor = load(BlipImageProcessorPil.from_pretrained, self.folder)
-        size = self.config.vision_config.image_size
-        steps = (image_processor.do_resize, image_processor.do_rescale, image_processor.do_normalize)
-        if not all(steps) or (image_processor.size.height, image_processor.size.width) != (size, size):
-            raise ModelError(
-                f"model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of {size} x "
-                f"{size}, as its config.json has them. Download the files of the model again."
-            )
-        return image_processor
 
     def match_head(self, task: Task) -> None:
         super().match_head(task)
@@ -210,10 +175,8 @@ class Blip(PictureClassifier):
         place = None
         if not self.training:
             flat, place = np.unique(flat, return_inverse=True)
-        pixels = self.processor.store.pixels(flat.tolist())
-        weight = next(self.network.vision_model.parameters())
-        read = normalised(pixels, self.images.image_mean, self.images.image_std, weight)
-        states = self.network.vision_model(read).last_hidden_state
+        vision = self.network.vision_model
+        states = vision(self.pixel_values(flat, vision)).last_hidden_state
         states = states if place is None else states[sent(torch.from_numpy(place), self.device)]
         return states.view(len(numbers), -1, states.shape[-1])
 

@@ -1,20 +1,24 @@
 """The base of the families that read pictures beside a text."""
 
+import math
 from abc import abstractmethod
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
-from torch import nn
+import numpy as np
+from torch import Tensor, nn
 from transformers import BaseImageProcessor
 
+from heedful.lightning_modules.pretrained.backbones import load
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised, resized
 from heedful.records import ModelError, Task
 
 
 class PictureClassifier(PretrainedClassifier):
     """A classifier of pictures with one text; a task without pictures is one with a picture that shows nothing.
 
-    A family overrides :meth:`resizing`.
+    Pictures are resized on the host, each once, by the image processor of the backbone, and normalised on the device.
 
     Args:
         max_length: Most tokens of a text.
@@ -22,10 +26,17 @@ class PictureClassifier(PretrainedClassifier):
         **kwargs: As for :class:`PretrainedClassifier`.
 
     Attributes:
+        image_processor: Opens the image processor of the backbone; its PIL backend, since torchvision gives other
+            pixels.
+        most_pictures: How many pictures it can read.
+        backbone_type: The only ``model_type`` that the backbone may have; any by default.
         pictures: How many the network reads.
-        images: How the backbone wants them.
+        images: The image processor.
     """
 
+    image_processor: ClassVar[type[BaseImageProcessor]]
+    most_pictures: ClassVar[float] = math.inf
+    backbone_type: ClassVar[str | None] = None
     pictures: int
     images: BaseImageProcessor
 
@@ -42,17 +53,30 @@ class PictureClassifier(PretrainedClassifier):
             )
         if len(texts) > 1:
             raise ModelError(f"model {model} reads one text beside the pictures, and the data have {', '.join(texts)}.")
+        if len(task.pictures) > self.most_pictures:
+            raise ModelError(
+                f"model {model} reads {counted(self.most_pictures)} at most, and the data have "
+                f"{', '.join(task.pictures)}."
+            )
+
+    def require_architecture(self) -> None:
+        if self.backbone_type not in (None, self.config.model_type):
+            raise ModelError(
+                f"model.backbone {self.backbone} is a {self.config.model_type}, and model {type(self).__name__} takes "
+                f"a {self.backbone_type}."
+            )
 
     def prepare(self, task: Task) -> None:
         self.pictures = max(1, len(task.pictures))
         tokenizer = self.open_backbone(task)
-        store = PictureStore(*self.resizing(), self.cache)
+        self.images = self.open_images()
+        store = PictureStore(partial(resized, images=self.images), self.cache)
         self.processor = PictureProcessor(tokenizer, self.task, self.max_length, store)
         self.match_head(task)
 
-    @abstractmethod
-    def resizing(self) -> tuple[Resize, tuple[int, int]]:
-        """How pictures are resized for the backbone, and height and width of one that shows nothing."""
+    def open_images(self) -> BaseImageProcessor:
+        """The image processor of the backbone."""
+        return load(self.image_processor.from_pretrained, self.folder)
 
     def require_as_many(self, learned: int) -> None:
         """Refuse data with other pictures than a trained network reads.
@@ -66,6 +90,19 @@ class PictureClassifier(PretrainedClassifier):
                 "that was trained on such data."
             )
 
+    @abstractmethod
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
+        """Scores of the outputs: float [examples, outputs].
+
+        Args:
+            inputs: Token ids and masks, and ``pictures``: their numbers [examples, pictures], an array on the host.
+        """
+
+    def pixel_values(self, numbers: np.ndarray, network: nn.Module) -> Tensor:
+        """Pictures of one size by their numbers as a network reads them: [pictures, 3, height, width]."""
+        pixels = self.processor.store.pixels(numbers.tolist())
+        return normalised(pixels, self.images.image_mean, self.images.image_std, next(network.parameters()))
+
     def empty_network(self) -> nn.Module:
         return self.auto(self.config)
 
@@ -74,6 +111,6 @@ class PictureClassifier(PretrainedClassifier):
         self.images.save_pretrained(folder)
 
 
-def counted(pictures: int) -> str:
+def counted(pictures: float) -> str:
     """A number of pictures in words."""
     return "one picture" if pictures == 1 else f"{pictures} pictures"

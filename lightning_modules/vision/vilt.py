@@ -1,12 +1,10 @@
 """ViLT (Kim, Son and Kim, 2021): one transformer over the words of a text and the patches of its pictures."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
@@ -17,20 +15,17 @@ from transformers import (
     ViltImageProcessorPil,
 )
 
-from heedful.lightning_modules.pretrained.backbones import load
-from heedful.lightning_modules.processors.pictures import Resize, normalised
-from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
-from heedful.records import ModelError, Task, inform
-
-PREPROCESSOR = ("preprocessor_config.json", "processor_config.json")  # either says what is done to pictures
+from heedful.lightning_modules.processors.pictures import normalised
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.records import Task
 
 
 class Vilt(PictureClassifier):
     """ViLT: ``ViltForQuestionAnswering`` for one picture, ``ViltForImagesAndTextClassification`` for several.
 
-    Pictures are resized as ViLT's PIL image processor does it, each once. Their patches are read in their order, so
-    that nothing is drawn: transformers itself draws from the global generator, in evaluation as well. A task without
-    pictures (``--partial sentence``) is one with one grey picture.
+    The patches of a picture are read in their order, so that nothing is drawn: transformers itself draws from the
+    global generator, in evaluation as well. A task without pictures (``--partial sentence``) is one with one grey
+    picture.
 
     Args:
         backbone: Hub id or folder of a ViLT.
@@ -38,19 +33,15 @@ class Vilt(PictureClassifier):
         **kwargs: As for :class:`PictureClassifier`.
     """
 
+    backbone_type = "vilt"
+    image_processor = ViltImageProcessorPil
+
     def __init__(self, backbone: str, max_length: int = 40, **kwargs: Any) -> None:
         super().__init__(backbone, max_length, **kwargs)
 
     @property
     def auto(self) -> type[nn.Module]:
         return ViltForQuestionAnswering if self.pictures == 1 else ViltForImagesAndTextClassification
-
-    def require_architecture(self) -> None:
-        if self.config.model_type != "vilt":
-            raise ModelError(
-                f"model.backbone {self.backbone} is a {self.config.model_type}, and model vilt takes a ViLT. Name a "
-                "ViLT."
-            )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         tokenizer = super().open_backbone(task)
@@ -62,31 +53,6 @@ class Vilt(PictureClassifier):
             config.num_images = self.pictures
         return tokenizer
 
-    def resizing(self) -> tuple[Resize, tuple[int, int]]:
-        self.images = self._image_processor()
-        size = self.images.size.shortest_edge
-        resize = _Resize(size, self.images.size_divisor, Image.Resampling(self.images.resample))
-        return resize, resize.shape(size, size)
-
-    def _image_processor(self) -> ViltImageProcessorPil:
-        """The image processor of the backbone; where it has none, ViLT's own, of the size of the model."""
-        if Path(self.folder).is_dir() and not any((Path(self.folder) / name).is_file() for name in PREPROCESSOR):
-            images = ViltImageProcessorPil(size={"shortest_edge": int(np.min(self.config.image_size))})
-        else:
-            images = load(ViltImageProcessorPil.from_pretrained, self.folder)
-        steps = images.do_resize and images.do_rescale and images.do_normalize
-        if not steps or images.size.shortest_edge is None or abs(255 * images.rescale_factor - 1) > 1e-6:
-            raise ModelError(
-                f"{self.backbone}: its {PREPROCESSOR[0]} should resize by shortest_edge, rescale by 1/255 and "
-                "normalise, as ViLT's does. Download the files of the model again."
-            )
-        if np.any(images.size_divisor % np.array(self.config.patch_size)):
-            raise ModelError(
-                f"{self.backbone}: the size_divisor {images.size_divisor} in its {PREPROCESSOR[0]} is not a multiple "
-                f"of the patch_size {self.config.patch_size}. Download the files of the model again."
-            )
-        return images
-
     def require_head(self) -> None:
         if self.head_reads is not None:
             self.require_as_many(self.head_reads)
@@ -94,11 +60,13 @@ class Vilt(PictureClassifier):
 
     def build(self) -> nn.Module:
         network = super().build()
-        if self.head_reads not in (None, self.pictures):
-            old = counted(self.head_reads)
-            new = counted(self.pictures)
-            inform(f"{self.backbone}: its head for {old} gives way to a new one for {new}.")
-        self._know_pictures_apart(network)
+        embeddings = network.vilt.embeddings
+        known = embeddings.token_type_embeddings.weight.detach()
+        if missing := max(0, self.pictures + 1 - len(known)):  # each picture has a token type, and begins as the last
+            types = torch.cat([known, known[-1:].expand(missing, -1)])
+            embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
+            for config in (self.config, network.config):
+                config.modality_type_vocab_size = len(types)
         return network
 
     def reset_head(self, network: nn.Module) -> None:
@@ -107,24 +75,12 @@ class Vilt(PictureClassifier):
             if isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
 
-    def _know_pictures_apart(self, network: nn.Module) -> None:
-        """Give each picture a token type: of those that the backbone lacks, each begins as its last one."""
-        embeddings = network.vilt.embeddings
-        own_types = embeddings.token_type_embeddings.weight.detach()
-        if missing := max(0, self.pictures + 1 - len(own_types)):
-            types = torch.cat([own_types, own_types[-1:].expand(missing, -1)])
-            embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
-            for config in (self.config, network.config):
-                config.modality_type_vocab_size = len(types)
-
     def scores(self, inputs: dict[str, Any]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}
         numbers = inputs["pictures"]
         pixels = self.processor.store.pixels(numbers.ravel().tolist())
-        mean = self.images.image_mean
-        std = self.images.image_std
-        longest = self.config.max_image_length
-        patches, mask = embedded(self.network.vilt.embeddings, pixels, mean, std, longest)
+        mean, std = self.images.image_mean, self.images.image_std
+        patches, mask = embedded(self.network.vilt.embeddings, pixels, mean, std, self.config.max_image_length)
         if self.pictures > 1:
             patches = patches.unflatten(0, numbers.shape)
             mask = mask.unflatten(0, numbers.shape).unsqueeze(-1)
@@ -182,29 +138,3 @@ def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
     table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)
     # corners aligned, as ViLT's own code has it: other places would be other positions than it learned
     return F.interpolate(table, size=grid, mode="bilinear", align_corners=True)[0].flatten(1).T
-
-
-class _Resize:
-    """Resizes as ViLT does; picklable.
-
-    The shorter edge becomes ``shortest``, the longer one at most 1333/800 of it; both are rounded down to multiples of
-    ``divisor``, of which each has one at least.
-    """
-
-    def __init__(self, shortest: int, divisor: int, how: Image.Resampling) -> None:
-        self.shortest = shortest
-        self.divisor = divisor
-        self.how = how
-
-    def shape(self, height: int, width: int) -> tuple[int, int]:
-        """Height and width after resizing."""
-        edges = self.shortest, self.shortest / min(height, width) * max(height, width)
-        longest = int(1333 / 800 * self.shortest)  # ViLT's own bound on the longer edge
-        if edges[1] > longest:
-            edges = tuple(longest / edges[1] * edge for edge in edges)
-        short, long = (max(1, int(edge + 0.5) // self.divisor) * self.divisor for edge in edges)
-        return (short, long) if height < width else (long, short)
-
-    def __call__(self, picture: Image.Image) -> Image.Image:
-        height, width = self.shape(picture.height, picture.width)
-        return picture.resize((width, height), self.how)

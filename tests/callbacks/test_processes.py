@@ -36,7 +36,7 @@ from heedful.records import HeedfulError
 
 sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
 squad, squares, output = *sys.argv[5:7], Path(sys.argv[7])
-late_fusion.BATCH = 5  # so that several processes share the pictures
+late_fusion.BATCH = 5  # several blocks of pictures
 
 
 class Drift(Callback):

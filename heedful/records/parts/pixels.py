@@ -30,7 +30,7 @@ UNCLEAR = "Save it with 8 bits, so that it is clear which value is white."
 
 def pixels(
     picture: Picture,
-    shaped: Callable[[Image.Image], Image.Image],
+    shaped: Callable[[Image.Image], Image.Image | np.ndarray],
     prepare: Callable[[Image.Image], object] = lambda opened: None,
 ) -> np.ndarray:
     """A picture, upright: uint8 [height, width, 3].

@@ -4,6 +4,7 @@ import hashlib
 import io
 import pickle
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -12,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase, ViTImageProcessorPil
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
 from heedful.lightning_modules.processors.fingerprints import FACTOR, hashes, powers, scattered
-from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
 from heedful.lightning_modules.prompted.endpoint import QuestionProcessor
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import Queries
@@ -26,6 +27,7 @@ from causal import prompt
 from causal import tokenizer as byte_level
 
 PARTS = ("premise", "hypothesis")
+IMAGES = ViTImageProcessorPil(size={"height": 4, "width": 6}, resample=Image.Resampling.NEAREST)
 WORDS = ("dog", "Dog", "runs", "zz", "")
 TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
 ROWS = st.lists(st.tuples(TEXT, TEXT), min_size=2, max_size=8)
@@ -179,7 +181,7 @@ def test_pictures_that_are_resized_to_the_same_pixels(tmp_path, tiny_bert, cache
     halves = np.full((4, 8, 3), 128)
     halves[:, 4:] = 0
     pictures = [coloured(tmp_path, f"{i}.png", pixels) for i, pixels in enumerate([*shades, halves, halves[:, ::-1]])]
-    store = PictureStore(ResizeTo(6, 4, Image.Resampling.NEAREST), (4, 6), cache)
+    store = PictureStore(partial(resized, images=IMAGES), cache)
     task = Task(CLASSIFICATION, ("image", "text"), ("no", "yes"), pictures=("image",))
     processor = PictureProcessor(tokenizer, task, 8, store)
     examples = [

@@ -20,8 +20,8 @@ from heedful.records import CLASSIFICATION, DataError, Example, Examples, Pictur
 from refusals import refused
 
 
-def small(picture: Image.Image) -> Image.Image:
-    return picture.resize((6, 4), Image.Resampling.BILINEAR)
+def small(picture: Image.Image) -> np.ndarray:
+    return np.asarray(picture.resize((6, 4), Image.Resampling.BILINEAR))
 
 
 @pytest.fixture(scope="module")
@@ -44,22 +44,22 @@ def pictures(tmp_path_factory) -> list[Picture]:
 @pytest.mark.slow
 @given(st.lists(st.sampled_from([0, 1, 2, 3, 4, 6]), min_size=1, max_size=12), st.sampled_from([0.0, 1e-7, 1.0]))
 def test_pixels_are_those_of_pillow_whatever_is_kept(pictures: list[Picture], asked: list[int], cache: float) -> None:
-    store = PictureStore(small, (4, 6), cache)
+    store = PictureStore(small, cache)
     numbers = store.numbers([pictures[i] for i in asked])
     for i, found in zip(asked, store.pixels(numbers.tolist()), strict=True):
-        expected = np.asarray(small(Image.open(pictures[i].path).convert("RGB")))
+        expected = small(Image.open(pictures[i].path).convert("RGB"))
         assert found.dtype == np.uint8
         np.testing.assert_array_equal(found, expected)
     assert len(store) == 1 + len({pictures[i].key for i in asked})
 
 
 def test_each_content_is_decoded_once_while_there_is_room(pictures: list[Picture]) -> None:
-    store, fine = PictureStore(small, (4, 6), 1.0), [*pictures[:5], pictures[6]]
+    store, fine = PictureStore(small, 1.0), [*pictures[:5], pictures[6]]
     for _ in range(3):
         numbers = store.numbers(fine)
         store.pixels(numbers.tolist())
     assert store.decoded == 5
-    without = PictureStore(small, (4, 6), 0.0)
+    without = PictureStore(small, 0.0)
     without.pixels(without.numbers(fine).tolist())
     assert without.decoded == 5  # the first and the last are one
     again = pickle.loads(pickle.dumps(store))
@@ -69,7 +69,7 @@ def test_each_content_is_decoded_once_while_there_is_room(pictures: list[Picture
 
 def test_a_damaged_picture_is_named_with_its_row(pictures: list[Picture]) -> None:
     with refused(DataError, "rows, row 5", "5.png"):
-        PictureStore(small, (4, 6), 1.0).numbers(pictures)
+        PictureStore(small, 1.0).numbers(pictures)
 
 
 def test_a_picture_on_its_side_is_turned_upright(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_picture_on_its_side_is_turned_upright(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # a quarter turn clockwise
     picture.save(tmp_path / "a.png", exif=exif)
-    store = PictureStore(lambda p: p, (1, 1), 1.0)
+    store = PictureStore(np.asarray, 1.0)
     data = (tmp_path / "a.png").read_bytes()
     key = hashlib.sha256(data).hexdigest()
     (pixels,) = store.pixels(store.numbers([Picture(key, str(tmp_path / "a.png"), 0, len(data), "row")]))
@@ -99,7 +99,7 @@ def test_normalised_pixels_are_those_of_the_formula() -> None:
 def make(pictures: list[Picture], tiny_bert: Path) -> Callable[..., PictureProcessor]:
     def make(parts: tuple[str, ...], of_pictures: tuple[str, ...]) -> PictureProcessor:
         task = Task(CLASSIFICATION, parts, ("a", "b"), pictures=of_pictures)
-        return PictureProcessor(AutoTokenizer.from_pretrained(tiny_bert), task, 16, PictureStore(small, (4, 6), 1.0))
+        return PictureProcessor(AutoTokenizer.from_pretrained(tiny_bert), task, 16, PictureStore(small, 1.0))
 
     return make
 
@@ -136,4 +136,4 @@ def test_a_batch_has_tokens_of_the_text_and_numbers_of_the_pictures(make, pictur
 
 
 def decoded(picture: Picture) -> np.ndarray:
-    return np.asarray(small(Image.open(picture.path).convert("RGB")))
+    return small(Image.open(picture.path).convert("RGB"))

@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, ViTImageProcessorPil
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
 from heedful.lightning_modules.predictor import Statistics
-from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
 from heedful.lightning_modules.processors.processor import NumberProcessor, Processor
 from heedful.lightning_modules.text.writer import AnswerProcessor
 from heedful.records import (
@@ -39,6 +40,7 @@ from tiers import first_tier
 
 WORDS = "the dog in a park saw two old trees and one more cat by some water".split()
 N = 24
+IMAGES = ViTImageProcessorPil(size={"height": 4, "width": 4}, resample=Image.Resampling.NEAREST)
 
 
 def text(rng: np.random.Generator, most: int) -> str:
@@ -101,7 +103,7 @@ def made(request: pytest.FixtureRequest, tiny_bert: Path, tiny_t5: Path, tmp_pat
 
     def pictures(*of: str) -> PictureProcessor:
         task = Task(CLASSIFICATION, parts, ("a", "b"), pictures=of)
-        return PictureProcessor(bert, task, 32, PictureStore(ResizeTo(4, 4, Image.Resampling.NEAREST), (4, 4), 1.0))
+        return PictureProcessor(bert, task, 32, PictureStore(partial(resized, images=IMAGES), 1.0))
 
     shown = [picture(tmp_path, i) for i in range(N + 1)]
     rng = np.random.default_rng(3)

@@ -1,7 +1,6 @@
 """Late fusion: what is encoded how often, that it learns, and that what was exported is the same network."""
 
 import importlib.util
-import json
 import shutil
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from heedful.datamodules import PairedImages
 from heedful.lightning_modules import LateFusion
 from heedful.lightning_modules.pretrained import packaged_vision
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from heedful.records import CLASSIFICATION, DataError, HeedfulError, ModelError, RunError, SettingError, Task
+from heedful.records import CLASSIFICATION, HeedfulError, ModelError, RunError, SettingError, Task
 from heedful.records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
@@ -104,7 +103,7 @@ def test_a_backbone_that_is_not_frozen_learns_and_is_encoded_anew(squares, tiny_
         batch = model.processor(pool)
         text = {name: values for name, values in batch.items() if name != "pictures"}
         model.eval()
-        features = model.network.vision(model._read(batch["pictures"].ravel().tolist()))
+        features = model._encode(batch["pictures"].ravel())
         probs = model.network(text, features.unsqueeze(1)).softmax(-1)
     rows = select(engine.rows["accuracy"][0], intervention="base")
     found = dict(zip(rows["uid"].to_pylist(), rows["p"].to_pylist(), strict=True))
@@ -123,7 +122,7 @@ def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) ->
     again.load_state_dict(model.state_dict())
     alone = measured(again, other, [Accuracy()], accelerator="cpu")
     assert len(read[0]) > len(read[1]) == 2
-    assert all(torch.equal(a, b) for a, b in zip(*read, strict=False))
+    assert all(any(torch.equal(block, other) for other in read[0]) for block in read[1])
     assert training.rows["accuracy"][0].equals(alone.rows["accuracy"][0])
 
 
@@ -145,11 +144,6 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
     fresh.configure_model()
     assert fresh.head != "kept"
     assert torch.equal(fresh.network.of_text[0].weight, model.network.of_text[0].weight)
-    (tmp_path / "damaged").mkdir()
-    for file in (tmp_path / "out").iterdir():
-        (tmp_path / "damaged" / file.name).write_bytes(file.read_bytes().replace(b'"interpolation"', b'"other"'))
-    with refused(ModelError, tmp_path / "damaged" / "vision.json", "interpolation"):
-        LateFusion(str(tmp_path / "damaged")).prepare(data.task)
     with refused(ModelError, tmp_path / "out", "one picture", "2 pictures"):
         LateFusion(str(tmp_path / "out")).prepare(Task(CLASSIFICATION, ("l", "r", "t"), ("x",), pictures=("l", "r")))
 
@@ -227,17 +221,6 @@ def test_a_model_of_texts_refuses_pictures_and_the_other_way_round(tiny_bert) ->
         model_of(tiny_bert).require_parts(Task(CLASSIFICATION, ("premise", "hypothesis"), ("x",)))
 
 
-ODD = {
-    "architecture": [None, 3, [], "no_such_net", {"a": 1}],
-    "image_size": [None, 32, "32", [32], [32, 0], [32, -1], [32, "32"], [32.5, 32], [True, 32], {"a": 1, "b": 2}],
-    "interpolation": [None, 3, "cubic spline", ["bicubic"], "__class__"],
-    "mean": [None, 0.5, [0.5, 0.5], ["0.5"] * 3, [[0.5]] * 3],
-    "std": [None, [0.5, 0.5, 0], [0.5, 0.5, -1], "abc"],
-    "hidden": [None, 0, -1, "32", 3.5, [32]],
-    "pictures": [None, 0, -1, "1", [1]],
-}
-
-
 @pytest.fixture(scope="module")
 def exported(tiny_bert, tmp_path_factory) -> Path:
     """The folder of a model for questions about one picture."""
@@ -252,45 +235,23 @@ def exported(tiny_bert, tmp_path_factory) -> Path:
 QUESTIONS = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), pictures=("image",))
 
 
-def test_a_trained_network_keeps_its_settings_and_others_are_refused(exported: Path) -> None:
+def test_a_trained_network_keeps_its_settings_and_others_do_not_fit(exported: Path) -> None:
     own = {"vision": "effnet-lite0", "image_size": [32, 32], "hidden": 32}
     for settings in ({}, own, own | {"vision": "tf_efficientnet_lite0"}):
         model = LateFusion(str(exported), **settings)
         model.prepare(QUESTIONS)
         model.prepare(QUESTIONS)
-        assert (model.image_size, model.hidden) == ([32, 32], 32)
+        model.configure_model()
+        assert (model.images.size.height, model.images.size.width) == (32, 32)
         assert model.description == f"{exported} and {settings.get('vision', 'tf_efficientnet_lite0')}"
-    for name, other in (("vision", "resnet50"), ("image_size", [100, 400]), ("hidden", 512)):
-        with refused(SettingError, f"{name} {other}", exported, own[name] if name != "vision" else "efficientnet"):
-            LateFusion(str(exported), **own | {name: other}).prepare(QUESTIONS)
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: Path, name: str) -> None:
-    shutil.copytree(exported, tmp_path / "m")
-    file = tmp_path / "m" / "vision.json"
-    sound = json.loads(file.read_text())
-    missing = {key: value for key, value in sound.items() if key != name}
-    for odd in (missing, *(sound | {name: value} for value in ODD[name])):
-        file.write_text(json.dumps(odd))
-        with refused(ModelError, file, name):
-            LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
-
-
-@pytest.mark.parametrize(
-    ("content", "error"),
-    [
-        *((content, ModelError) for content in ("[]", "3", "null", '"x"')),
-        *((content, DataError) for content in ("{", "", "\x00")),
-    ],
-)
-def test_settings_that_are_none_are_damage(
-    exported: Path, tmp_path: Path, content: str, error: type[HeedfulError]
-) -> None:
-    shutil.copytree(exported, tmp_path / "m")
-    (tmp_path / "m" / "vision.json").write_text(content)
-    with refused(error, tmp_path / "m" / "vision.json"):
-        LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
+    larger = LateFusion(str(exported), image_size=[40, 64])
+    larger.prepare(QUESTIONS)
+    assert larger.processor.store.pixels([0])[0].shape == (40, 64, 3)
+    for name, other in (("vision", "resnet18"), ("hidden", 16)):
+        model = LateFusion(str(exported), **own | {name: other})
+        model.prepare(QUESTIONS)
+        with refused(ModelError, exported, "do not fit"):
+            model.configure_model()
 
 
 def test_weights_cut_short_are_one_sentence(exported: Path, tmp_path: Path) -> None:
