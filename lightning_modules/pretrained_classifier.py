@@ -20,7 +20,13 @@ from heedful.lightning_modules.pretrained.backbone_config import (
     require_positions,
 )
 from heedful.lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
-from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
+from heedful.lightning_modules.pretrained.labels import (
+    inform_merged,
+    is_named,
+    meanings,
+    require_head_for,
+    require_one_of_several,
+)
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
@@ -33,7 +39,6 @@ from heedful.records import (
     Task,
     TaskKind,
     inform,
-    is_non_entailment,
     listing,
 )
 
@@ -216,12 +221,8 @@ class PretrainedClassifier(Classifier, ABC):
         Raises:
             HeedfulError: The backbone has no head for the labels of the task.
         """
-        problem = getattr(self.config, "problem_type", None)
-        if problem not in (None, "single_label_classification") and self.task.kind.exclusive:
-            raise ModelError(
-                f"The head of {self.backbone} is for the problem {problem}, and here one label of several is right. "
-                "Take a model that was trained to choose one label."
-            )
+        if self.task.kind.exclusive:
+            require_one_of_several(self.config, self.backbone)
         if self.config.is_encoder_decoder and not self.trained:
             raise ModelError(
                 f"The model {self.backbone} has no trained classification head. If it is to write the label, as a T5 "
@@ -250,20 +251,11 @@ class PretrainedClassifier(Classifier, ABC):
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task
             self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
             if self.label_map is not None:
-                self._say_merged(self.label_map)
+                inform_merged(self.label_map, self.backbone)
             if self.compiled:
                 self.processor.pad_to = PAD_TO
                 for module in self.modules_to_compile():
                     module.compile(dynamic=True)  # in place: names, weights and exports stay as they are
-
-    def _say_merged(self, label_map: LabelMap) -> None:
-        for number, label in enumerate(label_map.labels):
-            merged = [name for name, n in zip(label_map.outputs, label_map.column, strict=True) if n == number]
-            if len(merged) > 1:
-                rule = "whichever is the most probable" if self.collapse == "argmax" else "their probabilities added up"
-                inform(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")
-            elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # of a model without neutral
-                inform(f"{self.backbone}: {merged[0]} is {label} here.")
 
     @property
     def embeddings(self) -> nn.Module:
