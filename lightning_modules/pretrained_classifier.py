@@ -40,6 +40,7 @@ from heedful.records import (
     TaskKind,
     inform,
     listing,
+    same_name,
 )
 
 PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
@@ -136,7 +137,13 @@ class PretrainedClassifier(Classifier, ABC):
         self.outputs = self.labels or list(self.config.id2label.values())
         if self.trained and not self.labels:
             require_one_order(self.config, self.folder)
-        return open_tokenizer(self.folder, self.config)
+        tokenizer = open_tokenizer(self.folder, self.config)
+        if tokenizer.model_max_length < self.max_length:
+            inform(
+                f"The tokenizer of {self.backbone} would cut inputs at {tokenizer.model_max_length} tokens "
+                f"(model_max_length). They are cut at {self.max_length} here (model.max_length)."
+            )
+        return tokenizer
 
     def _read_provenance(self) -> Provenance:
         """What the backbone was trained on, as far as no checkpoint has said it."""
@@ -154,6 +161,7 @@ class PretrainedClassifier(Classifier, ABC):
                 f"model.labels has {len(outputs)} names, and {self.backbone} {count} outputs. Name each output, in "
                 "their order."
             )
+        self._say_renamed()
         self.known_labels = outputs if self.trained and is_named(outputs) else None
         column = meanings(outputs, task.labels, self.merging) if self.known_labels else None
         self.head = "replaced" if self.trained else "new"
@@ -163,6 +171,14 @@ class PretrainedClassifier(Classifier, ABC):
             label_map = LabelMap(tuple(outputs), task.labels, column, self.collapse or "sum")
         self.name_outputs(label_map.outputs)
         self.keep_label_map(label_map)
+
+    def _say_renamed(self) -> None:
+        """Say which outputs the user calls otherwise than the config."""
+        pairs = zip(self.labels or (), self.config.id2label.values(), strict=False)
+        others = [(given, own) for given, own in pairs if is_named([own]) and same_name(given) != same_name(own)]
+        if self.trained and others:
+            said = ", ".join(f"{given} for {own}" for given, own in others)
+            inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {said}.")
 
     def keep_label_map(self, label_map: LabelMap) -> None:
         """Keep what outputs mean, also beside the network: ``apart`` is -inf where an output means another label."""

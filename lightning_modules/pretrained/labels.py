@@ -100,7 +100,9 @@ def require_head_for(
     if not renaming or (len(head) != len(task) and not of_three):
         raise ModelError(f"{clash} Train the model on the data.")
     names = [*map(same_name, NLI if of_three else task)]
-    slots = [name if is_named([name]) and same_name(name) in names else f"NAME_{i}" for i, name in enumerate(head)]
+    heads = [*map(same_name, head)]
+    is_right = [is_named([name]) and name in names and heads.count(name) == 1 for name in heads]  # as far as names say
+    slots = [name if right else f"NAME_{i}" for i, (name, right) in enumerate(zip(head, is_right, strict=True))]
     of = f", of {listing(NLI)}" if of_three else ""
     raise ModelError(f"{clash} Name them in their order: {setting} '[{listing(slots)}]'{of}.")
 

@@ -140,8 +140,8 @@ def test_the_model_stays_as_it_is(model: Any, tokenizer: Any, pairs: list[Row]) 
     assert torch.rand(2).tolist() == expected
     assert result.content["identity"]["model"] == "BertForSequenceClassification"
     assert result.content["identity"]["weights"] is not None
-    with pytest.raises(ModelError), torch.no_grad():
-        model.classifier.bias.fill_(float("nan"))
+    torch.nn.init.constant_(model.classifier.bias, float("nan"))
+    with refused(ModelError, "not finite"):
         measure((model, tokenizer), pairs)
     assert [module.training for module in model.modules()] == modes
 
