@@ -155,7 +155,7 @@ def test_models_that_cannot_be_written_are_measured(model: Any, tokenizer: Any, 
     assert values(measure((model, tokenizer), pairs)) == values(measure(by_hand(model, tokenizer), pairs, labels=NAMES))
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore")
 def test_a_quantised_model_and_one_in_half_precision_are_measured(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     for other in (
         torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8),
@@ -164,6 +164,22 @@ def test_a_quantised_model_and_one_in_half_precision_are_measured(model: Any, to
         found = values(measure((other, tokenizer), pairs, evaluations="accuracy", batch_size=1))
         expected = values(measure(by_hand(other, tokenizer), pairs, labels=NAMES, evaluations="accuracy", batch_size=1))
         assert found[MetricName("accuracy", "rows")] == expected[MetricName("accuracy", "rows")]
+
+
+def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    def flags() -> tuple[str, ...]:
+        return measure((model, tokenizer), pairs)["null", "flips"].flags
+
+    assert flags() == ()
+    forward = model.forward
+
+    def turned(**inputs: Any) -> Any:
+        said = forward(**inputs)
+        said.logits[:, 0] += 0.05 * (inputs["attention_mask"] == 0).sum(dim=1)
+        return said
+
+    model.forward = turned
+    assert flags() == ("predictions_depend_on_batch",)
 
 
 def test_what_cannot_be_measured_ends_in_one_sentence(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
