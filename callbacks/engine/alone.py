@@ -16,9 +16,9 @@ from heedful.lightning_modules.predictor import Encoded
 from heedful.metrics.accuracy import ALONE
 from heedful.records import Examples
 
-PADDED, WHOLE = 20, 4  # examples that are predicted alone: the most padded ones, and some that were not padded
-CHANGE = 1e-3  # of a probability; less is rounding
-ROUNDING = 4  # times as much as examples without padding change, in low precision
+PADDED, WHOLE = 16, 8  # examples that are predicted alone: the most padded ones, and some that were not padded
+CHANGE = 1e-3  # of a probability, which rounding in single precision never makes
+ROUNDED = 1e-4  # where examples without padding change more, as in half precision, padding cannot be told from rounding
 
 
 def with_alone(
@@ -63,7 +63,8 @@ def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: 
     alone = gather_predictions(mine, batches.processes, "examples alone").of(base.positions[chosen])
     before = base.take(chosen)
     differs = pc.not_equal(alone.texts, before.texts).to_numpy(zero_copy_only=False)
+    change = np.where(differs, 1.0, 0.0)
     if alone.probs is not None and before.probs is not None:
-        change = np.abs(alone.probs - before.probs).max(axis=1)
-        differs = differs | (change > max(CHANGE, ROUNDING * change[len(padded) :].max(initial=0.0)))
-    return int(differs[: len(padded)].sum())
+        change = np.maximum(CHANGE * change, np.abs(alone.probs - before.probs).max(axis=1))
+    n = len(padded)
+    return 0 if (change[n:] > ROUNDED).any() else int((change[:n] >= CHANGE).sum())
