@@ -197,7 +197,7 @@ class TransformersPair(BasePredictor):
         HeedfulError: The model has no weights, or writes texts.
 
     Attributes:
-        model: The model itself.
+        network: The model itself.
         outputs: Names of its outputs.
     """
 
@@ -211,27 +211,27 @@ class TransformersPair(BasePredictor):
                 "heedful.measure."
             )
         wrappers = nn.DataParallel | nn.parallel.DistributedDataParallel
-        self.model: Any = model.module if isinstance(model, wrappers) else model
+        self.network: Any = model.module if isinstance(model, wrappers) else model
         self._tokenizer = tokenizer
-        config = getattr(self.model, "config", None)
+        config = getattr(self.network, "config", None)
         self._config = config if isinstance(config, PretrainedConfig) else PretrainedConfig(num_labels=0)
         self.outputs = list(labels or names_of_outputs(self._config.to_dict()) or self._config.id2label.values())
         parts = getattr(self._config, LEARNED, {}).get("parts")
         self.provenance = Provenance(None if parts is None else tuple(parts))
-        if not hasattr(self.model, "hf_device_map") and any(weights.is_meta for weights in self._tensors()):
+        if not hasattr(self.network, "hf_device_map") and any(weights.is_meta for weights in self._tensors()):
             raise ModelError(f"{self.description} is on the device meta, without weights. Load them first.")
-        if getattr(self.model, "can_generate", bool)():
+        if getattr(self.network, "can_generate", bool)():
             raise ModelError(
                 f"{self.description} writes texts, and has no output for each label. Save model and tokenizer with "
                 "save_pretrained and give the folder, or give a function that returns the labels it writes."
             )
 
     def _tensors(self) -> Iterator[Tensor]:
-        return chain(self.model.parameters(), self.model.buffers())
+        return chain(self.network.parameters(), self.network.buffers())
 
     @property
     def description(self) -> str:
-        return Path(str(self._config.name_or_path or "")).name or type(self.model).__name__
+        return Path(str(self._config.name_or_path or "")).name or type(self.network).__name__
 
     def prepare(self, task: Task) -> None:
         if task.kind not in (CLASSIFICATION, SOFT):
@@ -274,11 +274,11 @@ class TransformersPair(BasePredictor):
         texts = [inputs["function"].parts[part] for part in self.processor.parts]
         encoded = self.processor.tokens(texts, padding=True, return_tensors="pt")
         # tensors of inference mode that a module keeps could not be trained on
-        with _explained(type(self.model).__name__), torch.inference_mode(False), torch.no_grad():
-            logits = self.model(**{name: values.to(self.device) for name, values in encoded.items()}).logits
+        with _explained(type(self.network).__name__), torch.inference_mode(False), torch.no_grad():
+            logits = self.network(**{name: values.to(self.device) for name, values in encoded.items()}).logits
         if logits.shape != (len(texts[0]), len(self.outputs)):
             raise ModelError(
-                f"The logits of {type(self.model).__name__} for {len(texts[0])} inputs have the shape "
+                f"The logits of {type(self.network).__name__} for {len(texts[0])} inputs have the shape "
                 f"{list(logits.shape)}, and there are {len(self.outputs)} labels. Give a model for sequence "
                 "classification, or a function."
             )

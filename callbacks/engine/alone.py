@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
+import torch
+from torch import nn
 
 from heedful.callbacks.engine.batch_predictor import BatchPredictor, gather_predictions
 from heedful.callbacks.engine.evaluation import Planned
@@ -16,9 +18,9 @@ from heedful.lightning_modules.predictor import Encoded
 from heedful.metrics.accuracy import ALONE
 from heedful.records import Examples
 
-PADDED, WHOLE = 16, 8  # examples that are predicted alone: the most padded ones, and some that were not padded
-CHANGE = 1e-3  # of a probability, which rounding in single precision never makes
-ROUNDED = 1e-4  # where examples without padding change more, as in half precision, padding cannot be told from rounding
+MOST = 24  # examples that are predicted alone: the most padded ones
+CHANGE = 1e-3  # of a probability, which rounding in single precision does not make
+HALF = {torch.float16, torch.bfloat16}
 
 
 def with_alone(
@@ -26,7 +28,7 @@ def with_alone(
 ) -> list[Planned]:
     """The evaluations; where predictions depend on padding, the context of each with a null control says how many do.
 
-    It is found out for a network whose evaluation repeats all examples, and not in training.
+    It is found out for a network in single precision whose evaluation repeats all examples, and not in training.
 
     Args:
         planned: Evaluations of the pool.
@@ -38,7 +40,8 @@ def with_alone(
     repeats = [any(isinstance(each, Null) and each.limit is None for each in p.plan.interventions) for p in planned]
     model = batches.predictor
     is_network = not model.capabilities.writes and model.prompt is None and encoded.fingerprints is not None
-    n = _differing(batches, pool, encoded, base) if is_network and any(repeats) and len(base) else 0
+    is_due = is_network and any(repeats) and len(base) > 0 and not _is_half(batches)
+    n = _differing(batches, pool, encoded, base) if is_due else 0
     more: dict[str, Any] = {ALONE: n} if n else {}
     return [
         p._replace(context=replace(p.context, own={**p.context.own, **more})) if has_null else p
@@ -54,17 +57,22 @@ def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: 
     for batch in evaluation_batches(encoded.order[base.positions], places, batches.batch_size):
         padding[batch] = lengths[batch].max() - lengths[batch]
     order = np.lexsort((places, -padding))
-    padded, whole = order[padding[order] > 0][:PADDED], order[padding[order] == 0][:WHOLE]
-    if not len(padded):
+    chosen = order[padding[order] > 0][:MOST]
+    if not len(chosen):
         return 0
-    chosen = np.concatenate([padded, whole])
     each = [base.positions[[place]] for place in chosen.tolist()]
     mine = batches.predict(encoded.batches, each, "Examples alone")
     alone = gather_predictions(mine, batches.processes, "examples alone").of(base.positions[chosen])
     before = base.take(chosen)
     differs = pc.not_equal(alone.texts, before.texts).to_numpy(zero_copy_only=False)
-    change = np.where(differs, 1.0, 0.0)
     if alone.probs is not None and before.probs is not None:
-        change = np.maximum(CHANGE * change, np.abs(alone.probs - before.probs).max(axis=1))
-    n = len(padded)
-    return 0 if (change[n:] > ROUNDED).any() else int((change[:n] >= CHANGE).sum())
+        differs = differs | (np.abs(alone.probs - before.probs).max(axis=1) > CHANGE)
+    return int(differs.sum())
+
+
+def _is_half(batches: BatchPredictor) -> bool:
+    """Whether the network computes in half precision, where padding cannot be told from rounding."""
+    network = getattr(batches.predictor, "network", None)
+    with batches.processes.precision():
+        by_autocast = torch.is_autocast_enabled(batches.processes.device.type)
+    return by_autocast or (isinstance(network, nn.Module) and any(w.dtype in HALF for w in network.parameters()))

@@ -42,6 +42,6 @@ def measure_pair(
     data = with_settings(data, settings)
     if not outputs and (names := order_of_outputs(data, is_ordered)):
         pair = pair.with_arguments(labels=names)
-    state = {name: values for name, values in pair.model.state_dict().items() if isinstance(values, Tensor)}
-    with restored_generators(), evaluating(pair.model):
+    state = {name: values for name, values in pair.network.state_dict().items() if isinstance(values, Tensor)}
+    with restored_generators(), evaluating(pair.network):
         return measure_predictor(pair, data, settings, weights_hash(state))

@@ -182,6 +182,15 @@ def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, 
     assert flags() == ("predictions_depend_on_batch",)
 
 
+def test_padded_examples_are_predicted_alone_in_single_precision(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    sizes: list[int] = []
+    model.classifier.register_forward_hook(lambda module, inputs, output: sizes.append(len(output)))
+    for precision, n in ((torch.float32, 24), (torch.bfloat16, 0)):  # in the latter any padding moves the last bits
+        sizes.clear()
+        measure((model.to(precision), tokenizer), pairs, evaluations="accuracy")
+        assert sizes.count(1) == n
+
+
 def test_what_cannot_be_measured_ends_in_one_sentence(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     sizes = {"vocab_size": len(tokenizer), "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
     with refused(ModelError, "T5ForConditionalGeneration", "writes texts"):
