@@ -94,6 +94,9 @@ class Encodings(NamedTuple):
         return Encodings(*(values[..., places] for values in self))
 
 
+NOTHING = Encodings(np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, bool), np.zeros((2, 0), np.int64))
+
+
 class PairProcessor(FunctionProcessor):
     """Reads one part or two by the call of a tokenizer, as its user would.
 
@@ -138,9 +141,10 @@ class PairProcessor(FunctionProcessor):
         if examples not in self._encodings:
             _, first, place = np.unique(self.hashed(examples), return_index=True, return_inverse=True)
             composed = examples if isinstance(examples, Composed) else Composed.whole(examples)
-            contents = [self._contents(composed.take(first))[part] for part in self.parts]
-            starts = range(0, len(first), PIECE)
-            pieces = [self._read([texts[start : start + PIECE] for texts in contents]) for start in starts]
+            columns = [*self._contents(composed.take(first)).values()]
+            pieces = [NOTHING]
+            for start in range(0, len(first), PIECE):
+                pieces.append(self._read([texts[start : start + PIECE] for texts in columns]))
             read = Encodings(*(np.concatenate(several, axis=-1) for several in zip(*pieces, strict=True)))
             self._encodings[examples] = read.take(place)
         return self._encodings[examples]

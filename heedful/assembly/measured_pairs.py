@@ -43,5 +43,6 @@ def measure_pair(
     if not outputs and (names := order_of_outputs(data, is_ordered)):
         pair = pair.with_arguments(labels=names)
     state = {name: values for name, values in pair.network.state_dict().items() if isinstance(values, Tensor)}
+    is_here = not any(values.is_meta for values in state.values())  # and not on a disk
     with restored_generators(), evaluating(pair.network):
-        return measure_predictor(pair, data, settings, weights_hash(state))
+        return measure_predictor(pair, data, settings, weights_hash(state) if is_here else None)

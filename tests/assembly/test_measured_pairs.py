@@ -166,6 +166,13 @@ def test_a_quantised_model_and_one_in_half_precision_are_measured(model: Any, to
         assert found[MetricName("accuracy", "rows")] == expected[MetricName("accuracy", "rows")]
 
 
+def test_a_constant_model_has_nothing_to_change(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    torch.nn.init.zeros_(model.classifier.weight)
+    model.classifier.bias.data = torch.tensor([0.0, 0.0, 1.0])
+    found = measure((model, tokenizer), pairs, evaluations="attentiveness")["attentiveness", "premise"]
+    assert (found.value, found.n) == (None, 0)
+
+
 def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     def flags() -> tuple[str, ...]:
         return measure((model, tokenizer), pairs)["null", "flips"].flags
