@@ -206,6 +206,8 @@ class TransformersPair(BasePredictor):
     """
 
     is_object = True
+    processor: PairProcessor
+    task: Any = None
 
     def __init__(self, model: Any, tokenizer: Any, labels: Any = None) -> None:  # no file can name them
         super().__init__()
@@ -218,8 +220,9 @@ class TransformersPair(BasePredictor):
         self.network: Any = model.module if isinstance(model, wrappers) else model
         self._tokenizer = tokenizer
         config = getattr(self.network, "config", None)
-        self._config = config if isinstance(config, PretrainedConfig) else PretrainedConfig(num_labels=0)
-        self.outputs = list(labels or names_of_outputs(self._config.to_dict()) or self._config.id2label.values())
+        self._config = config if isinstance(config, PretrainedConfig) else PretrainedConfig(id2label={})
+        numbered = (self._config.id2label or {}).values()
+        self.outputs = list(labels or names_of_outputs(self._config.to_dict()) or numbered)
         parts = getattr(self._config, LEARNED, {}).get("parts")
         self.provenance = Provenance(None if parts is None else tuple(parts))
         if not hasattr(self.network, "hf_device_map") and any(weights.is_meta for weights in self._tensors()):
