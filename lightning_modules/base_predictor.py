@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from heedful.lightning_modules.predictor import (
     Batch,
@@ -21,6 +21,7 @@ from heedful.records import (
     ModelError,
     SettingError,
     Task,
+    inform,
     percent,
     printable,
 )
@@ -52,7 +53,7 @@ class BasePredictor(RecordsArguments):
         known_labels: Labels that it answers with whatever the data are; None where it takes those of the data.
         is_trainable: Whether it has a network that can be trained.
         has_learned: Whether its weights were trained here, or come from a checkpoint.
-        is_copy: Whether its backbone is a temporary copy of a model in memory, so that no file names the folder.
+        is_object: Whether it is an object of the user's, which no setting names.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it can only be asked in context.
         own_wording: Default wording of its prompts; None for that of the data.
@@ -68,7 +69,7 @@ class BasePredictor(RecordsArguments):
     known_labels: Sequence[str] | None = None
     is_trainable: bool = False
     has_learned: bool = False
-    is_copy: bool = False
+    is_object: bool = False
     reads_prompts: bool = False
     needs_prompt: bool = False
     own_wording: Wording | None = None
@@ -86,11 +87,6 @@ class BasePredictor(RecordsArguments):
     def description(self) -> str:
         """Its public name, for messages and results."""
         return type(self).__name__
-
-    def as_copy(self) -> Self:
-        """Mark the backbone as a temporary copy of a model in memory."""
-        self.is_copy = True
-        return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
         """Prepare the model for a task, before its network is built.
@@ -112,6 +108,19 @@ class BasePredictor(RecordsArguments):
 
     def configure_model(self) -> None:
         """Load the network, if there is one and it is not there yet."""
+
+    def in_learned_order(self, task: Task) -> Task:
+        """The task with its parts in the order in which the model learned to read them, whatever that of the data."""
+        learned = self.provenance.parts
+        if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
+            return task
+        ordered = task.in_order_of(learned)
+        same = ordered.parts == tuple(learned)
+        here = (
+            "and does so here, though the data name them otherwise" if same else "here " + ", then ".join(ordered.parts)
+        )
+        inform(f"{self.description} was trained to read {', then '.join(learned)}, {here}.")
+        return ordered
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
         """Examples as the model reads them; after :meth:`bind`."""

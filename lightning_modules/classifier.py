@@ -123,19 +123,6 @@ class Classifier(BasePredictor, pl.LightningModule):
             raise ModelError(f"model in memory was trained on data of another kind. {do}")
         return here
 
-    def in_learned_order(self, task: Task) -> Task:
-        """The task with its parts in the order in which the model learned to read them, whatever that of the data."""
-        learned = self.provenance.parts
-        if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
-            return task
-        ordered = task.in_order_of(learned)
-        same = ordered.parts == tuple(learned)
-        here = (
-            "and does so here, though the data name them otherwise" if same else "here " + ", then ".join(ordered.parts)
-        )
-        inform(f"{self.description} was trained to read {', then '.join(learned)}, {here}.")
-        return ordered
-
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores [examples, labels], in the order of ``task.labels``."""
         raise NotImplementedError

@@ -244,6 +244,7 @@ class Function(BasePredictor):
     """
 
     capabilities = Capabilities(ranks=1)
+    is_object = True
 
     def __init__(  # no file can name a function
         self,

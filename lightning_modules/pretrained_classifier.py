@@ -19,7 +19,13 @@ from heedful.lightning_modules.pretrained.backbone_config import (
     require_positions,
 )
 from heedful.lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
-from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
+from heedful.lightning_modules.pretrained.labels import (
+    inform_merged,
+    is_named,
+    meanings,
+    require_head_for,
+    require_one_of_several,
+)
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
@@ -32,8 +38,8 @@ from heedful.records import (
     Task,
     TaskKind,
     inform,
-    is_non_entailment,
     listing,
+    same_name,
 )
 
 PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
@@ -126,7 +132,13 @@ class PretrainedClassifier(Classifier, ABC):
         architectures = self.config.architectures or []
         self.trained = any(self.auto.__name__.removeprefix("AutoModel") in name for name in architectures)
         self.outputs = self.labels or list(self.config.id2label.values())
-        return open_tokenizer(self.folder, self.config)
+        tokenizer = open_tokenizer(self.folder, self.config)
+        if tokenizer.model_max_length < self.max_length:
+            inform(
+                f"The tokenizer of {self.backbone} would cut inputs at {tokenizer.model_max_length} tokens "
+                f"(model_max_length). They are cut at {self.max_length} here (model.max_length)."
+            )
+        return tokenizer
 
     def _read_provenance(self) -> Provenance:
         """What the backbone was trained on, as far as no checkpoint has said it."""
@@ -144,6 +156,7 @@ class PretrainedClassifier(Classifier, ABC):
                 f"model.labels has {len(outputs)} names, and {self.backbone} {count} outputs. Name each output, in "
                 "their order."
             )
+        self._say_renamed()
         self.known_labels = outputs if self.trained and is_named(outputs) else None
         column = meanings(outputs, task.labels, self.merging) if self.known_labels else None
         self.head = "replaced" if self.trained else "new"
@@ -153,6 +166,14 @@ class PretrainedClassifier(Classifier, ABC):
             label_map = LabelMap(tuple(outputs), task.labels, column, self.collapse or "sum")
         self.name_outputs(label_map.outputs)
         self.keep_label_map(label_map)
+
+    def _say_renamed(self) -> None:
+        """Say which outputs the user calls otherwise than the config."""
+        pairs = zip(self.labels or (), self.config.id2label.values(), strict=False)
+        others = [(given, own) for given, own in pairs if is_named([own]) and same_name(given) != same_name(own)]
+        if self.trained and others:
+            said = ", ".join(f"{given} for {own}" for given, own in others)
+            inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {said}.")
 
     def keep_label_map(self, label_map: LabelMap) -> None:
         """Keep what outputs mean, also beside the network: ``apart`` is -inf where an output means another label."""
@@ -211,12 +232,8 @@ class PretrainedClassifier(Classifier, ABC):
         Raises:
             HeedfulError: The backbone has no head for the labels of the task.
         """
-        problem = getattr(self.config, "problem_type", None)
-        if problem not in (None, "single_label_classification") and self.task.kind.exclusive:
-            raise ModelError(
-                f"The head of {self.backbone} is for the problem {problem}, and here one label of several is right. "
-                "Take a model that was trained to choose one label."
-            )
+        if self.task.kind.exclusive:
+            require_one_of_several(self.config, self.backbone)
         if self.config.is_encoder_decoder and not self.trained:
             raise ModelError(
                 f"The model {self.backbone} has no trained classification head. If it is to write the label, as a T5 "
@@ -245,20 +262,11 @@ class PretrainedClassifier(Classifier, ABC):
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task
             self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
             if self.label_map is not None:
-                self._say_merged(self.label_map)
+                inform_merged(self.label_map, self.backbone)
             if self.compiled:
                 self.processor.pad_to = PAD_TO
                 for module in self.modules_to_compile():
                     module.compile(dynamic=True)  # in place: names, weights and exports stay as they are
-
-    def _say_merged(self, label_map: LabelMap) -> None:
-        for number, label in enumerate(label_map.labels):
-            merged = [name for name, n in zip(label_map.outputs, label_map.column, strict=True) if n == number]
-            if len(merged) > 1:
-                rule = "whichever is the most probable" if self.collapse == "argmax" else "their probabilities added up"
-                inform(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")
-            elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # of a model without neutral
-                inform(f"{self.backbone}: {merged[0]} is {label} here.")
 
     @property
     def embeddings(self) -> nn.Module:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.callbacks.engine.alone import with_alone
 from heedful.callbacks.engine.batch_predictor import BatchPredictor
 from heedful.callbacks.engine.evaluation import Planned, Plans
 from heedful.callbacks.engine.experiment import Experiment
@@ -108,6 +109,8 @@ def measure(
     rows: dict[str, Evaluated] = {}
     for pool in {id(p.plan.pool): p.plan.pool for p in plans.planned.values()}.values():
         together = [p for p in plans.planned.values() if p.plan.pool is pool]
+        if pool is data.pool:
+            together = with_alone(together, batches, pool, predictor.encode(Composed.whole(pool)), base)
         rows |= _rows_of_pool(batches, data, together, run, base if pool is data.pool else None)
     # not before: answers to changed examples are counted, too; the metadata of rows are copies by now
     counted = predictor.counts_of(sum(processes.gather(predictor.counted), Counter()))

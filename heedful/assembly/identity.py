@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from heedful.lightning_modules import BasePredictor, Endpoint
-from heedful.lightning_modules.function import Function
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.folder_names import regime_name
 from heedful.records.storage.results import BACKBONE
@@ -46,7 +45,7 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
     n = (data.get("inoculation") or {}).get("n", 0)
     mixed = bool(data.get("mixture")), data.get("control")
     identity = {
-        "model": model.description if isinstance(model, Function) else _name(first, model),
+        "model": model.description if model.is_object else _name(first, model),
         "settings": _without_places(model_settings),
         "reads": _without_places({name: value for name in READS if (value := sections["data"].get(name)) is not None}),
         "trained": is_trained,

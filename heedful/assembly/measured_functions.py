@@ -18,6 +18,7 @@ from heedful.callbacks.outputs.description import describe
 from heedful.callbacks.outputs.page import MadeAgain
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import by_first
+from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
 from heedful.lightning_modules.pretrained.labels import names_of_outputs
 from heedful.records import ModelError, SettingError, listing
@@ -50,15 +51,10 @@ def measure_function(
     Raises:
         HeedfulError: As for :func:`heedful.measure`.
     """
-    for name in OF_MODELS:
-        if settings.pop(name, None) is not None:
-            raise SettingError(f"{name} is a setting of a model, and predict is a function. Leave it out.")
-    trainer = dict(settings.pop("trainer", None) or {})
-    if unknown := [name for name in trainer if name not in OF_TRAINER]:
-        raise SettingError(f"trainer.{unknown[0]}: a function is measured without a Trainer. Leave it out.")
+    require_settings(settings, "a function")
     outputs = names_of_outputs(predict.model.config.to_dict()) if _is_pipeline(predict) else []
-    data, golds = data_of(rows, of_rows, outputs, True)
-    data = _with_settings(data, settings)
+    data, golds = data_of(rows, of_rows, outputs, is_function=True)
+    data = with_settings(data, settings)
     spellings, same = readings(data)
     is_doubtful = of_rows.parts is not None and not knows_labels and not outputs and data.default_label not in golds
     if _is_pipeline(predict):
@@ -66,17 +62,8 @@ def measure_function(
         predict = _Pipeline(predict, data)
     doubtful = data.default_label if is_doubtful else None
     function = Function(predict, spellings, same, knows_labels or bool(outputs), answers, doubtful)
-    is_dry = settings.pop("dry_run", None)
-    evaluations, only = _evaluations(settings)
-    data.setup("validate")
     try:
-        function.bind(data.task)
-        plans = Plans.of(evaluations, Setting(data, capabilities=function.capabilities), only)
-        plans.require(function)
-        limit = trainer.get("limit_val_batches") or ALL
-        if is_dry:
-            return requests_of_function(function, data, plans, limit)
-        return _measured(function, data, plans, limit, trainer.get("enable_progress_bar") is not False and has_bars())
+        return measure_predictor(function, data, settings)
     except BaseException as error:
         if answered := function.answered:
             error.answers = answered  # type: ignore[attr-defined]
@@ -84,7 +71,57 @@ def measure_function(
         raise
 
 
-def _measured(function: Function, data: Pairs, plans: Plans, limit: int | float, shows_progress: bool) -> Results:
+def require_settings(settings: Mapping[str, Any], called: str) -> None:
+    """Refuse settings of :func:`heedful.measure` that a model without a Trainer does not have.
+
+    Args:
+        settings: The settings.
+        called: What the model is, for the message.
+
+    Raises:
+        SettingError: There is one.
+    """
+    for name in OF_MODELS:
+        if settings.get(name) is not None:
+            raise SettingError(f"{name} is a setting of models that are loaded, and predict is {called}. Leave it out.")
+    if unknown := [name for name in settings["trainer"] or () if name not in OF_TRAINER]:
+        raise SettingError(f"trainer.{unknown[0]}: {called} is measured without a Trainer. Leave it out.")
+
+
+def measure_predictor(
+    predictor: BasePredictor, data: Pairs, settings: dict[str, Any], weights: str | None = None
+) -> Results | Requests:
+    """Measure a model in this process, without a Trainer.
+
+    Args:
+        predictor: The model.
+        data: The data, with the settings of the call.
+        settings: The other arguments of :func:`heedful.measure`.
+        weights: The hash of its weights, for its identity.
+    """
+    settings = {name: value for name, value in settings.items() if name not in OF_MODELS}
+    trainer, is_dry = settings.pop("trainer", None) or {}, settings.pop("dry_run", None)
+    evaluations, only = _evaluations(settings)
+    data.setup("validate")
+    predictor.bind(data.task)
+    predictor.require_learned_parts(data.full_task.parts)
+    plans = Plans.of(evaluations, Setting(data, capabilities=predictor.capabilities), only)
+    plans.require(predictor)
+    limit = trainer.get("limit_val_batches") or ALL
+    if is_dry:
+        return requests_of_function(predictor, data, plans, limit)
+    shows_progress = trainer.get("enable_progress_bar") is not False and has_bars()
+    return _measured(predictor, data, plans, limit, shows_progress, weights)
+
+
+def _measured(
+    predictor: BasePredictor,
+    data: Pairs,
+    plans: Plans,
+    limit: int | float,
+    shows_progress: bool,
+    weights: str | None,
+) -> Results:
     planned = plans.planned.values()
     arguments = {name: value for name, value in data.arguments.items() if name != "seed"}  # the seed of the run
     if not isinstance(arguments.get("path"), str | PathLike | None):
@@ -94,11 +131,11 @@ def _measured(function: Function, data: Pairs, plans: Plans, limit: int | float,
         **{p.evaluation.name: plain(p.evaluation.arguments) for p in planned if p.evaluation.has_settings},
         "evaluations": plans.only,
         "data": {"class_path": class_path(type(data)), "init_args": plain(arguments)},
-        "model": {"class_path": class_path(Function), "init_args": plain(function.arguments)},
+        "model": {"class_path": class_path(type(predictor)), "init_args": plain(predictor.arguments)},
     }
     processes = Processes(shows_progress)
-    about = {"weights": None, "unfinished": None, "identity": identity_of(record, function)}
-    measurements = measure(function, data, plans, processes, about=about, limit=limit)
+    about = {"weights": weights, "unfinished": None, "identity": identity_of(record, predictor)}
+    measurements = measure(predictor, data, plans, processes, about=about, limit=limit)
     contents = MadeAgain({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
     rows = by_first(lambda: measurements.rows)
     facts = describe({}, processes=processes.world_size)
@@ -106,7 +143,7 @@ def _measured(function: Function, data: Pairs, plans: Plans, limit: int | float,
     return Results(None, measurements.content, unsaved=unsaved)
 
 
-def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
+def with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
     """The data with the seed of the call, and its slices and its part alone."""
     changed = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
     seed = require_seed(settings.pop(SEED))

@@ -1,11 +1,8 @@
 """Networks, runs and servers as models of ``heedful.measure``: evaluated as evaluate.py does."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from pytorch_lightning import LightningModule
@@ -13,7 +10,7 @@ from torch import nn
 
 from heedful.assembly.config import Call, load_model
 from heedful.assembly.evaluation import configured, measured_in_memory, requests_of
-from heedful.assembly.measured_rows import RowSettings, data_of
+from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
 from heedful.assembly.plan import prepare
 from heedful.assembly.short_names import model_config
 from heedful.assembly.starts import restored_generators
@@ -24,7 +21,7 @@ from heedful.lightning_modules.pretrained.backbone_config import open_config, po
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import names_of_outputs
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.records import ModelError, SettingError, listing
+from heedful.records import ModelError, SettingError
 from heedful.records.storage.results import CONFIG
 
 
@@ -44,13 +41,13 @@ def measure_model(predict: Any, rows: Any, of_rows: RowSettings, is_ordered: boo
     config, allowed, partial, slices, dry_run = (
         settings.pop(name, None) for name in ("config", "allow_package", "partial", "slices", "dry_run")
     )
-    with _model(predict, is_ordered) as asked:
-        data, _ = data_of(rows, of_rows, asked.outputs, False)
-        settings = {**settings, "dry_run": dry_run or None}
-        call = Call(asked.model(data), data, partial=partial, slices=slices, settings=settings)
-        with restored_generators(), allowing(allowed), calm_lightning(), restored_flags():
-            plan = prepare(configured(call, [] if config is None else [config], asked.checkpoint))
-            return requests_of(plan) if dry_run else measured_in_memory(plan)
+    asked = _model(predict, is_ordered)
+    data, _ = data_of(rows, of_rows, asked.outputs, is_function=False, kind=PairedText)
+    settings = {**settings, "dry_run": dry_run or None}
+    call = Call(asked.model(data), data, partial=partial, slices=slices, settings=settings)
+    with restored_generators(), allowing(allowed), calm_lightning(), restored_flags():
+        plan = prepare(configured(call, [] if config is None else [config], asked.checkpoint))
+        return requests_of(plan) if dry_run else measured_in_memory(plan)
 
 
 class _Asked(NamedTuple):
@@ -67,35 +64,25 @@ class _Asked(NamedTuple):
     checkpoint: str | None = None
 
 
-@contextmanager
-def _model(predict: Any, is_ordered: bool) -> Iterator[_Asked]:
-    """What is to be measured, in whatever form it is given; a copy of a model in memory is there until this ends."""
+def _model(predict: Any, is_ordered: bool) -> _Asked:
+    """What is to be measured, in whatever form it is given."""
     if isinstance(predict, BasePredictor):
         learned = predict.task.labels if predict.task else predict.known_labels
         backbone = getattr(predict, "backbone", None)
-        yield _Asked(lambda data: predict, learned or (names_of_outputs(model_config(backbone)) if backbone else ()))
-    elif isinstance(predict, str | PathLike):
-        yield _named(fspath(predict), is_ordered)
-    elif isinstance(predict, tuple):
-        if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not hasattr(predict[1], "save_pretrained"):
-            raise SettingError(
-                f"predict is a tuple of {listing([type(one).__name__ for one in predict])}. Give (model, tokenizer) "
-                "of transformers."
-            )
-        with TemporaryDirectory(prefix="heedful-") as folder:
-            yield _copied(*predict, folder, is_ordered)
-    elif isinstance(predict, nn.Module) and hasattr(predict, "config"):
+        return _Asked(lambda data: predict, learned or (names_of_outputs(model_config(backbone)) if backbone else ()))
+    if isinstance(predict, str | PathLike):
+        return _named(fspath(predict), is_ordered)
+    if isinstance(predict, nn.Module) and hasattr(predict, "config"):
         raise SettingError(f"predict is a {type(predict).__name__} without its tokenizer. Give (model, tokenizer).")
-    elif isinstance(predict, LightningModule):
+    if isinstance(predict, LightningModule):
         raise ModelError(
             f"predict is a {type(predict).__name__}, and nobody knows how it is asked for its answers. Give a "
             "function that asks it: a list of dictionaries to labels."
         )
-    else:
-        raise SettingError(
-            f"predict is of the type {type(predict).__name__}, which cannot be asked. Give a function, (model, "
-            "tokenizer), a pipeline, or a folder."
-        )
+    raise SettingError(
+        f"predict is of the type {type(predict).__name__}, which cannot be asked. Give a function, (model, tokenizer), "
+        "a pipeline, or a folder."
+    )
 
 
 def _named(name: str, is_ordered: bool) -> _Asked:
@@ -111,23 +98,9 @@ def _named(name: str, is_ordered: bool) -> _Asked:
 
 
 def _with_outputs(model: BasePredictor, data: PairedData, is_ordered: bool) -> BasePredictor:
-    """A model whose outputs have no names, with those of the labels, where somebody says their order.
-
-    Where each label has the number or the name of an output among its spellings, as 0 or LABEL_0, these say it.
-    """
-    if not isinstance(model, PretrainedClassifier) or not isinstance(data, PairedText):
-        return model
-    labels = data.columns.labels or {}
-    numbers = {
-        int(match[1]): label
-        for label, spellings in labels.items()
-        for spelling in spellings
-        if (match := re.fullmatch(r"(?:label_?)?(\d+)", str(spelling), re.IGNORECASE))
-    }
-    is_whole = sorted(numbers) == list(range(len(labels)))
-    if not is_whole and not is_ordered:  # labels that stand in the rows have no order: the model refuses
-        return model
-    return model.with_arguments(labels=[numbers[k] for k in sorted(numbers)] if is_whole else list(labels))
+    """A model whose outputs have no names, with those of the labels, where somebody says their order."""
+    names = order_of_outputs(data, is_ordered) if isinstance(model, PretrainedClassifier) else None
+    return model if names is None else model.with_arguments(labels=names)
 
 
 def _within_positions(model: BasePredictor) -> BasePredictor:
@@ -136,20 +109,3 @@ def _within_positions(model: BasePredictor) -> BasePredictor:
         return model
     most = positions_of(open_config(resolve(model.backbone)))
     return model if most is None or most >= model.max_length else model.with_arguments(max_length=most)
-
-
-def _copied(model: Any, tokenizer: Any, folder: str, is_ordered: bool) -> _Asked:
-    """A model of transformers and its tokenizer, written into a folder: what is measured is a copy in float32."""
-    config = model.config.to_dict()
-    called = Path(str(config.get("_name_or_path") or "") or type(model).__name__).name
-    path = Path(folder) / called
-    for part in (model, tokenizer):
-        part.save_pretrained(path)
-
-    def made(data: PairedData) -> BasePredictor:
-        classifier = _within_positions(load_model(path))
-        classifier = classifier if outputs else _with_outputs(classifier, data, is_ordered)
-        return classifier.as_copy()
-
-    outputs = names_of_outputs(config)
-    return _Asked(made, outputs)

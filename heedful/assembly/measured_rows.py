@@ -1,5 +1,6 @@
 """The rows of ``heedful.measure`` as data: which columns are what, and which labels there are."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -64,7 +65,9 @@ class Scan(NamedTuple):
     texts: Sequence[str]
 
 
-def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool) -> tuple[Pairs, set[str]]:
+def data_of(
+    rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[TextPairs] = TextPairs
+) -> tuple[Pairs, set[str]]:
     """The data that rows are, and the gold answers in them that were looked at.
 
     Args:
@@ -72,6 +75,7 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
         said: What the user says of them.
         outputs: What the model calls its labels; empty where it has no names for them.
         is_function: Whether the model is a function, which may answer with free texts.
+        kind: The class of data with labels: another one for a Trainer.
 
     Raises:
         HeedfulError: The rows cannot be read, lack a column, or it is not clear what their labels mean.
@@ -111,11 +115,30 @@ def data_of(rows: Any, said: RowSettings, outputs: Sequence[str], is_function: b
     name = said.name or "rows"  # whatever they come from: equal rows have equal uids, and so equal draws
     if labels is None:
         return FreeTextPairs(name, parts, _same(said, scan.texts), **settings), {*scan.texts}
-    if is_function:
-        return TextPairs(name, parts, labels, **settings), {*scan.labels}
-    from heedful.datamodules.text import PairedText  # imports Lightning
+    return kind(name, parts, labels, **settings), {*scan.labels}
 
-    return PairedText(name, parts, labels, **settings), {*scan.labels}
+
+def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
+    """The labels in the order of outputs without names, where somebody says it; else None, and the model refuses.
+
+    Where each label has the number or the name of an output among its spellings, as 0 or LABEL_0, these say it.
+
+    Args:
+        data: The data.
+        is_ordered: Whether somebody names the labels in their order; labels that stand in the rows have none.
+    """
+    if not isinstance(data, TextPairs):
+        return None
+    labels = data.columns.labels or {}
+    numbers = {
+        int(match[1]): label
+        for label, spellings in labels.items()
+        for spelling in spellings
+        if (match := re.fullmatch(r"(?:label_?)?(\d+)", str(spelling), re.IGNORECASE))
+    }
+    if sorted(numbers) == list(range(len(labels))):
+        return [numbers[k] for k in sorted(numbers)] or None
+    return list(labels) if is_ordered else None
 
 
 def readings(data: Pairs) -> tuple[Mapping[str, Any] | None, Same | None]:

@@ -60,8 +60,9 @@ def measure(
     Args:
         predict: The model. A function that gets a list of dictionaries, part name to text, and returns as many labels,
             texts, or None for no answer, or probabilities (an array [inputs, labels], or a dictionary of label to
-            probability for each); ``(model, tokenizer)`` of transformers; a ``pipeline("text-classification")``; the
-            folder of a model or its id on the hub; a run folder; a model of Heedful, such as ``heedful.Endpoint``.
+            probability for each); ``(model, tokenizer)`` of transformers, which are called as they are; a
+            ``pipeline("text-classification")``; the folder of a model or its id on the hub; a run folder; a model of
+            Heedful, such as ``heedful.Endpoint``.
         rows: The examples: a list of dictionaries, a ``datasets.Dataset``, a frame of pandas or polars, a table of
             Arrow, a file, or data as of ``heedful.load_data`` or by a name that ``--data`` knows. Without a column
             of labels they are unlabelled: then accuracy is not measured, nor whether the model is better than a single
@@ -126,6 +127,10 @@ def measure(
     settings["slices"] = ([by] if isinstance(by, str) else list(by)) or None
     if is_function(predict):
         results: Any = measure_function(predict, rows, of_rows, knows_labels, answers, settings)
+    elif isinstance(predict, tuple):
+        from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
+
+        results = measure_pair(predict, rows, of_rows, knows_labels, settings)
     else:
         from heedful.assembly.measured_models import measure_model  # imports Lightning
 

@@ -134,7 +134,7 @@ def checkpoint_of(settings: RunSettings) -> str | None:
 def _record(config: Config, model: BasePredictor) -> dict[str, Any]:
     record = config.as_dict()
     arguments = record["model"]["init_args"]
-    if "backbone" in arguments and (model.is_copy or (config.evaluating and model.has_learned)):
+    if "backbone" in arguments and config.evaluating and model.has_learned:
         arguments["backbone"] = IN_MEMORY
     return record
 

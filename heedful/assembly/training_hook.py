@@ -18,6 +18,7 @@ from heedful.assembly.measuring import FREE, measure, require_known, require_row
 from heedful.assembly.results import Results
 from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
+from heedful.lightning_modules.transformers_pair import evaluating
 from heedful.records import RunError, SettingError, warn
 from heedful.records.messages import LOGGER
 from heedful.records.parser import require_types
@@ -56,9 +57,7 @@ class TrainingHook:
         """Refuse, before anything is trained, rows that cannot be read or that a setting does not fit."""
         by_first_isolated(lambda: require_rows(self._rows, **self._settings))
 
-    def measure(
-        self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None, **trainer: Any
-    ) -> dict[str, float]:
+    def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
         """Measure once; every rank calls this.
 
         Args:
@@ -66,7 +65,6 @@ class TrainingHook:
             step: Number of training steps, which names the folder.
             epoch: The epoch.
             tokenizer: Reads the parts if there is no function.
-            **trainer: Settings of the Trainer that measures.
 
         Returns:
             The numbers to log, by name.
@@ -80,7 +78,7 @@ class TrainingHook:
                 "DDP, or measure the checkpoints afterwards."
             )
         predict = (model, tokenizer) if self._predict is None else _function(self._predict, model)
-        trainer = {"enable_progress_bar": False, **trainer, **(self._settings.get("trainer") or {})}
+        trainer = {"enable_progress_bar": False, **(self._settings.get("trainer") or {})}
         settings = {**self._settings, "trainer": trainer, "output": self._folder(step)}
 
         def measured() -> Results:
@@ -150,17 +148,13 @@ def _undisturbed(model: nn.Module, is_quiet: bool) -> Iterator[None]:
         model: The model.
         is_quiet: Whether to log warnings alone: the first measurement has logged the rest.
     """
-    modes = [(module, module.training) for module in model.modules()]
     loggers = (LOGGER, rank_zero_module.log)  # of one package of Lightning or the other
     levels = [logger.level for logger in loggers]
     try:
-        with restored_generators():
-            for logger in loggers if is_quiet else ():
-                logger.setLevel(logging.WARNING)
-            model.eval()
+        for logger in loggers if is_quiet else ():
+            logger.setLevel(logging.WARNING)
+        with restored_generators(), evaluating(model):
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-        for module, mode in modes:
-            module.training = mode

@@ -7,7 +7,6 @@ from transformers import TrainerCallback
 from transformers.modeling_utils import unwrap_model
 
 from heedful.assembly.training_hook import Predict, TrainingHook
-from heedful.lightning_modules.pretrained.backbones import quiet
 from heedful.records import RunError, SettingError, warn
 
 RUNTIME = "_runtime"  # ends the name of a number that each evaluation has, behind the prefix of all its names
@@ -24,9 +23,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     it. With ``name=``, the names begin with it: ``eval_NAME_attentiveness_PART``. An undefined number, as of a model
     that always gives the default label, is NaN, which is never the best.
 
-    Without ``predict``, a copy of the model in float32 is measured, as ``heedful.measure((model, tokenizer), rows)``
-    does: the numbers are those of the checkpoint that is saved. With it, the model itself is measured, which needs no
-    memory for a copy.
+    The model itself is measured, on its device and in its dtype; it is neither copied nor written. Without ``predict``,
+    this is ``heedful.measure((model, tokenizer), rows)``.
 
     Rank 0 measures, the others wait for it and get the same numbers. Training goes on with the random numbers and the
     weights that it would have without the callback.
@@ -113,13 +111,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
 
     def _numbers(self, state: Any, model: Any, tokenizer: Any) -> dict[str, float]:
         self._require_tokenizer(tokenizer)
-        step, epoch, device = state.global_step, state.epoch or 0, next(model.parameters()).device
-        if self._predict is not None:
-            return self.measure(model, step, epoch)
-        with quiet():  # writing and reading a copy
-            devices = 1 if device.index is None else [device.index]
-            return self.measure(model, step, epoch, tokenizer, accelerator=device.type, devices=devices)
+        return self.measure(model, state.global_step, state.epoch or 0, tokenizer)
 
     def _require_tokenizer(self, tokenizer: Any) -> None:
-        if self._predict is None and not hasattr(tokenizer, "save_pretrained"):
+        if self._predict is None and not callable(tokenizer):
             raise SettingError("The Trainer has no tokenizer. Give it one, as Trainer(processing_class=tokenizer).")

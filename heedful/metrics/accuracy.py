@@ -33,7 +33,8 @@ from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, probabilities, 
 CONSTANT = "constant_predictions"  # flags the accuracy of a model that always says the same
 SMALLEST = float(np.finfo(np.float32).tiny)
 ASKED = "asked"  # in the context where a server is asked
-ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of a null control that flips
+ALONE = "alone"  # in the context where padded examples are predicted otherwise alone: how many
+ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of the null control
 
 
 def accuracy(rows: pa.Table, data: str, seed: int = 0, kind: TaskKind = CLASSIFICATION) -> Numbers:
@@ -151,18 +152,19 @@ def noise(rows: pa.Table, data: str, own: Mapping[str, Any] = MappingProxyType({
     Args:
         rows: Rows; those of the null control among them count.
         data: Name of the data set, for the metric names.
-        own: Of the context; says whether a server was asked, of which no batch is known.
+        own: Of the context; says whether a server was asked, of which no batch is known, and whether examples are
+            predicted otherwise alone, without padding.
 
     Returns:
-        ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, the second is
-        left out where predictions have no probabilities.
+        ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, or where
+        padding changes predictions; the second is left out where predictions have no probabilities.
     """
     null = where(rows, intervention="null")
     n = int(null.sum())
     if not n:
         return {}
     flips = ~same(rows, "y", "y2")[null]
-    flags = (ON_TIME if own.get(ASKED) else ON_BATCH,) if flips.any() else ()
+    flags = (ON_TIME if own.get(ASKED) else ON_BATCH,) if flips.any() or own.get(ALONE) else ()
     floor = {MetricName("null", data, statistic="flips"): share(flips, cluster_of(rows)[null], flags)}
     change = 0.0
     for start in range(0, rows.num_rows, GROUP):

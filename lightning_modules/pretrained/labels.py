@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heedful.records import ModelError, is_entailment, is_non_entailment, listing, same_name
+from heedful.lightning_modules.predictor import LabelMap
+from heedful.records import ModelError, inform, is_entailment, is_non_entailment, listing, same_name
 
 NLI = ("entailment", "neutral", "contradiction")
 
@@ -72,7 +73,12 @@ def is_two_class(task: Sequence[str]) -> bool:
 
 
 def require_head_for(
-    head: Sequence[str], task: Sequence[str], backbone: str, merging: bool = True, renaming: bool = True
+    head: Sequence[str],
+    task: Sequence[str],
+    backbone: str,
+    merging: bool = True,
+    renaming: bool = True,
+    setting: str = "model.labels",
 ) -> None:
     """Refuse a head that does not know the labels of a task; arguments as for :func:`meanings`.
 
@@ -82,6 +88,7 @@ def require_head_for(
         backbone: The model, for the message.
         merging: Whether several outputs may mean one label.
         renaming: Whether the user may name the outputs.
+        setting: The setting by which they are named.
 
     Raises:
         HeedfulError: The names do not match; the message says what to set.
@@ -93,6 +100,35 @@ def require_head_for(
     if not renaming or (len(head) != len(task) and not of_three):
         raise ModelError(f"{clash} Train the model on the data.")
     names = [*map(same_name, NLI if of_three else task)]
-    slots = [name if is_named([name]) and same_name(name) in names else f"NAME_{i}" for i, name in enumerate(head)]
+    heads = [*map(same_name, head)]
+    is_right = [is_named([name]) and name in names and heads.count(name) == 1 for name in heads]  # as far as names say
+    slots = [name if right else f"NAME_{i}" for i, (name, right) in enumerate(zip(head, is_right, strict=True))]
     of = f", of {listing(NLI)}" if of_three else ""
-    raise ModelError(f"{clash} Name them in their order: model.labels '[{listing(slots)}]'{of}.")
+    raise ModelError(f"{clash} Name them in their order: {setting} '[{listing(slots)}]'{of}.")
+
+
+def require_one_of_several(config: Any, backbone: str) -> None:
+    """Refuse a head for another problem than the choice of one label; ``config`` is that of the model.
+
+    Raises:
+        HeedfulError: Its ``problem_type`` is another one.
+    """
+    problem = getattr(config, "problem_type", None)
+    if problem not in (None, "single_label_classification"):
+        raise ModelError(
+            f"The head of {backbone} is for the problem {problem}, and here one label of several is right. Take a "
+            "model that was trained to choose one label."
+        )
+
+
+def inform_merged(label_map: LabelMap, backbone: str) -> None:
+    """Say which outputs mean a label of another name."""
+    for number, label in enumerate(label_map.labels):
+        merged = [name for name, n in zip(label_map.outputs, label_map.column, strict=True) if n == number]
+        if len(merged) > 1:
+            rule = (
+                "whichever is the most probable" if label_map.collapse == "argmax" else "their probabilities added up"
+            )
+            inform(f"{backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")
+        elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # of a model without neutral
+            inform(f"{backbone}: {merged[0]} is {label} here.")

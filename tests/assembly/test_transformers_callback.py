@@ -77,7 +77,7 @@ def logged(trainer: transformers.Trainer, name: str) -> list[float]:
     return [line[name] for line in trainer.state.log_history if name in line]
 
 
-def test_training_is_left_as_it_is_whether_a_copy_or_the_model_itself_is_measured(
+def test_training_is_left_as_it_is_with_a_function_or_without(
     rows: list[Row], tokenizer: Any, train: Callable[..., Any]
 ) -> None:
     def predict(model: torch.nn.Module, inputs: list[Row]) -> torch.Tensor:
@@ -85,16 +85,16 @@ def test_training_is_left_as_it_is_whether_a_copy_or_the_model_itself_is_measure
         texts = [[row[part] for row in inputs] for part in PARTS]
         return model(**tokenizer(*texts, padding=True, return_tensors="pt")).logits.softmax(dim=-1)
 
-    copied, live = callback_of(rows), callback_of(rows, predict=predict, labels=NAMES)
+    usual, live = callback_of(rows), callback_of(rows, predict=predict, labels=NAMES)
     left = []
-    for callbacks in ([], [copied], [live]):
+    for callbacks in ([], [usual], [live]):
         trainer = train(*callbacks)
         weights = torch.cat([weights.flatten() for weights in trainer.model.parameters()])
         modes = [module.training for module in trainer.model.modules()]
         left.append((weights.tolist(), torch.rand(2).tolist(), np.random.rand(2).tolist(), modes))  # noqa: NPY002
     assert left[0] == left[1] == left[2]
     names = [f"attentiveness_{part}{bound}" for part in PARTS for bound in ("", "_low", "_high")]
-    assert [copied.history[1][name] for name in names] == [live.history[1][name] for name in names]
+    assert [usual.history[1][name] for name in names] == [live.history[1][name] for name in names]
 
 
 def test_numbers_have_the_prefix_of_the_evaluation_and_reach_reporters_behind_the_callback(

@@ -197,7 +197,8 @@ def test_the_engine_is_measured_by_stage(common: list[str]) -> None:
     assert (case["pairs"], case["processes"]) == (40, 1)
     q = case["metrics"]["attentiveness/mnli/premise/eligible"]["value"]
     assert 0.2 < q < 1
-    assert case["predicted"] == 40 + 40 + 5 * round(40 * q) - case["counts"]["attentiveness/identical"]
+    planned = 40 + 40 + 5 * round(40 * q) - case["counts"]["attentiveness/identical"]
+    assert planned < case["predicted"] <= planned + 24  # padded examples are predicted alone, too
     (process,) = case["ranks"]
     assert all(stage["wall"]["median"] > 0 for stage in process["stages"].values())
     assert sum(stage["wall"]["median"] for stage in process["stages"].values()) <= process["wall"]["high"] * 1.01

@@ -1,5 +1,6 @@
 """A model for three classes on data of two: several outputs of its head mean one label."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,6 +88,37 @@ def test_the_rule_is_said(
     (line,) = [line for line in caplog.messages if "not_entailment" in line]
     assert "CONTRADICTION and NEUTRAL are not_entailment here" in line
     assert rule in line
+
+
+def test_names_that_contradict_the_config_are_said(
+    measured: Callable[..., Encoder], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        measured(THREE, labels=["contradiction", "entailment", "neutral"])
+    (line,) = [line for line in caplog.messages if "config.json" in line]
+    assert line.endswith("entailment for NEUTRAL, neutral for ENTAILMENT.")
+    caplog.clear()
+    measured(THREE, labels=["contradiction", "neutral", "entailment"])
+    assert not caplog.messages
+
+
+def test_a_list_that_names_a_label_twice_is_not_the_remedy(measured: Callable[..., Encoder]) -> None:
+    wrong = ["contradiction", "neutral", "neutral"]
+    with refused(ModelError, f"are {', '.join(wrong)}", "'[contradiction, NAME_1, NAME_2]'"):
+        measured(THREE, labels=wrong)
+
+
+def test_a_tokenizer_that_would_cut_earlier_is_named(
+    head: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(head, tmp_path / "short")
+    AutoTokenizer.from_pretrained(head, model_max_length=20).save_pretrained(tmp_path / "short")
+    with caplog.at_level("INFO"):
+        for most in (20, 32):
+            Encoder(str(tmp_path / "short"), max_length=most).prepare(THREE)
+    (line,) = [line for line in caplog.messages if "model_max_length" in line]
+    assert "at 20 tokens" in line
+    assert "at 32 here" in line
 
 
 def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Path) -> None:

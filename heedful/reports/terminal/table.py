@@ -27,7 +27,7 @@ from heedful.reports.tables import bounds, grid, percents, too_few
 FLAGS = {  # flag: mark in the table, explanation
     NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
     CONSTANT: ("b", "all predictions are the same label or answer, whatever the example"),
-    ON_BATCH: ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
+    ON_BATCH: ("c", "predictions depend on the batch they stand in, or on its padding: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "interval_unbounded": ("e", "the interval of the DCE begins at 0.00 %, so the ratio has no upper bound"),
     FEW_CLUSTERS: ("f", f"fewer than {FEW} groups (templates, tables) to resample: the interval is too narrow"),

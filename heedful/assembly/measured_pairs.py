@@ -1,0 +1,48 @@
+"""A model of transformers in memory and its tokenizer: measured themselves, without a Trainer and without a copy."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from heedful.assembly.measured_functions import measure_predictor, require_settings, with_settings
+from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
+from heedful.assembly.prompting import Requests
+from heedful.assembly.results import Results
+from heedful.assembly.starts import restored_generators
+from heedful.lightning_modules.pretrained.labels import is_named
+from heedful.lightning_modules.pretrained.weights import weights_hash
+from heedful.lightning_modules.transformers_pair import TransformersPair, evaluating
+from heedful.records import SettingError, listing
+
+
+def measure_pair(
+    predict: tuple[Any, ...], rows: Any, of_rows: RowSettings, is_ordered: bool, settings: dict[str, Any]
+) -> Results | Requests:
+    """Measure ``(model, tokenizer)``; modes of modules and global generators stay as the caller has them.
+
+    Args:
+        predict: Model and tokenizer.
+        rows: As for :func:`heedful.measure`.
+        of_rows: The arguments about the rows.
+        is_ordered: Whether somebody names the labels in their order.
+        settings: All other arguments of :func:`heedful.measure`.
+
+    Raises:
+        HeedfulError: As for :func:`heedful.measure`.
+    """
+    if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not callable(predict[1]):
+        raise SettingError(
+            f"predict is a tuple of {listing([type(one).__name__ for one in predict])}. Give (model, tokenizer) of "
+            "transformers."
+        )
+    require_settings(settings, "(model, tokenizer)")
+    pair = TransformersPair(*predict)
+    outputs = pair.outputs if is_named(pair.outputs) else []
+    data, _ = data_of(rows, of_rows, outputs, is_function=False)
+    data = with_settings(data, settings)
+    if not outputs and (names := order_of_outputs(data, is_ordered)):
+        pair = pair.with_arguments(labels=names)
+    state = {name: values for name, values in pair.network.state_dict().items() if isinstance(values, Tensor)}
+    is_here = not any(values.is_meta for values in state.values())  # and not on a disk
+    with restored_generators(), evaluating(pair.network):
+        return measure_predictor(pair, data, settings, weights_hash(state) if is_here else None)

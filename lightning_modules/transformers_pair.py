@@ -1,0 +1,297 @@
+"""A model of transformers in memory and its tokenizer: measured themselves, without Lightning and without a copy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PretrainedConfig
+
+from heedful.lightning_modules.base_predictor import BasePredictor
+from heedful.lightning_modules.function import FunctionProcessor
+from heedful.lightning_modules.outputs import Outputs, most_probable
+from heedful.lightning_modules.predictor import LabelMap, Provenance, Statistics
+from heedful.lightning_modules.pretrained.backbone_config import LEARNED, positions_of
+from heedful.lightning_modules.pretrained.labels import (
+    inform_merged,
+    meanings,
+    names_of_outputs,
+    require_head_for,
+    require_one_of_several,
+)
+from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
+from heedful.lightning_modules.processors.fingerprints import hashes, scattered
+from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.records import (
+    CLASSIFICATION,
+    SOFT,
+    Composed,
+    Example,
+    Examples,
+    HeedfulError,
+    ModelError,
+    SettingError,
+    Task,
+    column,
+)
+from heedful.records.parts.table import TableForm
+
+PIECE = 512  # pairs that are tokenised at once
+LONGEST = 10**6  # tokens; a larger limit is that of a tokenizer without one
+INPUTS = ("input_ids", "token_type_ids")  # what a model reads; the rest of an encoding is about padding
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode, and restore the mode of each of its modules at the end."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        model.eval()
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn what a model or a tokenizer of the user's raises into one sentence, unless a device failed."""
+    try:
+        yield
+    except HeedfulError:
+        raise
+    except Exception as error:
+        if is_of_memory(error):
+            raise
+        raise ModelError(
+            f"{name} raised {type(error).__name__} ({reason(error)}). It is called as model(**tokenizer(first, second, "
+            'truncation=True, padding=True, return_tensors="pt")); for another call give a function.'
+        ) from error
+
+
+class Encodings(NamedTuple):
+    """What the tokenizer makes of some examples.
+
+    Attributes:
+        lengths: Tokens of each, special tokens included: int32 [examples].
+        fingerprints: A 64-bit hash of its ids, unpadded: uint64 [examples].
+        is_cut: Whether it is longer than the model reads: bool [examples].
+        unknown: Its tokens that are out of vocabulary, and all but the special ones: int64 [2, examples].
+    """
+
+    lengths: np.ndarray
+    fingerprints: np.ndarray
+    is_cut: np.ndarray
+    unknown: np.ndarray
+
+    def take(self, places: np.ndarray) -> "Encodings":
+        """Those of some examples, in this order."""
+        return Encodings(*(values[..., places] for values in self))
+
+
+NOTHING = Encodings(np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, bool), np.zeros((2, 0), np.int64))
+
+
+class PairProcessor(FunctionProcessor):
+    """Reads one part or two by the call of a tokenizer, as its user would.
+
+    Args:
+        tokenizer: The tokenizer.
+        parts: Names of the parts, in reading order.
+        form: How tables are put into words.
+        positions: Most tokens that the model has positions for; None without a limit.
+    """
+
+    def __init__(self, tokenizer: Any, parts: Sequence[str], form: TableForm, positions: int | None) -> None:
+        super().__init__(parts)
+        self._tokenizer = tokenizer
+        self._form = form
+        own = getattr(tokenizer, "model_max_length", None)
+        self.most = min((limit for limit in (own, positions) if limit is not None and limit < LONGEST), default=None)
+        self._limit = {} if self.most in (None, own) else {"max_length": self.most}
+        self._encodings: WeakKeyDictionary[Sequence[Example], Encodings] = WeakKeyDictionary()
+
+    def tokens(self, texts: Sequence[list[str]], **settings: Any) -> Mapping[str, Any]:
+        """The encoding of examples, whose texts are given part by part: cut at the length that the model reads."""
+        with _explained(type(self._tokenizer).__name__):
+            return self._tokenizer(*texts, truncation=True, **self._limit, **settings)
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        return self.encodings(examples).lengths
+
+    def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
+        return self.encodings(examples).fingerprints
+
+    def statistics(self, examples: Sequence[Example]) -> Statistics:
+        read = self.encodings(examples)
+        unknown, together = read.unknown.sum(axis=1).tolist()
+        return Statistics(int(read.is_cut.sum()), unknown / max(1, together))
+
+    def encodings(self, examples: Sequence[Example]) -> Encodings:
+        """What the tokenizer makes of examples, of which each distinct pair of texts is tokenised once."""
+        if not isinstance(examples, Examples | Composed):
+            return self.encodings(Examples.of(examples))
+        if isinstance(examples, Composed) and not (examples.lenders or len(examples.others)):
+            return self.encodings(examples.pool).take(examples.positions)
+        if examples not in self._encodings:
+            _, first, place = np.unique(self.hashed(examples), return_index=True, return_inverse=True)
+            composed = examples if isinstance(examples, Composed) else Composed.whole(examples)
+            columns = [*self._contents(composed.take(first)).values()]
+            pieces = [NOTHING]
+            for start in range(0, len(first), PIECE):
+                pieces.append(self._read([texts[start : start + PIECE] for texts in columns]))
+            read = Encodings(*(np.concatenate(several, axis=-1) for several in zip(*pieces, strict=True)))
+            self._encodings[examples] = read.take(place)
+        return self._encodings[examples]
+
+    def _read(self, texts: Sequence[list[str]]) -> Encodings:
+        encoded = self.tokens(texts)
+        ids = encoded["input_ids"]
+        lengths = np.array([*map(len, ids)], dtype=np.int32)
+        fingerprints = np.zeros(len(ids), dtype=np.uint64)
+        for name in INPUTS:
+            values = np.fromiter(chain.from_iterable(encoded.get(name, ())), np.int64)
+            if len(values):
+                fingerprints = scattered(fingerprints) + hashes(scattered(values), lengths)
+        is_cut = lengths == (self.most or -1)
+        if self.most is not None and is_cut.any():
+            whole = self._tokenizer(*([of[i] for i in np.flatnonzero(is_cut)] for of in texts), truncation=False)
+            is_cut[is_cut] = [len(tokens) > self.most for tokens in whole["input_ids"]]
+        flat = np.fromiter(chain.from_iterable(ids), np.int64)
+        is_unknown = flat == (-1 if (number := getattr(self._tokenizer, "unk_token_id", None)) is None else number)
+        is_text = is_unknown | ~np.isin(flat, list(getattr(self._tokenizer, "all_special_ids", ())))
+        rows = np.repeat(np.arange(len(ids)), lengths)
+        unknown = np.stack([np.bincount(rows[of], minlength=len(ids)) for of in (is_unknown, is_text)])
+        return Encodings(lengths, fingerprints, is_cut, unknown)
+
+    def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
+        columns = [[*column(examples, f"parts.{part}")] for part in self.parts]
+        for row, values in enumerate(zip(*columns, strict=True)):
+            texts = [value for value in values if isinstance(value, str)]
+            for of_part, value in zip(columns, values, strict=True):
+                if not isinstance(value, str):
+                    of_part[row] = self._form.text(value, texts)
+        return dict(zip(self.parts, columns, strict=True))
+
+    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
+        raise ModelError(
+            "Attributions hide words in the inputs of a model that Heedful loads, and this one is in memory. Save "
+            "model and tokenizer with save_pretrained, and give the folder."
+        )
+
+
+class TransformersPair(BasePredictor):
+    """A model of transformers in memory with its tokenizer: called as its user would call them.
+
+    The model is neither copied nor moved, and computes in its own dtype. Hooks, a patched ``forward`` and settings of
+    the tokenizer count. :func:`evaluating` belongs around a measurement.
+
+    Args:
+        model: The model, which returns ``logits`` with one score for each label. Of one that
+            ``torch.nn.DataParallel`` wraps, the model inside is called.
+        tokenizer: Called with the texts of an example.
+        labels: Names of the outputs in their order, where the config of the model has none.
+
+    Raises:
+        HeedfulError: The model has no weights, or writes texts.
+
+    Attributes:
+        network: The model itself.
+        outputs: Names of its outputs.
+    """
+
+    is_object = True
+    processor: PairProcessor
+    task: Any = None
+
+    def __init__(self, model: Any, tokenizer: Any, labels: Any = None) -> None:  # no file can name them
+        super().__init__()
+        if not isinstance(model, nn.Module):
+            raise SettingError(
+                f"model.model {model!r} is not a model: it was in the memory of a Python program. Measure it with "
+                "heedful.measure."
+            )
+        wrappers = nn.DataParallel | nn.parallel.DistributedDataParallel
+        self.network: Any = model.module if isinstance(model, wrappers) else model
+        self._tokenizer = tokenizer
+        config = getattr(self.network, "config", None)
+        self._config = config if isinstance(config, PretrainedConfig) else PretrainedConfig(id2label={})
+        numbered = (self._config.id2label or {}).values()
+        self.outputs = list(labels or names_of_outputs(self._config.to_dict()) or numbered)
+        parts = getattr(self._config, LEARNED, {}).get("parts")
+        self.provenance = Provenance(None if parts is None else tuple(parts))
+        if not hasattr(self.network, "hf_device_map") and any(weights.is_meta for weights in self._tensors()):
+            raise ModelError(f"{self.description} is on the device meta, without weights. Load them first.")
+        if getattr(self.network, "can_generate", bool)():
+            raise ModelError(
+                f"{self.description} writes texts, and has no output for each label. Save model and tokenizer with "
+                "save_pretrained and give the folder, or give a function that returns the labels it writes."
+            )
+
+    def _tensors(self) -> Iterator[Tensor]:
+        return chain(self.network.parameters(), self.network.buffers())
+
+    @property
+    def description(self) -> str:
+        return Path(str(self._config.name_or_path or "")).name or type(self.network).__name__
+
+    def prepare(self, task: Task) -> None:
+        if task.kind not in (CLASSIFICATION, SOFT):
+            raise ModelError(
+                f"(model, tokenizer) is measured on labels, and the data are of the kind {task.kind}. Save both with "
+                "save_pretrained, and give the folder."
+            )
+        if len(task.parts) > 2:
+            raise ModelError(
+                f"A tokenizer pairs two parts, and the data have {len(task.parts)}: {', '.join(task.parts)}. Name two, "
+                "or give a function."
+            )
+        if task.kind.exclusive:
+            require_one_of_several(self._config, self.description)
+        self.task = self.in_learned_order(task)
+        if not self.outputs:
+            raise SettingError(f"{self.description} does not name its outputs. Name them in their order: labels=[...].")
+        require_head_for(self.outputs, task.labels, self.description, setting="labels")
+        places = meanings(self.outputs, task.labels)
+        assert places is not None
+        self.label_map = LabelMap(tuple(self.outputs), task.labels, places)
+        inform_merged(self.label_map, self.description)
+        self.processor = PairProcessor(self._tokenizer, self.task.parts, task.form, positions_of(self._config))
+
+    def bind(self, task: Task, trains: bool = False) -> LabelMap:
+        super().bind(task, trains)
+        return self.label_map
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the first weights that are on one."""
+        return next((one.device for one in self._tensors() if not one.is_meta), torch.device("cpu"))
+
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
+        """The predictions for some inputs.
+
+        Raises:
+            HeedfulError: Tokenizer or model raises, or there is not one score for each output.
+        """
+        texts = [inputs["function"].parts[part] for part in self.processor.parts]
+        encoded = self.processor.tokens(texts, padding=True, return_tensors="pt")
+        # tensors of inference mode that a module keeps could not be trained on
+        with _explained(type(self.network).__name__), torch.inference_mode(False), torch.no_grad():
+            logits = self.network(**{name: values.to(self.device) for name, values in encoded.items()}).logits
+        if logits.shape != (len(texts[0]), len(self.outputs)):
+            raise ModelError(
+                f"The logits of {type(self.network).__name__} for {len(texts[0])} inputs have the shape "
+                f"{list(logits.shape)}, and there are {len(self.outputs)} labels. Give a model for sequence "
+                "classification, or a function."
+            )
+        meaning = torch.tensor(self.label_map.column, device=logits.device)
+        if not self.task.kind.exclusive:
+            best = most_probable(logits)
+            return Outputs(answers=meaning[best].where(best >= 0, best))
+        probs = logits.float().softmax(dim=-1)
+        return Outputs(probs.new_zeros(len(probs), len(self.task.labels)).index_add_(1, meaning, probs))

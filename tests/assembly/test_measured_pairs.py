@@ -1,0 +1,226 @@
+"""``heedful.measure((model, tokenizer), rows)`` measures the objects themselves: whatever was done to them counts."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+import heedful
+from heedful.datamodules.planted import Planted
+from heedful.lightning_modules.transformers_pair import PairProcessor
+from heedful.records import Example, MetricName, ModelError, SettingError, TableForm
+
+from refusals import refused
+
+PARTS = ["premise", "hypothesis"]
+NAMES = ["contradiction", "entailment", "neutral"]
+QUIET = {"enable_progress_bar": False}
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[Row]:
+    pool = Planted(n_train=3, n_validation=60).load("validation")
+    return [{**example.parts, "label": example.label} for example in pool]
+
+
+@pytest.fixture
+def tokenizer(tiny_bert: Path) -> Any:
+    return AutoTokenizer.from_pretrained(tiny_bert)
+
+
+@pytest.fixture
+def model(tiny_bert: Path, pairs: list[Row], tokenizer: Any) -> BertForSequenceClassification:
+    """A classifier whose answers vary with both parts."""
+    config = BertConfig.from_pretrained(tiny_bert, num_labels=3, id2label=dict(enumerate(NAMES)))
+    torch.manual_seed(3)
+    model = BertForSequenceClassification(config)
+    with torch.no_grad():
+        model.bert.embeddings.word_embeddings.weight.mul_(8)
+        model.classifier.weight.normal_(std=3)
+        texts = [[row[part] for row in pairs] for part in PARTS]
+        scores = model.eval()(**tokenizer(*texts, padding=True, return_tensors="pt")).logits
+        model.classifier.bias.sub_(scores.mean(dim=0))  # so that each answer is given
+    return model
+
+
+def measure(predict: Any, rows: list[Row], **more: Any) -> heedful.Results:
+    return heedful.measure(predict, rows, PARTS, "neutral", draws=1, trainer=QUIET, **more)
+
+
+def by_hand(model: Any, tokenizer: Any) -> Callable[[list[Row]], torch.Tensor]:
+    """The function that a user would write around model and tokenizer."""
+
+    def predict(inputs: list[Row]) -> torch.Tensor:
+        texts = [[row[part] for row in inputs] for part in PARTS]
+        encoded = tokenizer(*texts, truncation=True, padding=True, return_tensors="pt")
+        with torch.no_grad():
+            return model(**encoded).logits.float().softmax(dim=-1)
+
+    return predict
+
+
+def values(result: heedful.Results) -> dict[MetricName, Any]:
+    rounded = {MetricName("loss", "rows"), MetricName("null", "rows", statistic="max_change")}
+    shares = {name for name in result.numbers if name.statistic not in ("read", "unread")} - rounded
+    return {name: result.numbers[name]["value"] for name in shares}
+
+
+def change_hooks(model: Any, tokenizer: Any) -> None:
+    model.bert.embeddings.register_forward_hook(lambda module, inputs, output: output.flip(-1))
+
+
+def change_forward(model: Any, tokenizer: Any) -> None:
+    forward = model.forward
+
+    def turned(**inputs: Any) -> Any:
+        said = forward(**inputs)
+        said.logits = said.logits * torch.tensor([1.0, -1.0, 0.5])
+        return said
+
+    model.forward = turned
+
+
+def change_activation(model: Any, tokenizer: Any) -> None:
+    class Sine(torch.nn.Module):
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            return 9 * values.sin()
+
+    for layer in model.bert.encoder.layer:
+        layer.intermediate.intermediate_act_fn = Sine()
+
+
+def change_truncation(model: Any, tokenizer: Any) -> None:
+    tokenizer.truncation_side, tokenizer.model_max_length = "left", 12
+
+
+def change_call(model: Any, tokenizer: Any) -> None:
+    class Shouting(type(tokenizer)):
+        def __call__(self, *texts: Any, **settings: Any) -> Any:
+            return super().__call__(*([text.replace("a", "o") for text in several] for several in texts), **settings)
+
+    tokenizer.__class__ = Shouting
+
+
+CHANGES = [change_hooks, change_forward, change_activation, change_truncation, change_call]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_what_was_done_to_the_objects_counts(change: Any, model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    before = values(measure((model, tokenizer), pairs))
+    change(model, tokenizer)
+    after = values(measure((model, tokenizer), pairs))
+    assert after == values(measure(by_hand(model, tokenizer), pairs, labels=NAMES))
+    assert after != before
+
+
+def test_the_model_stays_as_it_is(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    model.train()
+    model.bert.encoder.eval()
+    modes = [module.training for module in model.modules()]
+    torch.manual_seed(0)
+    expected = torch.rand(2).tolist()
+    torch.manual_seed(0)
+    seen: list[tuple[bool, bool]] = []
+    model.classifier.register_forward_hook(lambda module, *of: seen.append((module.training, torch.is_grad_enabled())))
+    result = measure((model, tokenizer), pairs)
+    assert set(seen) == {(False, False)}
+    assert [module.training for module in model.modules()] == modes
+    assert torch.rand(2).tolist() == expected
+    assert result.content["identity"]["model"] == "BertForSequenceClassification"
+    assert result.content["identity"]["weights"] is not None
+    torch.nn.init.constant_(model.classifier.bias, float("nan"))
+    with refused(ModelError, "not finite"):
+        measure((model, tokenizer), pairs)
+    assert [module.training for module in model.modules()] == modes
+
+
+def test_models_that_cannot_be_written_are_measured(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    usual = values(measure((model, tokenizer), pairs))
+    assert values(measure((torch.nn.DataParallel(model), tokenizer), pairs)) == usual
+    shared = model.bert.encoder.layer
+    shared[1] = shared[0]  # the weights of a layer twice
+    model.other_name = model.classifier.weight
+    assert values(measure((model, tokenizer), pairs)) == values(measure(by_hand(model, tokenizer), pairs, labels=NAMES))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_quantised_model_and_one_in_half_precision_are_measured(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    for other in (
+        torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8),
+        model.to(torch.bfloat16),
+    ):
+        found = values(measure((other, tokenizer), pairs, evaluations="accuracy", batch_size=1))
+        expected = values(measure(by_hand(other, tokenizer), pairs, labels=NAMES, evaluations="accuracy", batch_size=1))
+        assert found[MetricName("accuracy", "rows")] == expected[MetricName("accuracy", "rows")]
+
+
+def test_a_constant_model_has_nothing_to_change(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    torch.nn.init.zeros_(model.classifier.weight)
+    model.classifier.bias.data = torch.tensor([0.0, 0.0, 1.0])
+    found = measure((model, tokenizer), pairs, evaluations="attentiveness")["attentiveness", "premise"]
+    assert (found.value, found.n) == (None, 0)
+
+
+def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    def flags() -> tuple[str, ...]:
+        return measure((model, tokenizer), pairs)["null", "flips"].flags
+
+    assert flags() == ()
+    forward = model.forward
+
+    def turned(**inputs: Any) -> Any:
+        said = forward(**inputs)
+        said.logits[:, 0] += 0.05 * (inputs["attention_mask"] == 0).sum(dim=1)
+        return said
+
+    model.forward = turned
+    assert flags() == ("predictions_depend_on_batch",)
+
+
+def test_padded_examples_are_predicted_alone_in_single_precision(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    sizes: list[int] = []
+    model.classifier.register_forward_hook(lambda module, inputs, output: sizes.append(len(output)))
+    for precision, n in ((torch.float32, 24), (torch.bfloat16, 0)):  # in the latter any padding moves the last bits
+        sizes.clear()
+        measure((model.to(precision), tokenizer), pairs, evaluations="accuracy")
+        assert sizes.count(1) == n
+
+
+def test_what_cannot_be_measured_ends_in_one_sentence(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    sizes = {"vocab_size": len(tokenizer), "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
+    with refused(ModelError, "T5ForConditionalGeneration", "writes texts"):
+        measure((T5ForConditionalGeneration(T5Config(**sizes)), tokenizer), pairs)
+    with refused(ModelError, "BertForMaskedLM", "shape"):
+        measure((BertForMaskedLM(model.config), tokenizer), pairs)
+    with refused(SettingError, "trainer.precision", "(model, tokenizer)"):
+        heedful.measure((model, tokenizer), pairs, PARTS, trainer={"precision": "bf16-true"})
+    with refused(ModelError, "save_pretrained"):
+        measure((model, tokenizer), pairs, evaluations="attributions")
+    model.config.pad_token_id = tokenizer.pad_token = None
+    with refused(ModelError, "ValueError", "pad"):
+        measure((model, tokenizer), pairs)
+    with refused(ModelError, "meta"):
+        measure((model.to("meta"), tokenizer), pairs)
+
+
+def test_what_the_tokenizer_cuts_off_is_counted_and_unread(tokenizer: Any) -> None:
+    processor = PairProcessor(tokenizer, PARTS, TableForm(), positions=12)
+    texts = [("a dog", "a cat"), ("the big dog " * 9, "a cat"), ("the big dog " * 10, "a cat"), ("a dog", "a cow")]
+    examples = [Example(str(i), dict(zip(PARTS, pair, strict=True))) for i, pair in enumerate(texts)]
+    ids = [tokenizer(*pair, truncation=True, max_length=12)["input_ids"] for pair in texts]
+    assert processor.lengths(examples).tolist() == [*map(len, ids)]
+    assert processor.statistics(examples).truncated == 2
+    same = np.equal.outer(processor.fingerprints(examples), processor.fingerprints(examples))
+    assert same.tolist() == [[one == other for other in ids] for one in ids]
