@@ -193,7 +193,7 @@ def measured_in_memory(plan: Plan) -> Results:
     for name, prompt in each_prompt(plan):
         measurements = _validated(trainer, plan, engine)
         about = describe_trainer(trainer, {**_server(plan.model), **prompt})
-        rows = by_first(functools.partial(dict, measurements.rows))
+        rows: dict[str, Any] = by_first(functools.partial(dict, measurements.rows))
         unsaved = Unsaved(name, lambda path: write_settings(plan.record, path), about, rows, contents_of(plan))
         results.append(Results(None, measurements.content, unsaved=unsaved))
     return results[0] if len(results) == 1 else Results(None, {}, each=tuple(results))
