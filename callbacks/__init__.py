@@ -54,30 +54,4 @@ __all__ = [
     "register",
 ]
 
-HOMES = {  # public name to the module that has it
-    "EVALUATIONS": "heedful.callbacks.evaluations",
-    "Accuracy": "heedful.callbacks.evaluations",
-    "Answers": "heedful.callbacks.evaluations",
-    "Attentiveness": "heedful.callbacks.evaluations",
-    "Attributions": "heedful.callbacks.evaluations",
-    "BestCheckpoint": "heedful.callbacks.checkpoints.best_and_last",
-    "Board": "heedful.callbacks.outputs.board",
-    "Challenge": "heedful.callbacks.evaluations",
-    "CounterfactualTables": "heedful.callbacks.evaluations",
-    "DefaultLabel": "heedful.callbacks.evaluations",
-    "Engine": "heedful.callbacks.engine.engine",
-    "Evaluation": "heedful.callbacks.engine.evaluation",
-    "Evidence": "heedful.callbacks.evaluations",
-    "NaivePartial": "heedful.callbacks.evaluations",
-    "NaturalLogic": "heedful.callbacks.evaluations",
-    "Nothing": "heedful.callbacks.engine.evaluation",
-    "Page": "heedful.callbacks.outputs.page",
-    "Plan": "heedful.callbacks.engine.evaluation",
-    "RunFolder": "heedful.callbacks.outputs.run_folder",
-    "Setting": "heedful.callbacks.engine.evaluation",
-    "TableRows": "heedful.callbacks.evaluations",
-    "TwoClass": "heedful.callbacks.evaluations",
-    "register": "heedful.callbacks.evaluations",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, HOMES)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

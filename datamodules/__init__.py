@@ -38,22 +38,4 @@ __all__ = [
     "load_tables",
 ]
 
-HOMES = {  # public name to the module that has it
-    "Msgs": "heedful.datamodules.msgs",
-    "NaturalLogic": "heedful.datamodules.natural_logic",
-    "PairedData": "heedful.datamodules.base.paired_data",
-    "PairedImages": "heedful.datamodules.images",
-    "PairedTables": "heedful.datamodules.tables",
-    "PairedText": "heedful.datamodules.text",
-    "Pairs": "heedful.datamodules.base.pairs",
-    "Planted": "heedful.datamodules.planted",
-    "Reading": "heedful.datamodules.reading",
-    "TextPairs": "heedful.datamodules.text_pairs",
-    "VisualQuestions": "heedful.datamodules.vqa",
-    "load_counterfactuals": "heedful.datamodules.sources.tabprobe",
-    "load_evidence": "heedful.datamodules.sources.tabprobe",
-    "load_natural_logic": "heedful.datamodules.sources.composed_sentences",
-    "load_tables": "heedful.datamodules.sources.table_pairs",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, HOMES)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -91,31 +91,4 @@ __all__ = [
     "write_inputs",
 ]
 
-HOMES = {  # public name to the module that has it
-    "METRICS": "heedful.metrics",
-    "Context": "heedful.records",
-    "DataError": "heedful.records",
-    "Endpoint": "heedful.assembly.endpoint",
-    "Example": "heedful.records",
-    "HeedfulError": "heedful.records",
-    "MetricName": "heedful.records",
-    "ModelError": "heedful.records",
-    "Results": "heedful.assembly.results",
-    "Run": "heedful.assembly.results",
-    "RunError": "heedful.records",
-    "SettingError": "heedful.records",
-    "Task": "heedful.records",
-    "TransformersCallback": "heedful.assembly.transformers_callback",
-    "Watch": "heedful.assembly.watch",
-    "evaluate": "heedful.assembly.evaluation",
-    "load": "heedful.assembly.results",
-    "load_data": "heedful.assembly.config",
-    "load_model": "heedful.assembly.config",
-    "measure": "heedful.assembly.measuring",
-    "read_rows": "heedful.records.rows",
-    "score": "heedful.assembly.answers_from_files",
-    "train": "heedful.assembly.training",
-    "write_inputs": "heedful.assembly.answers_from_files",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, HOMES)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,18 +1,25 @@
 """Packages whose names are found when they are first used, so that importing a package imports no module of it."""
 
+import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package.
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package; its names are those that it imports under ``if TYPE_CHECKING``.
 
     Args:
-        package: Its name.
-        homes: Public name to the module that has it.
+        package: Name of the package.
+        file: Its ``__file__``.
     """
+    homes: dict[str, str] = {}
+    for block in ast.parse(Path(file).read_text(encoding="utf-8")).body:
+        if isinstance(block, ast.If):
+            imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+            homes |= {alias.name: str(node.module) for node in imports for alias in node.names}
 
     def getattr_(name: str) -> Any:
         if name not in homes:

@@ -43,25 +43,4 @@ __all__ = [
     "Writer",
 ]
 
-HOMES = {  # public name to the module that has it
-    "NOT_FINITE": "heedful.lightning_modules.outputs",
-    "NO_LABEL_NUMBER": "heedful.lightning_modules.outputs",
-    "BasePredictor": "heedful.lightning_modules.base_predictor",
-    "Blip": "heedful.lightning_modules.vision.blip",
-    "BlipAnswers": "heedful.lightning_modules.vision.blip_answers",
-    "CausalLM": "heedful.lightning_modules.prompted.causal_lm",
-    "Classifier": "heedful.lightning_modules.classifier",
-    "Encoder": "heedful.lightning_modules.text.encoder",
-    "Endpoint": "heedful.lightning_modules.prompted.endpoint",
-    "LateFusion": "heedful.lightning_modules.vision.late_fusion",
-    "Outputs": "heedful.lightning_modules.outputs",
-    "Reader": "heedful.lightning_modules.text.reader",
-    "Seq2Seq": "heedful.lightning_modules.text.seq2seq",
-    "TemplateProcessor": "heedful.lightning_modules.processors.templates",
-    "TextProcessor": "heedful.lightning_modules.processors.texts",
-    "Vilt": "heedful.lightning_modules.vision.vilt",
-    "WindowProcessor": "heedful.lightning_modules.processors.windows",
-    "Writer": "heedful.lightning_modules.text.writer",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, HOMES)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

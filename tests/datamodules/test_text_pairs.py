@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from heedful.datamodules.free_text import FreeText
+from heedful.datamodules.free_text_pairs import FreeTextPairs
 from heedful.datamodules.text import PairedText
 from heedful.records.same import Same
 
@@ -62,7 +62,7 @@ def test_they_read_and_augment_rows_where_lightning_is_not_installed():
     assert ran.returncode == 0, ran.stderr
     facts, found = map(json.loads, ran.stdout.splitlines())
     trained = PairedText(path=ROWS, hold_out=8, augment="counterfactual", default_label="no", **NLI)
-    data = [PairedText(path=ROWS, **NLI), FreeText("rows", PARTS, Same("exact"), path=ROWS), trained]
+    data = [PairedText(path=ROWS, **NLI), FreeTextPairs("rows", PARTS, Same("exact"), path=ROWS), trained]
     for one, stage in zip(data, ("validate", "validate", "fit"), strict=True):
         one.setup(stage)
     assert facts == [
