@@ -3,7 +3,8 @@
 python -m benchmarks.attentiveness --data DIR/mnli --checkpoint RUN/checkpoints/best.ckpt
 
 (a)  Heedful's evaluation: base, counterfactuals, rows, metrics with intervals, files.
-(n)  The same with the null control of all examples, as evaluate.py runs it: N forwards more.
+(n)  The same with the null control of all examples, as evaluate.py runs it: N forwards more,
+     and those of up to 24 padded examples alone.
 (m)  Heedful within training: base predictions are there already, and only the counterfactuals are counted.
 (b)  k re-paired data sets, each tokenised anew; transformers.Trainer.predict, dynamic padding, all N in each.
 (c)  The same, padded to 128 tokens.
