@@ -1,6 +1,7 @@
-"""One contract for all families: bind, encode, predict, export and load again."""
+"""One contract for all models: bind, encode, predict; and for families, export and load again."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,14 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from heedful.lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
+from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.transformers_pair import TransformersPair
 from heedful.records import CLASSIFICATION, SOFT, SPAN, Composed, Example, Examples, Picture, Task
 
 LABELS = ("yes", "no")
@@ -67,7 +72,7 @@ def bound(case: Case, backbone: str, trains: bool, **settings: Any) -> Classifie
     return model.eval()
 
 
-def predicted(model: Classifier, pool: Examples, batches: list[list[int]]) -> list[Any]:
+def predicted(model: BasePredictor, pool: Examples, batches: list[list[int]]) -> list[Any]:
     """The outputs for each example, in the order of the pool."""
     encoded = model.encode(Composed.whole(pool))
     positions = [np.array(batch) for batch in batches]
@@ -116,3 +121,27 @@ def test_a_family_binds_encodes_predicts_and_is_loaded_again(
     other.load_state_dict(state)
     assert other.has_learned
     assert_alike(together, predicted(other.eval(), pool, [[0, 1, 2, 3]]))
+
+
+def function_of(request: pytest.FixtureRequest) -> BasePredictor:
+    return Function(lambda rows: ["yes" if len(row["premise"]) % 2 else "no" for row in rows])
+
+
+def pair_of(request: pytest.FixtureRequest) -> BasePredictor:
+    folder = request.getfixturevalue("tiny_bert")
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=2).eval()
+    return TransformersPair(model, AutoTokenizer.from_pretrained(folder), labels=["yes", "no"])
+
+
+@pytest.mark.parametrize("make", [function_of, pair_of])
+def test_a_model_without_lightning_binds_encodes_and_predicts(
+    make: Callable[[pytest.FixtureRequest], BasePredictor], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    model, pool = make(request), examples_of(PAIRS, tmp_path)
+    assert model.bind(PAIRS).labels == LABELS
+    keys = model.encode(pool).fingerprints
+    assert keys is None or (keys[0] == keys[3] and len(set(keys.tolist())) == 3)
+    together = predicted(model, pool, [[0, 1, 2, 3]])
+    assert_alike(together, predicted(model, pool, [[2, 0], [3], [1]]))
+    assert_alike(together[:1], together[3:])
