@@ -1,4 +1,4 @@
-"""Models whose labels are texts: how likely a decoder is to write the text of each label."""
+"""Models whose labels are texts: log-likelihoods of label texts under a decoder."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ Decode = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
-    """Targets of a decoder, and what it reads while it writes them: each int64 [texts, tokens].
+    """Targets and inputs of a decoder: int64 [texts, tokens] both.
 
     Args:
-        ids: The tokens of each text, with the end of the text.
+        ids: Tokens per text, with the end of the text.
         pad: Id of the padding token.
-        start: Id of the token that comes before the first one; that of padding if None.
+        start: Id of the token before the first one; by default, the padding id.
     """
     rows = [torch.tensor(row) for row in ids]
     written = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORED)
@@ -47,13 +47,13 @@ def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Te
 
 
 class LabelScorer(nn.Module):
-    """How likely a decoder is to write the text of each label, with its end.
+    """Scores label texts, end included, by a decoder.
 
     ``decode`` makes scores [texts, tokens, vocabulary] of the encoder's states [texts, places, width], their mask and
     the tokens that the decoder reads. The beginning that all texts share is read once where labels are ranked.
 
     Args:
-        ids: The tokens of the text of each label, with the end of the text.
+        ids: Tokens per label text, with the end of the text.
         pad: As for :func:`teach`.
         start: Likewise.
         rank: Of more labels only those whose first tokens are the most probable are scored; of equal ones the first.

@@ -48,7 +48,7 @@ INPUTS = ("input_ids", "token_type_ids")  # what a model reads; the rest of an e
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode, and restore the mode of each of its modules at the end."""
+    """Put a model into evaluation mode; its modules get their modes back at the end."""
     modes = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
@@ -60,7 +60,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turn what a model or a tokenizer of the user's raises into one sentence, unless a device failed."""
+    """Turn an exception of a user's model or tokenizer into one sentence, unless a device failed."""
     try:
         yield
     except HeedfulError:
@@ -75,10 +75,10 @@ def _explained(name: str) -> Iterator[None]:
 
 
 class Encodings(NamedTuple):
-    """What the tokenizer makes of some examples.
+    """Examples as a tokenizer encodes them.
 
     Attributes:
-        lengths: Tokens of each, special tokens included: int32 [examples].
+        lengths: Number of tokens, special tokens included: int32 [examples].
         fingerprints: A 64-bit hash of its ids, unpadded: uint64 [examples].
         is_cut: Whether it is longer than the model reads: bool [examples].
         unknown: Its tokens that are out of vocabulary, and all but the special ones: int64 [2, examples].
@@ -90,7 +90,7 @@ class Encodings(NamedTuple):
     unknown: np.ndarray
 
     def take(self, places: np.ndarray) -> "Encodings":
-        """Those of some examples, in this order."""
+        """The encodings of some examples, in this order."""
         return Encodings(*(values[..., places] for values in self))
 
 
@@ -133,7 +133,7 @@ class PairProcessor(FunctionProcessor):
         return Statistics(int(read.is_cut.sum()), unknown / max(1, together))
 
     def encodings(self, examples: Sequence[Example]) -> Encodings:
-        """What the tokenizer makes of examples, of which each distinct pair of texts is tokenised once."""
+        """Examples as the tokenizer encodes them; each distinct pair of texts is tokenised once."""
         if not isinstance(examples, Examples | Composed):
             return self.encodings(Examples.of(examples))
         if isinstance(examples, Composed) and not (examples.lenders or len(examples.others)):

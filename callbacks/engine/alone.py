@@ -26,9 +26,9 @@ HALF = {torch.float16, torch.bfloat16}
 def with_alone(
     planned: Sequence[Planned], batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions
 ) -> list[Planned]:
-    """The evaluations; where predictions depend on padding, the context of each with a null control says how many do.
+    """The evaluations; the context of a null control has the number of predictions that depend on padding.
 
-    It is found out for a network in single precision whose evaluation repeats all examples, and not in training.
+    The number is computed for a network in single precision whose evaluation repeats all examples, and not in training.
 
     Args:
         planned: Evaluations of the pool.
@@ -71,7 +71,7 @@ def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: 
 
 
 def _is_half(batches: BatchPredictor) -> bool:
-    """Whether the network computes in half precision, where padding cannot be told from rounding."""
+    """Whether the network computes in half precision, where rounding hides the effect of padding."""
     network = getattr(batches.predictor, "network", None)
     with batches.processes.precision():
         by_autocast = torch.is_autocast_enabled(batches.processes.device.type)

@@ -76,7 +76,7 @@ def require_settings(settings: Mapping[str, Any], called: str) -> None:
 
     Args:
         settings: The settings.
-        called: What the model is, for the message.
+        called: Kind of the model, for the message.
 
     Raises:
         SettingError: There is one.

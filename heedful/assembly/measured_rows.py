@@ -75,7 +75,7 @@ def data_of(
         said: What the user says of them.
         outputs: What the model calls its labels; empty where it has no names for them.
         is_function: Whether the model is a function, which may answer with free texts.
-        kind: The class of data with labels: another one for a Trainer.
+        kind: The class of data with labels; a Trainer needs PairedText.
 
     Raises:
         HeedfulError: The rows cannot be read, lack a column, or it is not clear what their labels mean.
@@ -125,7 +125,7 @@ def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
 
     Args:
         data: The data.
-        is_ordered: Whether somebody names the labels in their order; labels that stand in the rows have none.
+        is_ordered: Whether the call names the labels in their order; labels of the rows have none.
     """
     if not isinstance(data, TextPairs):
         return None
