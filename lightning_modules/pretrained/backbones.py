@@ -106,7 +106,8 @@ def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone",
     except HeedfulError:
         raise
     except Exception as error:  # loaders of transformers raise whatever their parsers do
-        raise ModelError(f"{setting} {name} cannot be loaded ({reason(error)}).") from error
+        remedy = "Name a folder with model FOLDER, or take model minilm, whose weights are installed."
+        raise ModelError(f"{setting} {name} cannot be loaded ({reason(error)}). {remedy}") from error
 
 
 @contextlib.contextmanager

@@ -215,13 +215,13 @@ def test_a_model_that_scores_labels(tiny_t5, decoding):
 
 @pytest.mark.slow
 def test_a_model_that_writes_is_asked_for_probabilities_alone(tiny_t5, monkeypatch):
-    data, written, generated = Letters(), [], Seq2Seq._generated
+    data, written, generate = Letters(), [], Seq2Seq._written
 
-    def counted(self, hidden, *args):
-        written.append(len(hidden))
-        return generated(self, hidden, *args)
+    def counted(self, states, mask):
+        written.append(len(states))
+        return generate(self, states, mask)
 
-    monkeypatch.setattr(Seq2Seq, "_generated", counted)
+    monkeypatch.setattr(Seq2Seq, "_written", counted)
     module = random(Seq2Seq, tiny_t5, data, 1.0, decoding="greedy")
     engine = explain(module, data, ["owen"], only=["attributions"], explain="gold", samples=48)
     assert counts_of(engine)["attributions/inputs"] > 10 * len(data.pairs)

@@ -10,6 +10,7 @@ from rich.console import Console
 from transformers import AutoTokenizer
 
 from heedful.callbacks import Attentiveness, NaivePartial
+from heedful.callbacks.engine.alone import MOST
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS
@@ -161,7 +162,7 @@ def test_what_is_the_same_to_the_model_is_predicted_once(tiny_bert):
     of_both = {name: found[f"{name}/identical"] for name in counts}
     assert sum(of_both.values()) == sum(counts.values()) > 10
     assert min(of_both.values()) > 0
-    assert sum(fed) == len(seen) + 2 * len(premises)
+    assert 0 < sum(fed) - len(seen) - 2 * len(premises) <= MOST  # those that are predicted alone, too
     assert f"{sum(counts.values())} changed inputs were the same as others to the model" in printed(engine)
 
 
