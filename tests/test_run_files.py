@@ -70,7 +70,7 @@ def end_in_the_second(self: Callback, trainer: Trainer, pl_module: LightningModu
 def killed(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "killed"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("heedful.callbacks.Report.on_train_epoch_start", end_in_the_second)
+        patch.setattr("heedful.callbacks.RunFolder.on_train_epoch_start", end_in_the_second)
         with pytest.raises(MemoryError):
             run(train.main, *argv, "--trainer.max_epochs", 4, "--output", folder)
     return folder
