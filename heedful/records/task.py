@@ -266,7 +266,7 @@ class Task:
         """The task that :meth:`as_dict` describes."""
         names = {key: tuple(values[key]) for key in ("parts", "labels", "pictures") if key in values}
         form = TableForm(**values.get("form", {}))
-        return cls(**values | names | {"kind": KINDS[values["kind"]], "form": form})
+        return cls(**{**values, **names, "kind": KINDS[values["kind"]], "form": form})
 
     @property
     def default_gold(self) -> str | None:
