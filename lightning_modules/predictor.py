@@ -95,13 +95,11 @@ class Statistics:
     Attributes:
         truncated: Number of examples that are longer than the model reads.
         unknown: Share of their tokens that are out of vocabulary.
-        escaped: Number of examples that hold the characters of a special token, such as [SEP], as text.
         tokens_kept: Part name to the number of tokens that the model reads, and of all; empty where none is truncated.
     """
 
     truncated: int = 0
     unknown: float = 0.0
-    escaped: int = 0
     tokens_kept: Mapping[str, list[int]] = field(default_factory=dict)
 
 

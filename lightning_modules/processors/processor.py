@@ -2,14 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from heedful.lightning_modules.predictor import Encoded, Statistics
-from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import EMPTIED, Composed, Example, Examples, ModelError, emptied
+
+if TYPE_CHECKING:
+    from heedful.lightning_modules.processors.hiding import HiddenWords
+
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all hashes apart
 
 
 class Processor(ABC):
@@ -33,12 +37,7 @@ class Processor(ABC):
         """Cost of each example, in tokens: int32 [examples]."""
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Sort key of batches, in descending order, so that the examples of a batch are alike: int [examples].
-
-        Args:
-            examples: Examples.
-            lengths: As :meth:`lengths` gives them.
-        """
+        """Sort key of batches, in descending order, so that the examples of a batch are alike: int [examples]."""
         return lengths
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
@@ -66,13 +65,8 @@ class Processor(ABC):
         """
         return (self(examples.take(batch)) for batch in batches)
 
-    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
-        """Make the inputs in which some words of these examples are hidden.
-
-        Args:
-            examples: Texts alone.
-            parts: In which order their features stand.
-            delete: Whether hidden words are left out; otherwise the mask token stands in place of each of their tokens.
+    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> "HiddenWords":
+        """The inputs in which words of these examples are hidden; the arguments are those of ``HiddenWords``.
 
         Raises:
             HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
@@ -120,22 +114,16 @@ class NumberProcessor(Processor):
         positions = examples.positions
         if len(examples.others):
             numbers = np.concatenate([numbers, self._numbers(examples.others)], axis=1)
-        gathered = np.empty((len(self.parts), len(examples)), dtype=np.int32)
+        gathered = numbers[:, positions]
         for row, part in enumerate(self.parts):
-            lenders = examples.lenders.get(part)
-            if lenders is None:
-                gathered[row] = numbers[row, positions]
+            if part not in examples.lenders:
                 continue
-            lenders = np.where(positions < len(examples.pool), lenders, positions)  # the others keep their parts
+            lenders = np.where(positions < len(examples.pool), examples.lenders[part], positions)  # others keep theirs
             gathered[row] = numbers[row, lenders]
             if (empty := lenders == EMPTIED).any():
-                gathered[row, empty] = self._emptied(examples.pool)[row]
+                nothing = {name: emptied(examples.pool.value(f"parts.{name}", 0)) for name in examples.pool.parts}
+                gathered[row, empty] = self._numbers([Example("", nothing)])[row, 0]
         return gathered
-
-    def _emptied(self, pool: Examples) -> np.ndarray:
-        """The number of what stands in place of each part that is taken away: int32 [parts]."""
-        parts = {part: emptied(pool.value(f"parts.{part}", 0)) for part in pool.parts}
-        return self._numbers([Example("", parts)])[:, 0]
 
     @abstractmethod
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
@@ -149,9 +137,24 @@ class NumberProcessor(Processor):
         return next(iter(self.batches(examples, [np.arange(len(examples))])))
 
 
-def chosen(examples: Sequence[Example], batch: np.ndarray) -> Sequence[Example]:
+def chosen(examples: Sequence[Example], batch: np.ndarray) -> list[Example]:
     """The examples of a batch."""
-    return examples.take(batch) if isinstance(examples, Composed) else [examples[i] for i in batch.tolist()]
+    return [examples[i] for i in batch.tolist()]
+
+
+def combined(hashes: np.ndarray) -> np.ndarray:
+    """One hash for each example, of the hashes of its parts in their order.
+
+    Args:
+        hashes: uint64 [parts, examples].
+
+    Returns:
+        uint64 [examples].
+    """
+    whole = np.zeros_like(hashes[0])
+    for of_part in hashes:
+        whole = (whole ^ (whole >> np.uint64(29))) * MIX + of_part
+    return whole
 
 
 def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
