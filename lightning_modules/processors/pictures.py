@@ -73,24 +73,19 @@ class PictureStore:
             if picture.key not in self._number:
                 self._number[picture.key] = len(self._pictures)
                 self._pictures.append(picture)
-        if known < len(self._pictures) and self._room > 0:
-            self._keep(range(known, len(self._pictures)))
+        new = range(known, len(self._pictures))
+        for some in (new[start : start + BLOCK] for start in range(0, len(new), BLOCK)):
+            if self._room > 0:
+                self._keep(some)
         return np.fromiter((self._number[picture.key] for picture in pictures), np.int64, len(pictures))
 
     def _keep(self, numbers: Sequence[int]) -> None:
-        """Decode pictures and keep them, as long as there is room."""
+        decoded = self._decode(numbers)
         spool = Spool(SCHEMA)
-        shapes: list[tuple[int, ...]] = []
-        for start in range(0, len(numbers), BLOCK):
-            decoded = self._decode(numbers[start : start + BLOCK])
-            spool.write(pa.table({"pixels": [picture.tobytes() for picture in decoded]}, SCHEMA))
-            shapes += [picture.shape for picture in decoded]
-            self._room -= sum(picture.nbytes for picture in decoded)
-            if self._room <= 0:
-                break
-        mapped = (value.as_buffer() for value in spool.finish()["pixels"])
-        for number, data, shape in zip(numbers, mapped, shapes, strict=False):  # a full cache keeps the first ones
-            self._stored[number] = np.frombuffer(data, np.uint8).reshape(shape)
+        spool.write(pa.table({"pixels": [picture.tobytes() for picture in decoded]}, SCHEMA))
+        for number, picture, mapped in zip(numbers, decoded, spool.finish()["pixels"], strict=True):
+            self._stored[number] = np.frombuffer(mapped.as_buffer(), np.uint8).reshape(picture.shape)
+            self._room -= picture.nbytes
 
     def pixels(self, numbers: Sequence[int]) -> list[np.ndarray]:
         """The pictures with these numbers: uint8 [height, width, 3] each."""

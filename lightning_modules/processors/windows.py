@@ -100,8 +100,8 @@ class WindowProcessor(TextProcessor):
         }
         answers = [_answer(example.label, example.meta.get("starts", "[]")) for example in examples]
         if None not in answers:
-            spans = list(map(tokens_of, batch["characters"], answers))
-            targets = [_target(spans[window[0]], *window[1:]) for window in batch["windows"].tolist()]
+            windows = batch["windows"].tolist()
+            targets = [_target(batch["characters"][i], answers[i], *window) for i, *window in windows]
             batch["targets"] = torch.tensor(targets, dtype=torch.int64)
         return batch
 
@@ -121,20 +121,8 @@ def _answer(label: str | None, places: str) -> tuple[int, int] | None:
     return next(spans, None)
 
 
-def tokens_of(characters: np.ndarray, answer: tuple[int, int]) -> tuple[int, int]:
-    """The first and the last token of a piece of a text; the last stands before the first where it has none.
-
-    Args:
-        characters: int [tokens, 2], the first character of each token and the one behind its last.
-        answer: Those of the piece.
-    """
-    start, stop = answer
-    first = np.searchsorted(characters[:, 1], start, side="right")
-    return int(first), int(np.searchsorted(characters[:, 0], stop, side="left")) - 1
-
-
-def _target(span: tuple[int, int], first: int, begin: int, count: int) -> tuple[int, int]:
-    """Where an answer stands in a window, if it does with all of its tokens."""
-    start, stop = span
-    whole = first <= start <= stop < first + count
-    return (begin + start - first, begin + stop - first) if whole else (0, 0)
+def _target(characters: np.ndarray, answer: tuple[int, int], first: int, begin: int, count: int) -> tuple[int, int]:
+    """The first and the last token of an answer in a window; 0 and 0 if the window does not have all of its tokens."""
+    start = int(np.searchsorted(characters[:, 1], answer[0], side="right"))
+    stop = int(np.searchsorted(characters[:, 0], answer[1], side="left")) - 1
+    return (begin + start - first, begin + stop - first) if first <= start <= stop < first + count else (0, 0)

@@ -1,15 +1,15 @@
 """The processor of causal models in context."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.predictor import Statistics
+from heedful.lightning_modules.processors.frame import padded
 from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
 from heedful.lightning_modules.processors.token_store import TokenStore
 from heedful.lightning_modules.prompted.beginnings import cut, nearness
@@ -152,9 +152,8 @@ class PromptProcessor(NumberProcessor):
 
     def padded(self, rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows of token ids, padded on the left to one width, and their mask: int64 [rows, tokens] each."""
-        if not rows:
-            return torch.zeros(0, 0, dtype=torch.int64), torch.zeros(0, 0, dtype=torch.int64)
-        several = [torch.as_tensor(np.asarray(row, np.int64)) for row in rows]
-        ids = pad_sequence(several, batch_first=True, padding_value=self.pad_id, padding_side="left")
-        ones = [torch.ones_like(row) for row in several]
-        return ids, pad_sequence(ones, batch_first=True, padding_side="left")
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        width = lengths.max(initial=0)
+        is_token = np.arange(width) >= width - lengths[:, None]
+        ids = padded(is_token, np.fromiter(chain.from_iterable(rows), np.int64), self.pad_id)
+        return torch.from_numpy(ids), torch.from_numpy(is_token.astype(np.int64))
