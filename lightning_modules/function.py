@@ -89,7 +89,6 @@ class FunctionProcessor(NumberProcessor):
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
-        super().__init__()
         self.parts = tuple(parts)
         self._hashes = np.zeros(0, dtype=np.uint64)  # of each content by its number
         self._bytes = np.zeros(0, dtype=np.int64)

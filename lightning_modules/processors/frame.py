@@ -1,4 +1,4 @@
-"""Where the tokens of an input stand: the parts, cut to what the model reads, between the tokens around them."""
+"""Where the tokens of an input stand: truncated parts between the special tokens and words around them."""
 
 from collections.abc import Iterable
 
@@ -44,10 +44,10 @@ class Frame:
     """The slots of an input: one for each token around the parts, and one for each part.
 
     Args:
-        slots: Token id, token type and part of each slot, where the part is None for a token around the parts.
+        slots: Token id, token type and part per slot; the part is None for a token around the parts.
 
     Attributes:
-        ids: int64 [slots]; that of a part says nothing.
+        ids: int64 [slots]; the id of a part has no meaning.
         types: int64 [slots], the token types.
         parts: int64 [slots], the part that stands there; -1 for a token around the parts.
         behind: int64 [slots], the last part up to there; -1 before the first.
@@ -64,12 +64,12 @@ class Frame:
         """Where to find the tokens of inputs, one input after the other.
 
         Args:
-            starts: int64 [parts, inputs], the place of each part's first token in a store whose first ids are ``ids``.
+            starts: int64 [parts, inputs], the position of a part in a store whose first ids are ``ids``.
             counts: int64 [parts, inputs], how many tokens of it.
 
         Returns:
-            The place of each token in the store, and its slot, int64 [tokens of all inputs] both; and the number of
-            tokens of each input, int64 [inputs].
+            The position in the store and the slot per token, int64 [tokens of all inputs] both, and the number of
+            tokens per input, int64 [inputs].
         """
         slots = np.tile(np.arange(len(self.ids)), (starts.shape[1], 1))
         first = slots.copy()

@@ -37,11 +37,11 @@ class HiddenWords:
 
     Attributes:
         parts: Names of the parts, in the order of the features.
-        words: Of each example the words of each part.
+        words: Per example the words per part.
         separators: What stands behind each part, as text.
         truncated: Which examples are longer than the model reads: bool [examples].
-        features: The number of features of each example: int64 [examples].
-        segments: The number of features of each part of each example, with its separator: int64 [parts, examples].
+        features: The number of features per example: int64 [examples].
+        segments: The number of features per part, with its separator, and example: int64 [parts, examples].
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class HiddenWords:
         columns = [column(examples, f"parts.{part}") for part in processor.parts]
         texts = [processor.texts(parts) for parts in zip(*columns, strict=True)]
         spans = {text: word_spans(text) for several in texts for text in several}
-        words = {text: [text[start:end] for start, end in of.tolist()] for text, of in spans.items()}
+        words = {text: [text[start:end] for start, end in pairs.tolist()] for text, pairs in spans.items()}
         self.words = [[words[several[q]] for q in order] for several in texts]
         behind = [frame.ids[(frame.parts < 0) & (frame.behind == q)].tolist() for q in order]
         self.separators = [processor.tokenizer.decode(ids).strip() for ids in behind]
@@ -70,12 +70,12 @@ class HiddenWords:
         store = processor.new_store(offsets=True)
         numbers = store.numbers([text for several in texts for text in several]).reshape(sizes.T.shape).T
         lengths = store.lengths(numbers)
-        counts = processor.kept(lengths)
+        counts = processor.truncate(lengths)
         self.truncated = (counts < lengths).any(axis=0)
         first, last = np.zeros((2, len(store.tokens)), dtype=np.int64)  # word in its text of each token
         for text, number in zip(spans, store.numbers([*spans]), strict=True):
-            here = slice(store.starts(number), store.starts(number + 1))
-            first[here], last[here] = _words_of_tokens(store.characters[here], spans[text])
+            piece = slice(store.starts(number), store.starts(number + 1))
+            first[piece], last[piece] = _words_of_tokens(store.characters[piece], spans[text])
 
         places, self._slots, self._lengths = frame.layout(store.starts(numbers), counts)
         self._starts = np.cumsum(self._lengths) - self._lengths
@@ -135,14 +135,14 @@ class HiddenWords:
 
 
 def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last word that each token stands for: int64 [tokens] both.
+    """The first and the last word in a token: int64 [tokens] both.
 
     A token of no word, such as a space of its own, goes with the next one, or else with the last. A text without words
     has the separator behind it for its tokens.
 
     Args:
-        characters: int32 [tokens, 2], those of each token.
-        spans: int32 [words, 2], those of each word.
+        characters: int32 [tokens, 2], the first of a token and the one behind its last.
+        spans: int32 [words, 2], likewise for words.
     """
     most = max(len(spans) - 1, 0)
     first = np.minimum(np.searchsorted(spans[:, 1], characters[:, 0], side="right"), most)

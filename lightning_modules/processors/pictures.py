@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -58,10 +59,6 @@ class PictureStore:
     def __len__(self) -> int:
         return len(self._pictures)
 
-    def content(self, number: int) -> str:
-        """The picture that a number stands for: the sha256 of its bytes."""
-        return self._pictures[number].key
-
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:
         """The number of each picture, by its content: int64 [pictures]; those that are new are decoded and kept.
 
@@ -70,13 +67,11 @@ class PictureStore:
         """
         known = len(self._pictures)
         for picture in pictures:
-            if picture.key not in self._number:
-                self._number[picture.key] = len(self._pictures)
+            if self._number.setdefault(picture.key, len(self._pictures)) == len(self._pictures):
                 self._pictures.append(picture)
-        new = range(known, len(self._pictures))
-        for some in (new[start : start + BLOCK] for start in range(0, len(new), BLOCK)):
+        for start in range(known, len(self._pictures), BLOCK):
             if self._room > 0:
-                self._keep(some)
+                self._keep(range(start, min(start + BLOCK, len(self._pictures))))
         return np.fromiter((self._number[picture.key] for picture in pictures), np.int64, len(pictures))
 
     def _keep(self, numbers: Sequence[int]) -> None:
@@ -95,15 +90,13 @@ class PictureStore:
 
     def hashes(self, numbers: np.ndarray) -> np.ndarray:
         """A hash of the size and the pixels of each picture: uint64 of the shape of the numbers; made once for each."""
-        new = [*set(numbers.ravel().tolist()) - self._hashes.keys()]
-        for some in (new[start : start + BLOCK] for start in range(0, len(new), BLOCK)):
-            contents = (str(picture.shape).encode() + picture.tobytes() for picture in self.pixels(some))
-            self._hashes |= zip(some, digests(contents).tolist(), strict=True)
+        new = iter(set(numbers.ravel().tolist()) - self._hashes.keys())
+        while block := list(islice(new, BLOCK)):
+            contents = (str(picture.shape).encode() + picture.tobytes() for picture in self.pixels(block))
+            self._hashes |= zip(block, digests(contents).tolist(), strict=True)
         return np.vectorize(self._hashes.__getitem__, otypes=[np.uint64])(numbers)
 
     def _decode(self, numbers: Sequence[int]) -> list[np.ndarray]:
-        if not numbers:
-            return []
         self.decoded += len(numbers)
         with ThreadPoolExecutor() as pool:  # Pillow lets other threads run while it decodes and resizes
             return list(pool.map(lambda n: pixels(self._pictures[n], self.resize), numbers))

@@ -37,7 +37,7 @@ class Processor(ABC):
         """Cost of each example, in tokens: int32 [examples]."""
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Sort key of batches, in descending order, so that the examples of a batch are alike: int [examples]."""
+        """Sort key of batches, in descending order, so that examples of one length share a batch: int [examples]."""
         return lengths
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
@@ -77,6 +77,10 @@ class Processor(ABC):
         )
 
 
+# of each processor, by examples: beside the processor, which is pickled
+NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example], np.ndarray]] = WeakKeyDictionary()
+
+
 class NumberProcessor(Processor):
     """A processor that knows each content by a number, which it looks up once for a pool.
 
@@ -88,28 +92,18 @@ class NumberProcessor(Processor):
 
     parts: tuple[str, ...]
 
-    def __init__(self) -> None:
-        self._numbers_of: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # weak references cannot be pickled, and another process has pools of its own
-        return {name: value for name, value in self.__dict__.items() if name != "_numbers_of"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
-        self._numbers_of = WeakKeyDictionary()
-
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
         """The number of each part's content: int32 [parts, examples]; for one pool or composition, made once."""
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
-        if examples not in self._numbers_of:
+        numbers = NUMBERS.setdefault(self, WeakKeyDictionary())
+        if examples not in numbers:
             is_composed = isinstance(examples, Composed)
-            self._numbers_of[examples] = self._gathered(examples) if is_composed else self._numbers(examples)
-        return self._numbers_of[examples]
+            numbers[examples] = self._gathered(examples) if is_composed else self._numbers(examples)
+        return numbers[examples]
 
     def _gathered(self, examples: Composed) -> np.ndarray:
-        """The numbers of composed examples, from those of their pool: int32 [parts, examples]."""
+        """The numbers of composed examples, from the numbers of their pool: int32 [parts, examples]."""
         numbers = self.numbers(examples.pool)
         positions = examples.positions
         if len(examples.others):
@@ -137,11 +131,6 @@ class NumberProcessor(Processor):
         return next(iter(self.batches(examples, [np.arange(len(examples))])))
 
 
-def chosen(examples: Sequence[Example], batch: np.ndarray) -> list[Example]:
-    """The examples of a batch."""
-    return [examples[i] for i in batch.tolist()]
-
-
 def combined(hashes: np.ndarray) -> np.ndarray:
     """One hash for each example, of the hashes of its parts in their order.
 
@@ -151,10 +140,10 @@ def combined(hashes: np.ndarray) -> np.ndarray:
     Returns:
         uint64 [examples].
     """
-    whole = np.zeros_like(hashes[0])
-    for of_part in hashes:
-        whole = (whole ^ (whole >> np.uint64(29))) * MIX + of_part
-    return whole
+    total = np.zeros_like(hashes[0])
+    for hash_of_part in hashes:
+        total = (total ^ (total >> np.uint64(29))) * MIX + hash_of_part
+    return total
 
 
 def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:

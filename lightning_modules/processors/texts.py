@@ -53,7 +53,6 @@ class TextProcessor(NumberProcessor):
         pad_id: int | None = None,
         pads_left: bool = False,
     ) -> None:
-        super().__init__()
         self.tokenizer = tokenizer
         self.parts = self.text_parts = tuple(parts)
         self.max_length = max_length
@@ -129,34 +128,34 @@ class TextProcessor(NumberProcessor):
         return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
 
     def text_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """The number of each text: int32 [texts, examples]."""
+        """The numbers of the texts: int32 [texts, examples]."""
         return self.numbers(examples)[: len(self.text_parts)]
 
-    def kept(self, lengths: np.ndarray) -> np.ndarray:
-        """How many tokens of each text the model reads: int64 [texts, examples], as are the lengths of the texts."""
+    def truncate(self, lengths: np.ndarray) -> np.ndarray:
+        """How many tokens of texts with these lengths the model reads: int64 [texts, examples] both."""
         return share_budget(lengths, self.budget)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        kept = self.kept(self.token_store.lengths(self.text_numbers(examples)))
-        return (kept.sum(axis=0) + self.frame.size).astype(np.int32)
+        counts = self.truncate(self.token_store.lengths(self.text_numbers(examples)))
+        return (counts.sum(axis=0) + self.frame.size).astype(np.int32)
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
         numbers = self.text_numbers(examples)
         lengths = self.token_store.lengths(numbers)
-        kept = self.kept(lengths)
-        truncated = int((kept < lengths).any(axis=0).sum())
+        counts = self.truncate(lengths)
+        truncated = int((counts < lengths).any(axis=0).sum())
         unknown = self.token_store.unknown(numbers)
-        return Statistics(truncated, unknown, kept_of(self.text_parts, kept, lengths))
+        return Statistics(truncated, unknown, kept_of(self.text_parts, counts, lengths))
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Of the ids of each text that are read; what stands around the texts is the same for all examples."""
+        """Hashes of the ids of the truncated texts; the tokens around them are the same for all examples."""
         numbers = self.text_numbers(examples)
-        return combined(self.token_store.hashes(numbers, self.kept(self.token_store.lengths(numbers))))
+        return combined(self.token_store.hashes(numbers, self.truncate(self.token_store.lengths(numbers))))
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         numbers = self.text_numbers(examples)
         starts = self.token_store.starts(numbers)
-        counts = self.kept(self.token_store.lengths(numbers))
+        counts = self.truncate(self.token_store.lengths(numbers))
         step = max(1, TOGETHER // max(1, max(map(len, batches), default=1)))
         for several in (batches[k : k + step] for k in range(0, len(batches), step)):
             rows = np.concatenate(several)
@@ -182,8 +181,8 @@ class TextProcessor(NumberProcessor):
 
         Args:
             ids: int [tokens of all inputs], one input after the other.
-            slots: int64 [tokens of all inputs], the slot of the frame that each stands in.
-            lengths: int64 [inputs], the number of tokens of each.
+            slots: int64 [tokens of all inputs], the slot in the frame per token.
+            lengths: int64 [inputs], the number of tokens per input.
         """
         is_token = self.is_token(lengths)
         batch = {"input_ids": padded(is_token, ids, self.pad_id), "attention_mask": is_token.astype(np.int64)}

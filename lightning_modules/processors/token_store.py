@@ -25,8 +25,8 @@ class TokenStore:
     Args:
         encode: Maps texts to ``input_ids`` and, with ``offsets``, ``offset_mapping``.
         unknown_id: The token of unknown words, if there is one.
-        first: Ids before those of all texts.
-        offsets: Whether the characters of each token are kept, too.
+        first: Ids in front of the ids of all texts.
+        offsets: Whether the characters of a token are kept, too.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class TokenStore:
         self._keys = np.array([2**64 - 1], dtype=np.uint64)  # of all texts, sorted; the last one ends each search
         self._number = np.array([-1], dtype=np.int32)  # of the text with each key
         self._starts = np.array([len(first)])
-        self._unknown = np.zeros(0, dtype=np.int64)  # of the tokens of each text, how many are unknown
-        self._hashes = np.zeros(0, dtype=np.uint64)  # of the tokens of each text
+        self._unknown = np.zeros(0, dtype=np.int64)  # number of unknown tokens per text
+        self._hashes = np.zeros(0, dtype=np.uint64)  # of the ids, per text
         self._rows = np.zeros((len(first), 3 if offsets else 1), dtype=np.int32)  # id, its characters; and free rows
         self._rows[:, 0] = first
 
     def numbers(self, texts: Sequence[str]) -> np.ndarray:
-        """The number of each text: int32 [texts]; texts that are new are tokenised."""
+        """The numbers of texts: int32 [texts]; new texts are tokenised."""
         wanted = keys(texts)
         is_new = self._keys[np.searchsorted(self._keys, wanted)] != wanted
         if is_new.any():
@@ -77,7 +77,7 @@ class TokenStore:
         self._hashes = np.concatenate([self._hashes, hashes])
 
     def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The number of tokens of each text, int64 [texts], and the rows of all: int32 [tokens, 1 or 3]."""
+        """The number of tokens per text, int64 [texts], and the rows of all tokens: int32 [tokens, 1 or 3]."""
         encoded = self._encode(texts)
         lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
         rows = np.empty((lengths.sum(), self._rows.shape[1]), np.int32)
@@ -88,7 +88,7 @@ class TokenStore:
         return lengths, rows
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
-        """The number of tokens of each text: int64 of the shape of the numbers."""
+        """The number of tokens per text: int64 of the shape of the numbers."""
         return self._starts[numbers + 1] - self._starts[numbers]
 
     def starts(self, numbers: np.ndarray) -> np.ndarray:
@@ -105,16 +105,16 @@ class TokenStore:
 
         Args:
             numbers: int [any shape].
-            counts: How many tokens of each: int64 of that shape.
+            counts: How many tokens per text: int64 of that shape.
         """
-        found = self._hashes[numbers]
+        hashes = self._hashes[numbers]
         cut = counts < self.lengths(numbers)
         if cut.any():
             pairs, place = np.unique(numbers[cut].astype(np.int64) << 32 | counts[cut], return_inverse=True)
             starts = self._starts[pairs >> 32].tolist()
             pieces = zip(starts, (pairs & (2**32 - 1)).tolist(), strict=True)
-            found[cut] = digests(self._rows[start : start + n, 0].tobytes() for start, n in pieces)[place]
-        return found
+            hashes[cut] = digests(self._rows[start : start + n, 0].tobytes() for start, n in pieces)[place]
+        return hashes
 
     @property
     def tokens(self) -> np.ndarray:
@@ -123,5 +123,5 @@ class TokenStore:
 
     @property
     def characters(self) -> np.ndarray:
-        """The first character of each of :attr:`tokens` and the one behind its last: int32 [tokens, 2]."""
+        """The first character of :attr:`tokens`, and the character after the last one: int32 [tokens, 2]."""
         return self._rows[:, 1:]

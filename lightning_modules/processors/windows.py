@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import ranges
-from heedful.lightning_modules.processors.processor import chosen, combined
+from heedful.lightning_modules.processors.processor import combined
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import SPAN, Example, ModelError, SettingError, column, keys
 
@@ -49,13 +49,13 @@ class WindowProcessor(TextProcessor):
         self.overlap = overlap
         self.longest_question = (self.budget - overlap) // 2
 
-    def kept(self, lengths: np.ndarray) -> np.ndarray:
+    def truncate(self, lengths: np.ndarray) -> np.ndarray:
         return np.stack([np.minimum(lengths[0], self.longest_question), lengths[1]])
 
     def _plan(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each example the tokens of the question, of the text, room for the text in a window, and the number of
         windows: int64 [examples] each."""
-        question, text = self.kept(self.token_store.lengths(numbers))
+        question, text = self.truncate(self.token_store.lengths(numbers))
         room = self.budget - question
         return question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))
 
@@ -80,7 +80,7 @@ class WindowProcessor(TextProcessor):
             window has none, if all examples have answers at known places.
         """
         numbers = self.numbers(examples)
-        return (self._batch(chosen(examples, batch), numbers[:, batch]) for batch in batches)
+        return (self._batch([examples[i] for i in batch.tolist()], numbers[:, batch]) for batch in batches)
 
     def _batch(self, examples: Sequence[Example], numbers: np.ndarray) -> dict[str, Any]:
         question, text, room, n = self._plan(numbers)

@@ -1,6 +1,7 @@
 """The processor of causal models in context."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -39,7 +40,6 @@ class PromptProcessor(NumberProcessor):
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool, max_length: int, longest_answer: int
     ) -> None:
-        super().__init__()
         self.tokenizer = tokenizer
         self.prompt = prompt
         self.tokens = PromptTokens(tokenizer, prompt, chat)
@@ -54,7 +54,7 @@ class PromptProcessor(NumberProcessor):
             )
 
     def _numbered(self, several: Sequence[list[str]]) -> np.ndarray:
-        """The number of each prompt, from the words of its parts: int32 [prompts]."""
+        """The numbers of prompts, from the words of their parts: int32 [prompts]."""
         return self.store.numbers([self.tokens.text(self.prompt.question(words)) for words in several])
 
     def _gathered(self, examples: Composed) -> np.ndarray:
@@ -102,16 +102,17 @@ class PromptProcessor(NumberProcessor):
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
         """Tokens that are kept are counted of each part alone."""
-        numbers, whole = self.numbers(examples)
-        kept = self._tokens_kept(examples, numbers != whole) if (numbers != whole).any() else {}
-        return Statistics(int((numbers != whole).sum()), self.store.unknown(numbers), kept)
+        numbers, full = self.numbers(examples)
+        is_cut = numbers != full
+        tokens_kept = self._tokens_kept(examples, is_cut) if is_cut.any() else {}
+        return Statistics(int(is_cut.sum()), self.store.unknown(numbers), tokens_kept)
 
     def _tokens_kept(self, examples: Sequence[Example], is_cut: np.ndarray) -> dict[str, list[int]]:
-        whole = [self._words(example) for example in examples]
-        kept = [self._shortened(words) if short else words for words, short in zip(whole, is_cut, strict=True)]
+        full = [self._words(example) for example in examples]
+        shortened = [self._shortened(words) if short else words for words, short in zip(full, is_cut, strict=True)]
+        tokenize = partial(self.tokenizer, add_special_tokens=False, verbose=False)
         counts, lengths = (
-            np.array([[*map(len, self.tokenizer(w, add_special_tokens=False, verbose=False)["input_ids"])] for w in of])
-            for of in (kept, whole)
+            np.array([[*map(len, tokenize(words)["input_ids"])] for words in rows]) for rows in (shortened, full)
         )
         return kept_of(self.prompt.task.parts, counts.T, lengths.T)
 
