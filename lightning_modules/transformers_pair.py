@@ -25,7 +25,6 @@ from heedful.lightning_modules.pretrained.labels import (
     require_one_of_several,
 )
 from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
-from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import (
     CLASSIFICATION,
     SOFT,
@@ -107,6 +106,11 @@ class PairProcessor(FunctionProcessor):
         positions: Most tokens that the model has positions for; None without a limit.
     """
 
+    no_hiding = (
+        "Attributions hide words in the inputs of a model that Heedful loads, and this one is in memory. Save model "
+        "and tokenizer with save_pretrained, and give the folder."
+    )
+
     def __init__(self, tokenizer: Any, parts: Sequence[str], form: TableForm, positions: int | None) -> None:
         super().__init__(parts)
         self._tokenizer = tokenizer
@@ -174,12 +178,6 @@ class PairProcessor(FunctionProcessor):
                 if not isinstance(value, str):
                     of_part[row] = self._form.text(value, texts)
         return dict(zip(self.parts, columns, strict=True))
-
-    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
-        raise ModelError(
-            "Attributions hide words in the inputs of a model that Heedful loads, and this one is in memory. Save "
-            "model and tokenizer with save_pretrained, and give the folder."
-        )
 
 
 class TransformersPair(BasePredictor):

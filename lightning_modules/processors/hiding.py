@@ -1,18 +1,16 @@
 """Inputs in which words are hidden: masks in token ids, part by part, so that nothing crosses from one to the next."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import padded, ranges
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, ModelError, column
 from heedful.records.parts.words import word_spans
-
-if TYPE_CHECKING:
-    from heedful.lightning_modules.processors.texts import TextProcessor
 
 SENTINEL = "<extra_id_0>"  # what a T5 was trained to read in place of hidden words
 
@@ -33,7 +31,7 @@ class HiddenWords:
             their tokens. A hidden separator is always masked.
 
     Raises:
-        HeedfulError: The tokenizer has no token that can stand for a hidden one.
+        HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
 
     Attributes:
         parts: Names of the parts, in the order of the features.
@@ -45,8 +43,10 @@ class HiddenWords:
     """
 
     def __init__(
-        self, processor: "TextProcessor", examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False
+        self, processor: Processor, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False
     ) -> None:
+        if processor.no_hiding is not None or not isinstance(processor, TextProcessor):
+            raise ModelError(str(processor.no_hiding))
         self.processor = processor
         self.delete = delete
         self.parts = tuple(parts) or processor.parts

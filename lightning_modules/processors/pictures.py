@@ -12,7 +12,6 @@ from PIL import Image
 from torch import Tensor
 from transformers import BaseImageProcessor, PreTrainedTokenizerBase
 
-from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import Processor, combined
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, Picture, Spool, Task, column, digests
@@ -129,6 +128,8 @@ class PictureProcessor(TextProcessor):
         store: The pictures.
     """
 
+    no_hiding = Processor.no_hiding
+
     def __init__(self, tokenizer: PreTrainedTokenizerBase, task: Task, max_length: int, store: PictureStore) -> None:
         super().__init__(tokenizer, [part for part in task.parts if part not in task.pictures] or [""], max_length)
         self.store = store
@@ -153,6 +154,3 @@ class PictureProcessor(TextProcessor):
         pictures = self.picture_numbers(examples)
         texts = super().batches(examples, batches)
         return (text | {"pictures": pictures[batch]} for text, batch in zip(texts, batches, strict=True))
-
-    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
-        return Processor.hiding(self, examples, parts, delete)

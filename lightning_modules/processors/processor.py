@@ -2,16 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from heedful.lightning_modules.predictor import Encoded, Statistics
-from heedful.records import EMPTIED, Composed, Example, Examples, ModelError, emptied
-
-if TYPE_CHECKING:
-    from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.records import EMPTIED, Composed, Example, Examples, emptied
 
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all hashes apart
 
@@ -24,9 +21,14 @@ class Processor(ABC):
 
     Attributes:
         pad_to: The width of a batch is a multiple of this, unless that is more than the model reads.
+        no_hiding: Why words cannot be hidden in its inputs; None where they can be.
     """
 
     pad_to: int = 1
+    no_hiding: str | None = (
+        "Attributions need a model that reads one or two texts and nothing else. Take such a model, or leave "
+        "attributions out."
+    )
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
         """The examples as the model reads them; nothing is computed yet."""
@@ -64,17 +66,6 @@ class Processor(ABC):
             batches: int64 [examples of the batch] each, positions into ``examples``.
         """
         return (self(examples.take(batch)) for batch in batches)
-
-    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> "HiddenWords":
-        """The inputs in which words of these examples are hidden; the arguments are those of ``HiddenWords``.
-
-        Raises:
-            HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
-        """
-        raise ModelError(
-            "Attributions need a model that reads one or two texts and nothing else. Take such a model, or leave "
-            "attributions out."
-        )
 
 
 # of each processor, by examples: beside the processor, which is pickled

@@ -41,6 +41,7 @@ class TemplateProcessor(TextProcessor):
     ) -> None:
         if re.search(r"\S\{|\}\S", template):
             raise SettingError(f"The template {template!r} has braces without spaces. Put spaces around the braces.")
+        self.template = template
         self._words = PART.split(template)[::2]
         if prefix:
             self._words[0] = f"{prefix} {self._words[0]}"

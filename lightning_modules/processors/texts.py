@@ -12,7 +12,6 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.frame import Frame, padded, share_budget
-from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import NumberProcessor, combined, kept_of
 from heedful.lightning_modules.processors.token_store import TokenStore, plain
 from heedful.records import BATCH, Composed, Example, ModelError, Part, TableForm, column
@@ -42,6 +41,7 @@ class TextProcessor(NumberProcessor):
 
     PROBES = ("The dog's 2nd walk (today)!", " a", "È vero — 100 %")
     room = "Raise it."  # what to do where ``max_length`` leaves none
+    no_hiding = None
     offsets = False  # whether it must be known which characters a token stands for
 
     def __init__(
@@ -189,6 +189,3 @@ class TextProcessor(NumberProcessor):
         if self.token_types:
             batch["token_type_ids"] = padded(is_token, self.frame.types[slots], 0)
         return {name: torch.from_numpy(values) for name, values in batch.items()}
-
-    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
-        return HiddenWords(self, examples, parts, delete)

@@ -19,6 +19,7 @@ from transformers import AutoTokenizer, ViTImageProcessorPil
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
 from heedful.lightning_modules.predictor import Statistics
+from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
 from heedful.lightning_modules.processors.processor import NUMBERS, NumberProcessor, Processor
 from heedful.lightning_modules.text.writer import AnswerProcessor
@@ -259,7 +260,7 @@ class Letters(Processor):
 
 def test_words_are_hidden_from_models_of_texts_alone() -> None:
     with refused(ModelError, "attributions"):
-        Letters().hiding(texts())
+        HiddenWords(Letters(), texts())
 
 
 def test_a_processor_reads_its_batches_one_by_one() -> None:
