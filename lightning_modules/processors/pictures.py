@@ -58,6 +58,10 @@ class PictureStore:
     def __len__(self) -> int:
         return len(self._pictures)
 
+    def content(self, number: int) -> str:
+        """The sha256 of the bytes of the picture with a number."""
+        return self._pictures[number].key
+
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:
         """The number of each picture, by its content: int64 [pictures]; those that are new are decoded and kept.
 
