@@ -22,11 +22,6 @@ def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
     return trainer._logger_connector._callback_metrics
 
 
-def checkpoint_of(trainer: Trainer, weights_only: bool) -> dict[str, Any]:
-    """The content of a checkpoint, made by this process alone: for ``trainer.save_checkpoint`` all must meet."""
-    return trainer._checkpoint_connector.dump_checkpoint(weights_only)
-
-
 def leave_sigterm(trainer: Trainer) -> None:
     """Keep Lightning from answering SIGTERM; call it in ``setup`` of a callback, before its handlers are in place."""
     trainer._signal_connector._sigterm_notifier_fn = lambda *_: None
@@ -47,20 +42,6 @@ def trains_next(trainer: Trainer) -> bool:
     """Whether another batch of this epoch follows on the one that was just processed, and not a validation."""
     loop = trainer.fit_loop.epoch_loop
     return not loop._is_training_done and not loop._should_check_val_fx(trainer.fit_loop._data_fetcher)
-
-
-def rewind_validation(loops: dict[str, Any]) -> None:
-    """Change the progress of Lightning's loops so that a run that goes on from it validates first, from the beginning.
-
-    Args:
-        loops: ``loops`` of a checkpoint written within the validation of a training.
-    """
-    begun = {"ready": 1, "started": 1, "processed": 0, "completed": 0}  # as Lightning knows an unfinished one
-    loops["fit_loop"]["epoch_loop.val_loop.batch_progress"] = {
-        "total": dict(begun),
-        "current": dict(begun),
-        "is_last_batch": False,
-    }
 
 
 def averaged_model(callback: WeightAveraging) -> LightningModule | None:

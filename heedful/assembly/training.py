@@ -24,7 +24,7 @@ from heedful.assembly.settings import SEED, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, Evaluation, RunFolder
-from heedful.callbacks.checkpoints.files import remove_states
+from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.page import Page
 from heedful.callbacks.outputs.run_folder import export, is_finished
@@ -177,7 +177,7 @@ def _finished(config: Config, run: Path) -> Run:
     """The results of a finished run, as they are."""
     require_same_settings(config.as_dict(), run)
     if is_first():
-        remove_states(run / "checkpoints")  # left there by a process that was killed
+        remove_last(run / "checkpoints")  # left there by a process that was killed
     return Run.finished(run)
 
 

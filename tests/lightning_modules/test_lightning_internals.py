@@ -62,16 +62,6 @@ def test_kept_metrics_can_be_added_and_taken_away():
     assert trainer.callback_metrics.keys() == {"loss", "added"}
 
 
-@pytest.mark.parametrize("weights_only", [True, False])
-def test_checkpoint_of_is_what_save_checkpoint_writes(tmp_path, weights_only):
-    trainer = fitted()
-    trainer.save_checkpoint(tmp_path / "a.ckpt", weights_only=weights_only)
-    made, written = internals.checkpoint_of(trainer, weights_only), torch.load(tmp_path / "a.ckpt", weights_only=True)
-    assert made.keys() == written.keys()
-    assert ("optimizer_states" in made) != weights_only
-    assert torch.equal(made["state_dict"]["layer.weight"], written["state_dict"]["layer.weight"])
-
-
 @pytest.mark.parametrize("left", [True, False])
 def test_leave_sigterm_keeps_lightning_from_ending_the_run(left):
     """Without it, the run ends at the next batch."""
@@ -155,36 +145,6 @@ def test_trains_next_unless_a_validation_or_the_end_comes(settings, seen):
     watch = Watch(internals.trains_next)
     fitted(watch, **settings)
     assert watch.seen == seen
-
-
-def test_rewind_validation_has_a_run_begin_with_it(tmp_path):
-    """A checkpoint written within the second of two validations of an epoch goes on with all of that one."""
-
-    class Save(Callback):
-        def on_validation_batch_end(self, trainer, *_):
-            if trainer.global_step == 4:
-                trainer.save_checkpoint(tmp_path / "within.ckpt")
-
-    fitted(Save(), batches=4, val_check_interval=2)
-    saved = torch.load(tmp_path / "within.ckpt", weights_only=True)
-    seen = []
-
-    class Note(Callback):
-        def on_validation_batch_start(self, trainer, *_):
-            seen.append(trainer.global_step)
-
-    for rewound in (False, True):
-        if rewound:
-            internals.rewind_validation(saved["loops"])
-        torch.save(saved, tmp_path / "from.ckpt")
-        seen.clear()
-        trainer = Trainer(
-            callbacks=[Note()], max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
-            num_sanity_val_steps=0, val_check_interval=2, enable_progress_bar=False, enable_model_summary=False,
-        )  # fmt: skip
-        data = torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=1)
-        trainer.fit(Small(), data, data, ckpt_path=tmp_path / "from.ckpt", weights_only=True)
-        assert seen == ([4] * 4 if rewound else []) + [6] * 4 + [8] * 4
 
 
 def test_allow_clipping_of_a_fused_optimizer():
