@@ -21,7 +21,7 @@ from heedful.reports.compare import paired_differences
 from heedful.reports.configs import settings
 from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, in_notebook, table
-from heedful.reports.in_context.summary import print_summary
+from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated

@@ -13,7 +13,7 @@ from heedful.metrics.statistics.draws import LEAST
 from heedful.records import MetricName, RunError, SettingError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.alike import side_by_side
-from heedful.reports.in_context.report import print_prompts
+from heedful.reports.in_context.tables import print_prompts
 from heedful.reports.runs import Measured, columns, is_above_majority, measured, unlabelled_notes
 from heedful.reports.tables import FORMATS, Cells, latex, number, print_cells, table_text
 
