@@ -136,7 +136,8 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     )
     trained_on = ", ".join(_last(str(one["data"].get("name"))) for one in chain if one["trained"])
     weights = base or f"weights called {_last(backbone_of(chain[-1]))}"
-    about = f"{architecture} ({family} of Heedful), trained from {weights} on {trained_on}. It reads {', '.join(parts)}, in this order."
+    about = f"{architecture} ({family} of Heedful), trained from {weights} on {trained_on}."
+    about += f" It reads {', '.join(parts)}, in this order."
     length = chain[0]["model"].get("max_length") if is_classifier and len(parts) <= 2 else None
     paragraphs = [
         escaped(about),

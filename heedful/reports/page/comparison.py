@@ -10,7 +10,6 @@ from heedful.reports.compare import paired_differences
 from heedful.reports.matrix import TABLES, table
 from heedful.reports.page.made import without_places
 from heedful.reports.page.numbers import is_known
-from heedful.reports.page.ranked import Ranking, ranked_runs
 from heedful.reports.page.run import Run
 from heedful.reports.runs import unlabelled_notes
 from heedful.reports.tables import Cells, number
@@ -34,13 +33,11 @@ class Comparison:
         tables: Models by data sets.
         differences: Each other run less the first: a row for each number that both have.
         notes: What a reader must know, among it why runs cannot be paired.
-        ranking: Their order by attributions; None where it cannot be asked for.
     """
 
     tables: list[Cells]
     differences: list[Cells]
     notes: list[str]
-    ranking: Ranking | None
 
 
 def compared(runs: Sequence[Run]) -> Comparison:
@@ -62,9 +59,8 @@ def compared(runs: Sequence[Run]) -> Comparison:
             differences.append(found)
         else:
             notes.append(f"{other.name} and {first.name} are not paired: their changes are not the same.")
-    ranking = ranked_runs(runs, lambda note: _told(note, runs))
     notes += [FLAGGED] if any(row[0].endswith(" *") for of in differences for row in of.rows) else []
-    return Comparison(tables, differences, [_told(note, runs) for note in notes], ranking)
+    return Comparison(tables, differences, [_told(note, runs) for note in notes])
 
 
 def _told(note: str, runs: Sequence[Run]) -> str:

@@ -15,7 +15,7 @@ from heedful.records import DataError, atomic_path, printable
 from heedful.records.storage.results import distinct
 from heedful.records.version import VERSION
 from heedful.reports.citing import bibtex
-from heedful.reports.page.about import About, about_null_control, about_ranking, abouts
+from heedful.reports.page.about import About, about_null_control, abouts
 from heedful.reports.page.again import of_data
 from heedful.reports.page.comparison import Comparison, compared
 from heedful.reports.page.contents import Contents, Provider, nothing_known
@@ -190,7 +190,6 @@ def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mappi
     return environment.get_template("page.html").render(
         parts=parts,
         comparison=comparison,
-        ranking=about_ranking(),
         plain=data[EXAMPLES][:PLAIN],
         shown=len(data[EXAMPLES]),
         of=sum(part.of for part in parts),
