@@ -23,6 +23,7 @@ from heedful.reports.figures.attentiveness import figure
 from heedful.reports.html.table import image, in_notebook, table
 from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
+from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH
@@ -257,6 +258,8 @@ class Results(Numbers):
             raise RunError(f"{to} lies in {self.folder}, which would be copied into itself. Name another folder.")
         with self.in_folder() as source, writing(to):
             read_results(source)
+            if self.folder is None and self.unsaved is not None:
+                write_examples(source, self.unsaved.contents)
             to.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as parent:
                 complete = Path(parent) / "results"
@@ -285,8 +288,9 @@ class Results(Numbers):
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as page('report.html'), or save them first.")
         with self.in_folder() as folder:
-            providers = {} if self.unsaved is None else {folder: self.unsaved.contents}
-            return write_page([folder], folder / REPORT if path is None else Path(path), examples, providers)
+            if self.folder is None and self.unsaved is not None:
+                write_examples(folder, self.unsaved.contents)
+            return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
         """What these results are above others on the same examples, with paired 95 % intervals.
