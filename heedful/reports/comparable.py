@@ -23,7 +23,7 @@ from heedful.records import MANY, SPAN, Context, Measurement, MetricName, RunErr
 from heedful.records.answers import normalised
 from heedful.records.rows import BASE, cluster_of, runs, strings, where
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results
-from heedful.reports.alike import PAIRED, basis, of_each_set, require_alike
+from heedful.reports.alike import PAIRED, of_each_set, require_alike
 from heedful.reports.runs import UNKNOWN_WORTH, measured
 from heedful.reports.tables import grid, number, table_text
 from heedful.reports.terminal.table import FLAGS
@@ -224,9 +224,9 @@ def print_agreed(runs: Sequence[str], with_all: bool, text_format: str | None) -
     names = {folder: f"({i})" for i, folder in enumerate(folders, 1)}
     console = Console()
     read = {folder: read_run(folder) for folder in folders}
-    for alike in of_each_set([basis(run, (ATTENTIVENESS,)) for run in measured(folders)]):
-        require_alike(alike, PAIRED)
-        together = [read[one.run.folder] for one in alike]
+    for alike in of_each_set(measured(folders)):
+        require_alike(alike, PAIRED, (ATTENTIVENESS,))
+        together = [read[one.folder] for one in alike]
         context = together[0].context
         for part in context.own["swap"]:
             included = [run for run in together if with_all or part not in run.flagged]

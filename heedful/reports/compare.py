@@ -29,14 +29,12 @@ from heedful.reports.alike import (
     REGIME,
     TRAINING,
     UNCHANGED,
-    Basis,
-    basis,
     differences,
     notes,
     require_alike,
     side_by_side,
 )
-from heedful.reports.runs import measured, unlabelled_notes
+from heedful.reports.runs import Measured, measured, unlabelled_notes
 from heedful.reports.tables import table_text, too_few
 from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
@@ -103,12 +101,12 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
     Raises:
         HeedfulError: The runs were not evaluated on the same examples.
     """
-    runs = [basis(run) for folder in (first, second) for run in measured([str(folder)])]
+    runs = [run for folder in (first, second) for run in measured([str(folder)])]
     require_alike(runs, (DATA, EXAMPLES, GROUPS))
     return _changes(runs)
 
 
-def _changes(runs: Sequence[Basis]) -> dict[str, Measurement]:
+def _changes(runs: Sequence[Measured]) -> dict[str, Measurement]:
     """:func:`paired_differences` of two runs that were read and may be paired."""
     one_default = not any(differences(runs, (DEFAULT,)))
     changes_by_name = {}
@@ -131,7 +129,7 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the paired difference of each headline of two runs on the same examples, or why there is none."""
     if len(results) != 2:
         return
-    runs = [basis(run) for run in measured(list(results))]
+    runs = measured(list(results))
     if any(differences(runs, (EXAMPLES,))):  # which was said
         return
     for note in notes(runs, (DATA, GROUPS, CHANGES)):
@@ -164,7 +162,7 @@ def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | No
     if is_mean:
         if len(results) < 2:
             raise RunError("--mean is of several runs. Name the folders of two runs or more.")
-        require_alike([basis(run) for run in measured(list(results))], MEAN)
+        require_alike(measured(list(results)), MEAN)
         mean = averaged(list(results.values()))
         shown = {" ".join(results): mean}
         title = f"mean of {len(results)} runs, in %, ± std"

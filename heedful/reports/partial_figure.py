@@ -12,8 +12,7 @@ from rich.console import Console
 
 from heedful.records import Context, Measurement, RunError, printable
 from heedful.records.command_lines import CommandParser
-from heedful.records.storage.results import read_evaluation
-from heedful.reports.alike import EXAMPLES, MODEL, basis, notes, require_alike
+from heedful.reports.alike import EXAMPLES, MODEL, notes, require_alike
 from heedful.reports.figures.files import require_format, write
 from heedful.reports.figures.partial_inputs import ALL, WITHIN, Point, figure, spearman, spearman_within
 from heedful.reports.runs import Measured, columns, is_above_majority, measured, unlabelled_notes
@@ -22,10 +21,9 @@ from heedful.reports.tables import grid, number, too_few
 
 def other_parts(run: Measured, part: str) -> str | None:
     """The parts of the data that stay when a part is swapped, joined by "+"; None where there are no rows."""
-    evaluated = read_evaluation(run.folder, "attentiveness")
-    if evaluated is None:
+    if "attentiveness" not in run.rows:
         return None
-    parts = Context.of(evaluated[1]["context"]).parts
+    parts = Context.of(run.rows["attentiveness"][1]["context"]).parts
     return "+".join(name for name in parts if name not in part.split("+"))
 
 
@@ -34,7 +32,7 @@ def partial_of(run: Measured, part: str, runs: Sequence[Measured]) -> Measured |
     others = other_parts(run, part)
     same = (run.data, run.split, run.model)
     fitting = [r for r in runs if r.partial and (r.data, r.split, r.model) == same and r.score is not None]
-    fitting = [r for r in fitting if r.of == run.of]
+    fitting = [r for r in fitting if r.kind == run.kind]
     fitting = [r for r in fitting if set(r.partial.split("+")) == set((others or "").split("+"))]
     return min(fitting, key=lambda r: (r.seed != run.seed, r.seed), default=None)
 
@@ -63,7 +61,7 @@ def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
                 others = other_parts(run, part)
                 wanted = f"trained with --partial {others}" if others else "of the other parts alone"
                 without.append(f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split.")
-            elif apart := notes([basis(run), basis(alone)], (EXAMPLES,)):
+            elif apart := notes([run, alone], (EXAMPLES,)):
                 without += apart
             elif alone.score["value"] is None or alone.majority is None:
                 without.append(f"{alone.folder}: its score is undefined.")
@@ -105,7 +103,7 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     require_format(options.output)
     runs = measured(options.runs)
-    require_alike([basis(run, ()) for run in runs], (MODEL,))
+    require_alike(runs, (MODEL,))
     points, without = points_of(runs)
     if not points:
         reason, *others = without or ["No run holds attentiveness."]

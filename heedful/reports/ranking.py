@@ -38,7 +38,7 @@ from heedful.records.command_lines import CommandParser
 from heedful.records.rows import BASE, cluster_of, probabilities, select, strings
 from heedful.records.storage.folder_names import newest_versions
 from heedful.records.storage.results import RESULTS, distinct, read_evaluation, read_results, rows_file
-from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, basis, require_alike
+from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
 from heedful.reports.figures import rankings as figures
 from heedful.reports.runs import measured, require_gold, short_names
 from heedful.reports.tables import FORMATS, Cells, number, percents, print_cells, table_text
@@ -187,7 +187,7 @@ def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor],
             explained alike, or they are all equally good.
     """
     models = [_read(folder) for folder in folders]
-    require_alike([basis(run, (ACCURACY, ATTRIBUTIONS)) for run in measured(folders)], PAIRED, TO_DO)
+    require_alike(measured(folders), PAIRED, (ACCURACY, ATTRIBUTIONS), TO_DO)
     there = list(models[0][2])  # of all models, since their manifests are the same
     if missing := [method for method in methods if method not in there]:
         raise RunError(

@@ -20,8 +20,8 @@ from heedful.metrics.statistics.shares import share
 from heedful.records import SOFT, SPAN, Context, DataError, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, probabilities, select, strings
 from heedful.records.storage.folder_names import newest_versions
-from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
-from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, basis, of_each_set, require_alike
+from heedful.records.storage.results import RESULTS, RUN, distinct, read_run
+from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, of_each_set, require_alike
 from heedful.reports.runs import HASHES, PLAIN, Measured, measured, require_gold, told_apart
 
 ATTENTIVENESS, PROMPT = "attentiveness", "prompt"
@@ -132,11 +132,11 @@ def groups_of(folders: Sequence[str]) -> list[Group]:
     runs = measured(folders)
     names = [run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}" for run in runs]
     names = [f"{name}, {run.partial} alone" if run.partial else name for name, run in zip(names, runs, strict=True)]
-    own = [run.identity.get("settings", {}) | {key: run.of[key] for key in HASHES if key in run.of} for run in runs]
+    own = [run.identity.get("settings", {}) | {key: run.kind[key] for key in HASHES if key in run.kind} for run in runs]
     prompts = [_read(run, model) for run, model in zip(runs, told_apart(names, own), strict=True)]
-    for of_set in of_each_set([basis(run, EVALUATIONS) for run in runs]):
-        require_alike(of_set, (DEFAULT, SEED, EXAMPLES, CHANGES))
-        swapped = {ATTENTIVENESS in run.rows: run.run.folder for run in of_set}
+    for of_set in of_each_set(runs):
+        require_alike(of_set, (DEFAULT, SEED, EXAMPLES, CHANGES), EVALUATIONS)
+        swapped = {ATTENTIVENESS in run.rows: run.folder for run in of_set}
         if len(swapped) > 1:
             raise RunError(
                 f"{swapped[False]} has no rows of {ATTENTIVENESS}, and others have. Evaluate all with the same "
@@ -157,8 +157,7 @@ def groups_of(folders: Sequence[str]) -> list[Group]:
 def _read(run: Measured, model: str) -> Prompt:
     """Read the rows of one prompt."""
     prompt, settings = run.identity[PROMPT], run.identity.get("settings", {})
-    rows_of = {name: read_evaluation(run.folder, name) for name in EVALUATIONS}
-    evaluated = {name: evaluation for name, evaluation in rows_of.items() if evaluation is not None}
+    evaluated = {name: run.rows[name] for name in EVALUATIONS if name in run.rows}
     if not evaluated:
         raise RunError(f"{run.folder} has no rows of accuracy. Evaluate again, with that evaluation among evaluations.")
     rows, metadata = next(iter(evaluated.values()))

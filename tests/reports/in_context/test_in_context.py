@@ -52,21 +52,17 @@ def runs(tmp_path_factory):
                 folder = root / data / f"{wording}-{kind}-k{tuples}-seed{seed}"
                 save(folder, rows, tuples, seed, kind, wording, context)
 
-    def once(function):
-        found = {}
+    read, found = prompts._read, {}
 
-        def remembered(run, of):
-            if not Path(run.folder).is_relative_to(root):
-                return function(run, of)
-            if (run.folder, of) not in found:
-                found[run.folder, of] = function(run, of)
-            return found[run.folder, of]
-
-        return remembered
+    def once(run, model):
+        if not Path(run.folder).is_relative_to(root):
+            return read(run, model)
+        if (run.folder, model) not in found:
+            found[run.folder, model] = read(run, model)
+        return found[run.folder, model]
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_read", "basis"):  # 32 folders, which no test changes, are read once
-            patch.setattr(prompts, name, once(getattr(prompts, name)))
+        patch.setattr(prompts, "_read", once)  # 32 folders, which no test changes, are read once
         yield str(root)
 
 
