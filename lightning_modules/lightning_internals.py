@@ -5,16 +5,12 @@ there is a test for each, and no other file takes one.
 """
 
 import signal
-import threading
-from collections.abc import Callable
-from typing import Any
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch import Tensor
 from torch.optim import Optimizer
-from torch.utils.tensorboard import SummaryWriter
 
 
 def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
@@ -62,32 +58,3 @@ def save_after_validation(checkpoint: ModelCheckpoint) -> None:
 def allow_clipping(optimizer: Optimizer) -> None:
     """Have Lightning clip the gradients of a fused optimizer, which it refuses in mixed precision."""
     optimizer._step_supports_amp_scaling = False
-
-
-def writes_events(thread: threading.Thread | None) -> bool:
-    """Whether it is the thread that writes the events of TensorBoard."""
-    from tensorboard.summary.writer.event_file_writer import _AsyncWriterThread
-
-    return isinstance(thread, _AsyncWriterThread)
-
-
-def guard_events(writer: SummaryWriter, guard: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Put whatever opens or writes the files of a TensorBoard writer under guard, which opens the first of them.
-
-    Args:
-        writer: The writer, which takes a new file each time that it was closed.
-        guard: A decorator.
-    """
-    file_writer_of = guard(writer._get_file_writer)
-
-    def guarded() -> Any:
-        file_writer = file_writer_of()
-        events = file_writer.event_writer
-        if not hasattr(events, "guarded"):
-            events.guarded = True
-            for name in ("add_event", "flush", "close"):
-                setattr(events, name, guard(getattr(events, name)))
-        return file_writer
-
-    writer._get_file_writer = guarded
-    guarded()

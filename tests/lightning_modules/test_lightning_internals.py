@@ -3,18 +3,14 @@
 import inspect
 import os
 import signal
-from contextlib import contextmanager
 
 import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, RichProgressBar, WeightAveraging
-from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
-from torch.utils.tensorboard import SummaryWriter
 
 from heedful.callbacks import BestCheckpoint
-from heedful.callbacks.outputs.progress import Progress
 from heedful.lightning_modules import lightning_internals as internals
 
 
@@ -168,44 +164,9 @@ def test_allow_clipping_of_a_fused_optimizer():
     assert max(norms) < 0.51
 
 
-def test_writes_events_knows_the_thread_of_tensorboard(tmp_path, monkeypatch):
-    import threading
-
-    failed = []
-    monkeypatch.setattr(threading, "excepthook", lambda args: failed.append(internals.writes_events(args.thread)))
-    writer = SummaryWriter(tmp_path)
-    monkeypatch.setattr(writer.file_writer.event_writer._async_writer._writer, "write", lambda *_: 1 / 0)
-    writer.add_scalar("a", 1.0)
-    with pytest.raises(ZeroDivisionError):
-        writer.close()
-    assert failed == [True]
-    assert not internals.writes_events(threading.current_thread())
-
-
-def test_guard_events_covers_each_file(tmp_path):
-    entered = []
-
-    @contextmanager
-    def guard():
-        entered.append(1)
-        yield
-
-    writer = SummaryWriter(tmp_path)
-    internals.guard_events(writer, guard())
-    for _ in range(2):
-        for act in (lambda: writer.add_scalar("a", 1.0), writer.flush, writer.close):
-            entered.clear()
-            act()
-            assert entered
-
-
 def test_what_subclasses_take_from_their_bases():
-    """BestCheckpoint, BoardLogger and Progress replace these; Lightning calls them with the same arguments."""
+    """BestCheckpoint replaces these; Lightning calls them with the same arguments."""
     for name in ("_save_topk_checkpoint", "_save_last_checkpoint", "_save_checkpoint"):
         own, base = (inspect.signature(getattr(kind, name)).parameters for kind in (BestCheckpoint, ModelCheckpoint))
         assert list(own) == list(base)
-    own, base = (inspect.signature(kind._get_train_description).parameters for kind in (Progress, RichProgressBar))
-    assert list(own) == list(base)
     assert ModelCheckpoint()._last_global_step_saved == 0
-    logger = TensorBoardLogger("nowhere")
-    assert logger._experiment is None
