@@ -17,7 +17,6 @@ from heedful.lightning_modules import Encoder
 from heedful.records import RunError, atomic_path, write_json, writing
 from heedful.records.rows import save_rows, schema
 from heedful.records.storage.lock import LOCK
-from heedful.reports.figures.files import write
 
 from refusals import refused, refused_output
 from tiers import first_tier
@@ -52,10 +51,11 @@ def files(folder):
     return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != LOCK}
 
 
-def drawn():
+def write_figure(path):
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(9, 9))
+    with atomic_path(path) as temporary:
+        Figure(figsize=(9, 9)).savefig(temporary, format="png")
 
 
 def write_rows(path):
@@ -67,8 +67,7 @@ WRITERS = {
     "results.json": lambda path: write_json(path, ["x" * 100] * 1000),
     "rows.parquet": write_rows,
     "last.ckpt": lambda path: AtomicCheckpointIO().save_checkpoint({"a": torch.rand(10_000)}, path),
-    "figure.png": lambda path: write(drawn(), str(path), []),
-    "figure.pdf": lambda path: write(drawn(), str(path), []),
+    "figure.png": write_figure,
 }
 
 

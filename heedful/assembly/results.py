@@ -19,7 +19,7 @@ from heedful.records.storage.lock import LOCK
 from heedful.records.storage.results import CONFIG, RUN, named, read_evaluation, read_results, write_results
 from heedful.reports.compare import paired_differences
 from heedful.reports.configs import settings
-from heedful.reports.figures.attentiveness import figure
+from heedful.reports.figures.attentiveness import bars_of
 from heedful.reports.html.table import image, in_notebook, table
 from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
@@ -232,7 +232,7 @@ class Results(Numbers):
             and m["value"] is not None
             and not too_few(m["n"], m["flags"])
         }
-        return f"<br>{image(figure(parts), 'attentiveness by part')}" if parts else ""
+        return f"<br>{image(bars_of(parts), 'attentiveness by part')}" if parts else ""
 
     def save(self, folder: str | PathLike[str]) -> "Results":
         """Write the results into a folder, for every report to read: compare, rescore, ``heedful.load``.

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from heedful.metrics.attentiveness import parts_of
 from heedful.records import MetricName, percent
+from heedful.reports.figures.partial_inputs import other_parts, partial_of
 from heedful.reports.page.about import abouts, warning
 from heedful.reports.page.numbers import Measured, is_known, quoted
 from heedful.reports.page.run import Run, in_order
-from heedful.reports.partial_figure import other_parts, partial_of
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import too_few
 from heedful.reports.terminal.table import asides_of

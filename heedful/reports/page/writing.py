@@ -121,7 +121,7 @@ def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
     for name in in_order(run):
         ids = f"r{number}-{name}"
         section = Section(
-            name, _about(run, name), numbers_of(run, name), moves_of(run, name), figures_of(run, name, ids)
+            name, _about(run, name), numbers_of(run, name), moves_of(run, name), list(figures_of(run, name, ids))
         )
         if section.numbers or section.figures:
             sections.append(section)
