@@ -23,7 +23,7 @@ from heedful.reports.configs import backbone_of, settings, trainings
 from heedful.reports.page.made import name_of
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.runs import measured
-from heedful.reports.tables import escaped, table_text, too_few
+from heedful.reports.tables import Cells, as_markdown, escaped, too_few
 from heedful.reports.terminal.table import cell_text, footnotes, lines_of
 
 CARD = "card"  # in the folder of a run
@@ -204,7 +204,7 @@ def _table(results: Mapping[str, Any]) -> str:
         label = f"{above} {line.label}" if line.level else line.label
         rows.append([label, cell_text(results["metrics"][line.metric], line, " ", with_names=True)])
     header = ["in percent, but for ratios and losses", "value ± std over draws [95 %] n"]
-    return table_text(header, rows, "markdown").rstrip()
+    return as_markdown(Cells("", header, rows)).rstrip()
 
 
 def _loading(place: str, parts: Sequence[str], length: int | None) -> str:

@@ -21,9 +21,9 @@ from heedful.records import MANY, SPAN, Context, Measurement, RunError, percent,
 from heedful.records.answers import normalised
 from heedful.records.rows import BASE, cluster_of, runs, strings, where
 from heedful.reports.alike import PAIRED, of_each_set, require_alike
+from heedful.reports.flags import FLAGS
 from heedful.reports.runs import UNKNOWN_WORTH, Measured, is_above_majority, measured
-from heedful.reports.tables import grid, number, table_text
-from heedful.reports.terminal.table import FLAGS
+from heedful.reports.tables import Cells, emit, grid, number
 
 ATTENTIVENESS = "attentiveness"
 ALONE, TOO_FEW_ANSWERS = "no prediction of this model counts", "more than half of the answers of a model are none"
@@ -168,7 +168,7 @@ def _print(compared: Comparison, heading: str, names: Sequence[str], console: Co
     if not u:
         console.print(f"Undefined: {compared.on_u[0].reason}.", markup=False, highlight=False)
     for flag in dict.fromkeys(flag for m in (*compared.on_u, *compared.own, *compared.less) for flag in m.flags):
-        console.print(f"Note: {FLAGS[flag][1]}.", markup=False, highlight=False)
+        console.print(f"Note: {FLAGS[flag].short}.", markup=False, highlight=False)
     for (i, j), m in compared.pairs.items() if u else ():
         console.print(f"on U, {names[j]} - {names[i]}: {number(m, '+', ci95=True)}", markup=False, highlight=False)
 
@@ -200,7 +200,7 @@ def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None
             compared = comparison([swaps[run.folder][0] for run in included], context, part)
             if text_format:
                 rows = cells(compared, [run.folder for run in included])
-                print(table_text((heading, *HEADER[1:]), rows, text_format), end="")
+                emit([Cells(heading, HEADER, rows)], text_format)
                 continue
             _print(compared, heading, [names[run.folder] for run in included], console)
             for run in (run for run in alike if run not in included):

@@ -34,9 +34,10 @@ from heedful.reports.alike import (
     require_alike,
     side_by_side,
 )
+from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import Measured, measured, unlabelled_notes
-from heedful.reports.tables import table_text, too_few
-from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
+from heedful.reports.tables import emit, too_few
+from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
 
 NOTHING = {"value": None}
 MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # matters where runs are averaged
@@ -143,10 +144,10 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
         if line.beside and line.metric in changes and both_count:
             m = changes[line.metric]
             flags = dict.fromkeys(flag for one in both for flag in one["flags"] if flag in FLAGS)
-            marks = "".join(f" ({FLAGS[flag][0]})" for flag in flags)
+            behind = marks(flags)
             low, high = (100 * bound for bound in m.ci95)
             interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, n={m.n}{marks}"))
+            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, n={m.n}{behind}"))
 
 
 def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | None) -> None:
@@ -169,7 +170,7 @@ def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | No
     told = [] if is_mean else side_by_side(list(results))
     if text_format:
         told = [*unlabelled_notes(measured(list(results))), *told]
-        print(table_text(*table_cells(shown, title), text_format), end="")
+        emit([table_cells(shown, title)], text_format)
     else:
         print_table(shown, title=title)
     for note in told:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from rich.console import Console
 
 from heedful.metrics.metric import Numbers
 from heedful.metrics.tables.challenge import BOTH_WAYS, FLIPPED, FROM, KINDS, TITLE, challenge_pairs, perturbations
@@ -24,7 +23,7 @@ from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
 from heedful.reports.alike import DATA, KIND, PAIRED, require_alike
 from heedful.reports.runs import measured, require_gold
-from heedful.reports.tables import Cells, number, percents, print_cells
+from heedful.reports.tables import Cells, emit, number, percents
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
 TIMES = ("before", "after", "change")
@@ -175,7 +174,7 @@ def print_comparison(before: Path, after: Path) -> None:
     if said := _chosen_by(after):
         print(said)
     for test, numbers in compare(before, after).items():
-        print_cells(_cells(test, numbers), Console(), between=1)
+        emit([_cells(test, numbers)], between=1)
         outcome = inoculation_outcome(numbers, str(test))
         print(fill(f"outcome {outcome}", 80, subsequent_indent="  "))
 

@@ -40,9 +40,9 @@ from heedful.records.storage.folder_names import newest_versions
 from heedful.records.storage.results import RESULTS, distinct, read_evaluation, read_results, rows_file
 from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
 from heedful.reports.figures import rankings as figures
+from heedful.reports.flags import FLAGS
 from heedful.reports.runs import measured, require_gold, short_names
-from heedful.reports.tables import FORMATS, Cells, number, percents, print_cells, table_text
-from heedful.reports.terminal.table import FLAGS
+from heedful.reports.tables import FORMATS, Cells, emit, number, percents
 
 USUAL = 10  # examples of a sample, of which all tables are made where it is among the sizes
 SAMPLES = 500
@@ -380,7 +380,7 @@ class Report:
                     f"test needs {FEWEST}), so its intervals are of these models alone, and too narrow."
                 )
         flags = {flag for each in self.results.values() for m in each.few_shot.values() for flag in m.flags}
-        yield from (f"Note: {FLAGS[flag][1]}." for flag in FLAGS if flag in flags)
+        yield from (f"Note: {FLAGS[flag].short}." for flag in FLAGS if flag in flags)
 
     def draw(self, folder: Path) -> Iterator[Path]:
         """Write figure 4, and figures 5 and 6 where a factor ranks, for each method; yields the files."""
@@ -524,12 +524,7 @@ def main(arguments: list[str]) -> None:
         suites = [replace(s, populations={f"{method}-l1": of for method, of in s.populations.items()}) for s in suites]
     report = Report.of(suites, list(dict.fromkeys(map(int, sizes))), options.samples, options.seed)
     console = Console(stderr=bool(options.format))
-    if options.format:
-        texts = [table_text([of.heading, *of.header[1:]], of.rows, options.format) for of in report.tables()]
-        print("\n".join(texts), end="")
-    else:
-        for cells in report.tables():
-            print_cells(cells, console)
+    emit(report.tables(), options.format)
     console.print()
     for note in report.notes():
         console.print(printable(note), markup=False, highlight=False)

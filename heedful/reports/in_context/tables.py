@@ -13,6 +13,7 @@ from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import OverSeeds
 from heedful.records import HeedfulError, listing, printable
 from heedful.records.storage.results import read_results, rows_file
+from heedful.reports.flags import FLAGS, marks
 from heedful.reports.in_context.prompts import (
     AGREEMENT,
     ATTENTIVENESS,
@@ -30,8 +31,8 @@ from heedful.reports.in_context.prompts import (
     groups_of,
     less,
 )
-from heedful.reports.tables import Cells, bounds, number, percents, print_cells, spread, table_text, too_few
-from heedful.reports.terminal.table import FLAGS, print_table
+from heedful.reports.tables import Cells, bounds, emit, number, percents, spread, too_few
+from heedful.reports.terminal.table import print_table
 
 AUGMENTED, PLAIN = "counterfactual", "plain"
 KINDS = {PLAIN: "plain", "extra_tuple": "half default", "matched_labels": "matched", AUGMENTED: "augmented"}
@@ -58,7 +59,7 @@ class Form:
     def number(self, m: OverSeeds | None, sign: str = "") -> str:
         """A share in percent with its marks; "" where there is none."""
         flags = () if m is None or m.value is None else m.flags
-        return f"{number(m, sign)}{''.join(f' ({flag if self.names else FLAGS[flag][0]})' for flag in flags)}"
+        return f"{number(m, sign)}{marks(flags, self.names)}"
 
     def instead(self, m: OverSeeds) -> str:
         """What stands in place of attentiveness: "-", or how many examples it rests on where these are few; else ""."""
@@ -279,8 +280,8 @@ def notes(groups: Sequence[Group], shown: Sequence[Cells], form: Form) -> Iterat
                 seeds = f"with {missing} of {len(group.prompts)} seeds attentiveness to {part} is undefined"
                 yield f"{title(group)}, {label(group, groups)}: {seeds}; they do not count. Undefined: {NO_SWAPS}."
     text = "\n".join(cell for cells in shown for row in cells.rows for cell in row)
-    flags = [flag for flag, (mark, _) in FLAGS.items() if f" ({mark})" in text]
-    yield from (f"({FLAGS[flag][0]}) {FLAGS[flag][1]}." for flag in flags)
+    flags = [flag for flag in FLAGS if f" ({FLAGS[flag].mark})" in text]
+    yield from (f"({FLAGS[flag].mark}) {FLAGS[flag].short}." for flag in flags)
     if NOT_ABOVE_MAJORITY in flags and not form.all:
         yield "Attentiveness there is not shown (-); --all shows it."
 
@@ -298,8 +299,7 @@ def print_prompts(runs: Sequence[str], with_all: bool, is_short: bool, text_form
     groups, form = groups_of(folders), Form(with_all, names=bool(text_format))
     tables = list(report(groups, form, is_short))
     if text_format:
-        texts = [table_text([cells.heading, *cells.header[1:]], cells.rows, text_format) for cells in tables]
-        print("\n".join(texts), end="")
+        emit(tables, text_format)
     else:
         _print(groups, tables, form, about)
 
@@ -307,8 +307,7 @@ def print_prompts(runs: Sequence[str], with_all: bool, is_short: bool, text_form
 def _print(groups: Sequence[Group], tables: Sequence[Cells], form: Form, about: Sequence[str]) -> None:
     """Print tables and notes, in the width of the terminal."""
     console = Console()
-    for cells in tables:
-        print_cells(cells, console, between=1)
+    emit(tables, between=1)
     console.print()
     for note in notes(groups, tables, form):
         console.print(printable(note), markup=False, highlight=False)

@@ -43,8 +43,7 @@ class Comparison:
 def compared(runs: Sequence[Run]) -> Comparison:
     """Compare runs, the others with the first."""
     measured = [run.measured for run in runs]
-    made = {heading: cells for heading, make in TABLES.items() if (cells := make(measured))}
-    tables = [Cells(f"{heading}, %", *table(cells)) for heading, cells in made.items()]
+    tables = [table(heading, cells) for heading, make in TABLES.items() if (cells := make(measured))]
     notes = [NOT_ABOVE] if any("-" in row for of in tables for row in of.rows) else []
     notes += [*unlabelled_notes(measured), *side_by_side([run.measured.folder for run in runs])]
     differences = []
