@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from heedful.metrics.attributions.attribution import attributions
 from heedful.reports.figures import FIGURES
-from heedful.reports.page.explanations import explanations
 from heedful.reports.page.run import Run, in_order
 from heedful.reports.page.svg import Drawn, inline
-from heedful.reports.page.words import block
+from heedful.reports.page.words import block, explanations
 
 EPOCHS = "epochs"  # the figure whose curves stand with the evaluation that they are of
 
