@@ -27,7 +27,6 @@ COMMANDS = {
     "rescore": ("heedful.reports.rescore", "make results.json anew from the rows beside it"),
     "sheet": ("heedful.reports.sheet", "does a swap make the label wrong? sheets for people"),
     "figure": ("heedful.cli.figure", "draw a figure of runs again"),
-    "info": ("heedful.cli.info", "versions, machine and settings, for a report of a fault"),
 }
 
 
