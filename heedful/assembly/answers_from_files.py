@@ -17,7 +17,7 @@ from heedful.datamodules.sources.values import brief
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.function import quoted
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
-from heedful.lightning_modules.prompted.requests.reply import Request, at
+from heedful.lightning_modules.prompted.requests.replies import Request, at
 from heedful.records import Composed, DataError, SettingError, atomic_path, read_json
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 
