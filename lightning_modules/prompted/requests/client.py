@@ -117,9 +117,6 @@ class Server:
             response = self._client.post(
                 request.path, body=dict(request.body), cast_to=httpx2.Response, options={"max_retries": retries}
             )
-            return self.hide(json.loads(response.text), labels)
-        except ValueError:
-            raise Unusable("something else than JSON") from None
         except self._openai.APIError as error:
             status = getattr(error, "status_code", 0)
             reason = f"HTTP {status}{self._reason(error)}" if status else type(error.__cause__ or error).__name__
@@ -128,7 +125,12 @@ class Server:
             is_late = isinstance(error, self._openai.APITimeoutError)
             raise ModelError(self._sentence(status, reason, is_late, request.body.get("model"))) from None
         except Exception as error:  # whose text may hold the key
-            raise ModelError(f"{self.origin} cannot be asked ({type(error).__name__}); {SAVED}.") from None
+            name = type(error).__name__
+            raise ModelError(f"{self.origin} cannot be asked ({name}). See {', '.join(self.names)}; {SAVED}.") from None
+        try:
+            return self.hide(json.loads(response.text), labels)
+        except ValueError:
+            raise Unusable("something else than JSON") from None
 
     def _sentence(self, status: int, reason: str, is_late: bool, model: Any) -> str:
         """The message of an error; status 0 is that of no response."""
