@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from multiprocessing import TimeoutError as StillAsking
-from multiprocessing.pool import ThreadPool
-from threading import Event, Lock
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -221,43 +220,49 @@ class Client:
         return [replies.get(key) for key in keys]
 
     def _at_once(self, ask: Callable[..., tuple[str, Reply]], some: list[tuple[str, Request]]) -> dict[str, Reply]:
-        """The replies to requests, sent by several threads."""
+        """The replies to requests, sent by several threads, which end with the process whatever they wait for."""
         replies: dict[str, Reply] = {}
-        is_over = Event()
-        arriving = self._pool.imap_unordered(partial(ask, is_over), some)
+        is_over, arrived = Event(), SimpleQueue[tuple[str, Reply] | Exception]()
+        waiting = iter(some)
+
+        def work() -> None:
+            while not is_over.is_set():
+                with self._lock:
+                    item = next(waiting, None)
+                if item is None:
+                    return
+                try:
+                    arrived.put(ask(*item))
+                except Exception as error:
+                    arrived.put(error)
+
+        threads = [Thread(target=work, daemon=True) for _ in range(min(self.concurrency, len(some)))]
         try:
+            for thread in threads:
+                thread.start()
             while len(replies) < len(some) and not stopping.requested():
                 self._beat()
-                with suppress(StillAsking):
-                    replies |= [arriving.next(TICK)]
+                with suppress(Empty):
+                    arrival = arrived.get(timeout=TICK)
+                    if isinstance(arrival, Exception):
+                        raise arrival
+                    replies |= [arrival]
         finally:
             is_over.set()
             end = time.monotonic() + GRACE
-            while len(replies) < len(some) and time.monotonic() < end:  # requests on their way are paid for
-                with suppress(StillAsking, HeedfulError):
-                    try:
-                        arriving.next(TICK)
-                    except StopIteration:
-                        break
+            for thread in threads:  # requests on their way are paid for
+                thread.join(max(0.0, end - time.monotonic()))
         return replies
-
-    @cached_property
-    def _pool(self) -> ThreadPool:
-        """Threads that end with the process, whatever they wait for."""
-        return ThreadPool(self.concurrency)
 
     def _ask(
         self,
         parse: Callable[[Any], Reply],
         labels: Sequence[str],
         retries: int,
-        is_over: Event,
-        item: tuple[str, Request],
+        key: str,
+        request: Request,
     ) -> tuple[str, Reply]:
         """Send a request, unless another command has its answer by now, and keep the reply."""
-        key, request = item
-        if is_over.is_set():
-            return key, Reply()
         if reply := self._answers.get([key]).get(key):
             return key, reply
         with self._lock:

@@ -70,7 +70,11 @@ def sent(fake):
 
 
 def test_equal_requests_are_sent_once_and_a_second_time_never(client_of):
-    with FakeServer(echo) as fake:
+    def slow(body, n):
+        time.sleep(0.02)
+        return body["prompt"]
+
+    with FakeServer(slow) as fake:
         client = client_of(fake)
         assert texts(client, "abacdeb") == list("abacdeb")
         assert fake.most_at_once > 1
