@@ -137,7 +137,7 @@ class Server:
         if is_late:
             return f"{self.origin} gave no answer within {self.timeout:g} s. Raise timeout; {SAVED}."
         if status == 0:
-            return f"{self.origin} cannot be reached ({reason}). Start the server, or set another {url}; {SAVED}."
+            return f"{self.origin} cannot be reached ({reason}). Start the server, or set another {url} or {key}; {SAVED}."
         what, advice = {
             401: ("refuses the key", f"Set another {key}"),
             403: ("refuses the key", f"Set another {key}"),

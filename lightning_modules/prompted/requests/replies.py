@@ -155,9 +155,9 @@ class Written(Way):
 
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
         choices = at(answer, "choices")
-        if not isinstance(choices, list) or len(choices) != 1:
+        choices = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+        if (n := len(choices)) != 1:
             error = at(answer, "error", "message") or at(answer, "error")
-            n = len(choices) if isinstance(choices, list) else 0
             raise Unusable(f"{n} choices in place of one answer" + (f" ({str(error)[:200]})" if error else ""))
         text = at(choices[0], "message", "content") if self.chat else at(choices[0], "text")
         if not isinstance(text, str | None):

@@ -174,7 +174,7 @@ def test_a_tie_is_no_answer(read):
         }
         found, probabilities = way.read(way.reply(told[read], PROMPT), PROMPT)
         assert found == label
-        assert way.reply(told[read], PROMPT).said == (
+        assert way.reply(told[read], PROMPT).shown == (
             "Yes" if read == "first_token" else ", ".join(f"{text} {value:.2g}" for text, value in by_text.items())
         )
         np.testing.assert_allclose(probabilities, p)
@@ -184,7 +184,7 @@ def test_a_decision_that_lists_an_answer_twice_is_refused():
     entries = [
         {"value": v, "probability": p} for v, p in (("Yes", 0.9), ("Yes", 0.5), ("Maybe", 0.3), ("contradiction", 0.2))
     ]
-    with pytest.raises(Unusable, match="an answer twice"):
+    with pytest.raises(Unusable, match="no finite probability for each label"):
         WAYS["decisions"](MODEL, True).reply({"answers": [{"type": "choice", "probabilities": entries}]}, PROMPT)
 
 
