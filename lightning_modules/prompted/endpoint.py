@@ -327,8 +327,8 @@ def _require_entries(extra: Any, names: Sequence[str] = BODY) -> None:
             raise SettingError(f"extra has the entry {name}, which other settings make. Leave it out.")
         if name in HEADERS or CREDENTIAL.search(str(name)):
             raise SettingError(
-                f"extra has the entry {printable(str(name))[:QUOTED]}, and no file may have a key or a header. Give the "
-                "key as key=, or in OPENAI_API_KEY."
+                f"extra has the entry {printable(str(name))[:QUOTED]}, and no file may have a key or a header. Give "
+                "the key as key=, or in OPENAI_API_KEY."
             )
         for inner in value if isinstance(value, list | tuple) else [value]:
             _require_entries(inner, ())

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from heedful.lightning_modules.prompted.requests.answers import Answers
 from heedful.lightning_modules.prompted.requests.replies import Reply, Request, Unusable
-from heedful.records import HeedfulError, ModelError, RunError, stopping
+from heedful.records import ModelError, RunError, stopping
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 USUAL = "https://api.openai.com/v1"
@@ -137,7 +137,9 @@ class Server:
         if is_late:
             return f"{self.origin} gave no answer within {self.timeout:g} s. Raise timeout; {SAVED}."
         if status == 0:
-            return f"{self.origin} cannot be reached ({reason}). Start the server, or set another {url} or {key}; {SAVED}."
+            return (
+                f"{self.origin} cannot be reached ({reason}). Start the server, or set another {url} or {key}; {SAVED}."
+            )
         what, advice = {
             401: ("refuses the key", f"Set another {key}"),
             403: ("refuses the key", f"Set another {key}"),
@@ -315,4 +317,3 @@ def _is_loopback(host: str) -> bool:
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost" or host.endswith(".localhost")
-

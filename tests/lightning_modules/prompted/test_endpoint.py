@@ -13,7 +13,7 @@ from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import PairedData, Planted
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.predictor_module import module_of
-from heedful.records import SPAN, Example, Examples, HeedfulError, ModelError, SettingError
+from heedful.records import SPAN, Example, Examples, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 from heedful.records.rows import read_rows, select
