@@ -126,7 +126,9 @@ def test_typed_decisions_have_probabilities(here, model, posted):
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-6)
     assert len({tuple(row) for row in p.tolist()}) == 12
     labels = ("entailment", "neutral", "contradiction")
-    given = np.array([[answer["answers"]["answer"]["probabilities"][label] for label in labels] for _, answer in posted])
+    given = np.array(
+        [[answer["answers"]["answer"]["probabilities"][label] for label in labels] for _, answer in posted]
+    )
     assert np.abs(given[None] - p[:, None]).max(axis=2).min(axis=1).max() < 1e-6  # each as the server gave it
     assert results_of(here / "out")["metrics"]["null/planted/max_change"]["value"] < 1e-6
 

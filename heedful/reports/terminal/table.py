@@ -38,7 +38,7 @@ FLAGS = {  # flag: mark in the table, explanation
     UNREAD_CHANGES: ("k", "more than 5 % of the changes never reach the model, which cannot heed them"),
     NO_ANSWERS: ("l", "more than 5 % of the answers are none, and left out: see no_answer"),
     ON_TIME: ("m", "the server answers differently when asked again: no change below that share is behaviour"),
-    ONE_TEXT: ("o", "one text is the answer to many different questions"),
+    ONE_TEXT: ("o", "one text is the answer to a tenth of the changed inputs or more, and to no base input"),
 }
 # where attentiveness is flagged as of a model that is not above the majority
 WARNING = " A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
@@ -235,7 +235,8 @@ def _answers(run: Results) -> Iterator[str]:
         yield f"{several:,} answers name several labels, and were read as the wording says."
     for evaluation in METRICS:
         for part, (text, n, of) in counts.get(f"{evaluation}/one_text", {}).items():
-            yield f"With another {part}, {n:,} of {of:,} questions get the answer {text!r}."
+            share = percent(n / of)
+            yield f"With another {part}, {share} ({n:,} of {of:,}) get the answer {text!r}, and no base input does."
 
 
 def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
