@@ -149,7 +149,7 @@ def test_an_endpoint_is_not_trained(here, monkeypatch):
 
 def test_a_key_is_missing_before_anything_is_made(monkeypatch, here):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with refused(ModelError, "OPENAI_API_KEY", "https://api.openai.com/v1"):
+    with refused(ModelError, "OPENAI_API_KEY", "https://api.openai.com "):
         run(evaluate.main, *SMALL)
     assert not list(here.iterdir())
 
@@ -205,7 +205,6 @@ def test_secrets_reach_no_file_and_no_line(forks, tmp_path):
         statuses, out = forks.run(*argv, command="evaluate", env=env, cwd=str(tmp_path))
     assert statuses == [2], out
     assert "refuses the key: HTTP 401 (*** *** ***). Set another OPENAI_API_KEY" in out
-    assert "openai._base_client" in out  # the log was on
     assert "Traceback" not in out
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "answers.sqlite" for path in files)

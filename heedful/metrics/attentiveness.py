@@ -49,7 +49,7 @@ class OneText(NamedTuple):
     def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
         """The commonest such text after swaps of a part; None where there is none, or answers are labels.
 
-        The default answer is wanted there, and does not count.
+        Of questions about passages, no answer is wanted there, and does not count.
         """
         if context.kind.has_labels:
             return None
@@ -57,8 +57,7 @@ class OneText(NamedTuple):
         base = set(map(written, strings(rows.filter(pa.array(where(rows, intervention=BASE))), "y")))
         after = strings(rows.filter(pa.array(where(rows, intervention="swap", part=part))), "y2")
         counts = Counter(map(written, after))
-        default = context.default_answer
-        for text in base | {NO_LABEL, written(NO_LABEL if default is None else default)}:
+        for text in base | {written(NO_LABEL), *([NO_ANSWER] if context.kind is SPAN else [])}:
             counts.pop(text, None)
         text, n = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
         return cls(text, n, len(after)) if n >= FEWEST_ALIKE and n >= MOST_ALIKE * len(after) else None

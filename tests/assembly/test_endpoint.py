@@ -1,6 +1,9 @@
 """An endpoint that is made in Python: its server and its key stand in no setting, and its prompt in run.json."""
 
 import json
+import logging
+import random
+import string
 import sys
 from pathlib import Path
 from typing import Any
@@ -233,22 +236,45 @@ def test_the_environment_names_what_is_not_given(monkeypatch: pytest.MonkeyPatch
         assert OTHER not in str(fake.headers)
 
 
+def random_key(kind: str, seed: int) -> str:
+    """A key that nothing else holds."""
+    draw = random.Random(f"{kind}{seed}")
+    if kind == "words":
+        return " ".join("".join(draw.choices("bcdfghjklmnpqrstvwz", k=7)) for _ in range(3))
+    letters = string.digits if kind == "digits" else string.ascii_letters + string.digits
+    return "".join(draw.choices(letters, k=6 if kind == "short" else 20))
+
+
+@pytest.mark.parametrize("kind", ["words", "digits", "short", "path", "query", "user"])
 def test_secrets_reach_no_file(
-    monkeypatch: pytest.MonkeyPatch, here: Path, capsys: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
+    capsys: pytest.CaptureFixture,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Not even where a script took them as arguments, whose words run.json holds."""
-    with FakeServer(lambda body, n: f"neutral {KEY}") as fake:
-        url = fake.url.replace("http://", f"http://me:{OTHER}@")
-        monkeypatch.setattr(sys, "argv", ["mine.py", f"--key={KEY}", url])
-        endpoint = heedful.Endpoint(url, "m", PROMPT, KEY)
+    """Nor what is shown, though the server repeats them; not even where a script took them as arguments."""
+    secret = random_key(kind, 1)
+    with caplog.at_level(logging.DEBUG), FakeServer(lambda body, n: f"neutral {secret}") as fake:
+        host = fake.url.removeprefix("http://").removesuffix("/v1")
+        urls = {
+            "path": f"http://{host}/{secret}/v1",
+            "query": f"{fake.url}?k={secret}",
+            "user": f"http://me:{secret}@{host}/v1",
+        }
+        url, key = urls.get(kind, fake.url), None if kind in urls else secret
+        monkeypatch.setattr(sys, "argv", ["mine.py", f"--key={key}", url])
+        endpoint = heedful.Endpoint(url, "m", PROMPT, key)
         results = measured(endpoint)
-    assert json.loads((results.folder / "run.json").read_text())["command"][1] == "--key=***"
-    shown = f"{endpoint!r} {vars(endpoint)} {endpoint.arguments} {capsys.readouterr()} {caplog.text}"
-    files = [path for path in here.rglob("*") if path.is_file()]
-    assert len(files) > 5
-    for secret in (KEY, OTHER):
-        assert secret not in shown
-        assert not [path for path in files if secret.encode() in path.read_bytes()]
+    results.show()
+    page = results._repr_html_()
+    assert not key or json.loads((results.folder / "run.json").read_text())["command"][1] == "--key=***"
+    shown = f"{endpoint!r} {vars(endpoint)} {endpoint.arguments} {capsys.readouterr()} {caplog.text} {page}"
+    assert secret not in shown
+    files = {path.name: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert {"answers.sqlite", "config.yaml", "run.json", "results.json", "report.html"} <= files.keys()
+    assert any(b"neutral ***" in content for content in files.values())
+    assert not [name for name, content in files.items() if secret.encode() in content]
 
 
 @pytest.mark.parametrize(
