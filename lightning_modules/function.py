@@ -11,7 +11,7 @@ from heedful.lightning_modules.answer_reader import Answer, AnswerReader, Unread
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.predictor import Capabilities
-from heedful.lightning_modules.processors.processor import NumberProcessor
+from heedful.lightning_modules.processors.processor import NumberProcessor, combined
 from heedful.records import (
     EMPTIED,
     NO_LABEL,
@@ -36,7 +36,6 @@ QUOTED = 20  # characters of each part that a message quotes, and of an answer
 LONGEST = 32  # of an exception
 MOST_QUOTED = 2  # parts of an input
 STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
-MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all keys apart
 Predict = Callable[[list[dict[str, Any]]], Any]
 
 
@@ -83,7 +82,6 @@ class FunctionProcessor(NumberProcessor):
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
-        super().__init__()
         self.parts = tuple(parts)
         self._hashes = np.zeros(0, dtype=np.uint64)  # of each content by its number
         self._bytes = np.zeros(0, dtype=np.int64)
@@ -104,11 +102,8 @@ class FunctionProcessor(NumberProcessor):
 
     def hashed(self, examples: Sequence[Example]) -> np.ndarray:
         """A 64-bit hash of the content of each example: uint64 [examples]."""
-        numbers = self.numbers(examples)
-        whole = np.zeros(len(examples), dtype=np.uint64)
-        for of_part in self._hashes[numbers]:
-            whole = (whole ^ (whole >> np.uint64(29))) * MIX + of_part
-        return whole
+        numbers = self.numbers(examples)  # which may add to what is looked up
+        return combined(self._hashes[numbers])
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         examples = Composed.whole(examples) if isinstance(examples, Examples) else examples
