@@ -103,7 +103,7 @@ class AnswerReader:
             )
 
     def probabilities(self, values: Sequence[Any]) -> np.ndarray | int:
-        """Numbers of each input as probabilities, float32 [inputs, labels]; or the place of the first that are none."""
+        """The probabilities float32 [inputs, labels]; or the place of the first values that are no probabilities."""
         n = len(self.task.labels)
         arrays = [_floats(value, n) for value in values]
         if wrong := [place for place, array in enumerate(arrays) if array is None]:
@@ -127,7 +127,7 @@ def _floats(value: Any, n: int) -> np.ndarray | None:
 
 
 def plain_value(value: Any) -> Any:
-    """A tensor as an array; one number of torch or numpy, and a member of an enumeration, as what it stands for."""
+    """A tensor as an array; one number of torch or numpy, and a member of an enumeration, as a plain value."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = (value.float() if value.is_floating_point() else value).numpy()

@@ -145,7 +145,7 @@ class Answered:
     """The answers of a function so far, with which another call can go on.
 
     Attributes:
-        source: What the answers are answers to, and how they were read: parts, labels and spellings.
+        source: Parts, labels and spellings, by which the answers were read.
         answers: Key of an input to the answer.
     """
 
@@ -228,7 +228,7 @@ class Function(BasePredictor):
         return "The function" if "<" in name else name  # <lambda>
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Ask for the answers to some inputs, but for those that are kept.
+        """Ask for the answers to some inputs; those that are kept are not asked for.
 
         The first batch and the null control are asked again, whatever is kept.
 
@@ -299,7 +299,9 @@ class Function(BasePredictor):
         assert self.answered is not None
         earlier = next(iter(self.answered.answers.values()), answers[0])
         if {isinstance(answer, str) for answer in (earlier, *answers)} == {True, False}:
-            raise self._wrong(values[0], inputs, 0, ", and others with probabilities, or without. Give one.")
+            raise self._wrong(
+                values[0], inputs, 0, ", and others with probabilities, or without. Return one or the other for all."
+            )
         if isinstance(answers[0], str):
             return answers
         probs = self._reader.probabilities(answers)
@@ -310,7 +312,7 @@ class Function(BasePredictor):
         return list(probs)
 
     def _require_steady(self, inputs: Inputs, place: int, before: Answer, now: Answer) -> None:
-        """Refuse another answer to what was asked before; where probabilities all but tie, rounding may turn them."""
+        """Refuse two answers to one input; where probabilities all but tie, rounding may turn them."""
         if isinstance(before, str) or isinstance(now, str):
             is_same = isinstance(before, str) and isinstance(now, str) and before == now
         else:
@@ -338,7 +340,7 @@ class Function(BasePredictor):
         return answer if isinstance(answer, str) else self.task.labels[int(answer.argmax())]
 
     def _wrong(self, value: Any, inputs: Inputs, place: int, rest: str) -> ModelError:
-        """The error of an answer to an input, both of which it quotes."""
+        """An error that quotes an answer and its input."""
         row = self._quote(inputs.take(np.array([place])).rows[0])
         return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{rest}")
 

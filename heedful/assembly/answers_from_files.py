@@ -207,11 +207,6 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
             f"{first}. {len(missing):,} of {len(row_of):,} inputs have no answer. Have the model answer them, and name "
             "that file, too."
         )
-    with_probs = [where for answer, where in answer_of.values() if isinstance(answer, list | dict)]
-    if with_probs and len(with_probs) < len(answer_of):
-        raise DataError(
-            f"{with_probs[0]} has probs, and other answers have none. Give one or the other for all inputs."
-        )
     return Answers(inputs, answer_of)
 
 

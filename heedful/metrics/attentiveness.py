@@ -64,7 +64,7 @@ class OneText(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether it is so many of the answers that no number is made of them."""
+        """Whether there is no number, since half of the answers or more are this text."""
         return self.n >= TOO_MANY_ALIKE * self.of
 
 

@@ -34,7 +34,7 @@ class Same:
 
     Args:
         same: "normalised", by :func:`normal_form`; "exact"; or a function from an answer to its normal form, None for
-            what is no answer. It is called once for each text.
+            no answer. It is called once for each text.
 
     Attributes:
         given: The argument.
@@ -61,7 +61,7 @@ class Same:
         self._first: dict[Hashable, str] = {None: NO_LABEL}  # form to the first text of that form
 
     def __call__(self, text: str) -> str:
-        """The text that stands for this one; NO_LABEL for what is no answer.
+        """The first text of the same form; NO_LABEL for no answer.
 
         Raises:
             HeedfulError: The user's function raises, or its form of a text cannot be compared.
@@ -72,6 +72,6 @@ class Same:
             except Exception as error:
                 raise ModelError(
                     f"same raised {type(error).__name__} for the text {text[:80]!r} ({error}). Give a function from an "
-                    "answer to its normal form, which returns None for what is no answer."
+                    "answer to its normal form, which returns None for no answer."
                 ) from error
         return self.representatives[text]

@@ -76,7 +76,7 @@ class Endpoint(BasePredictor):
     """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
     OPENAI_BASE_URL has the address and OPENAI_API_KEY the key, unless :meth:`at` gives others; neither is a setting,
-    so that no file has them. Equal requests are sent once, but for the null control, and answers are kept in a file: a
+    so that no file has them. Equal requests are sent once, and once more by the null control. Answers are kept in a file: a
     run that was stopped goes on.
 
     Args:
@@ -94,7 +94,7 @@ class Endpoint(BasePredictor):
         cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks. Two
             commands may share it.
         timeout: Seconds without a byte of the server before a request is sent again.
-        extra: Further entries of each request, such as {chat_template_kwargs: {enable_thinking: false}}; null removes
+        extra: Further entries of a request, such as {chat_template_kwargs: {enable_thinking: false}}; null removes
             an entry. Not for the model, the question, headers or keys.
         allow_invalid: Go on though nearly all of the first answers are none.
         prompt: The question, with each part as its name in braces: "{premise} Does it follow that {hypothesis}?". It

@@ -175,7 +175,11 @@ BAD: dict[str, tuple[Callable[[Line], list[Line]], type[HeedfulError], list[str]
     "both": (lambda line: [{**line, "probs": {}}], DataError, ["changed.jsonl, row 1", "probs"]),
     "label": (lambda line: [{**line, "answer": "maybe"}], ModelError, ["'maybe'", "changed.jsonl, row 1", "ID"]),
     "list": (lambda line: [{**line, "answer": ["neutral"]}], DataError, ["changed.jsonl, row 1"]),
-    "mixed": (lambda line: [{"id": line["id"], "probs": {"neutral": 1}}], DataError, ["changed.jsonl, row 1"]),
+    "mixed": (
+        lambda line: [{"id": line["id"], "probs": {"neutral": 1}}],
+        ModelError,
+        ["and others with probabilities"],
+    ),
 }
 
 

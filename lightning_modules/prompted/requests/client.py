@@ -132,7 +132,7 @@ class Server:
             raise Unusable("something else than JSON") from None
 
     def _sentence(self, status: int, reason: str, is_late: bool, model: Any) -> str:
-        """The message of an error; status 0 is that of no response."""
+        """The message of an error; without a response, the status is 0."""
         url, key = self.names
         if is_late:
             return f"{self.origin} gave no answer within {self.timeout:g} s. Raise timeout; {SAVED}."

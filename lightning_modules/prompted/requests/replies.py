@@ -101,7 +101,7 @@ class Way(ABC):
     """A way to read an answer.
 
     Args:
-        settings: Entries of each request beside the question.
+        settings: Entries of a request without the question.
         chat: Whether the prompt is sent as the turns of a chat, or as one text.
     """
 
@@ -190,7 +190,7 @@ class FirstToken(Written):
         first = [next(iter(_bare_token(text).split()), "") for text in prompt.answers]
         if len(set(first)) < len(first) or "" in first:
             raise ModelError(
-                f"read first_token cannot tell the answers {listing(prompt.answers)} apart: they begin alike. Take "
+                f"read first_token cannot tell the answers {listing(prompt.answers)} apart: they have one beginning. Take "
                 "read written, or other answers in the prompt."
             )
 
