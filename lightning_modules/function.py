@@ -299,9 +299,8 @@ class Function(BasePredictor):
         assert self.answered is not None
         earlier = next(iter(self.answered.answers.values()), answers[0])
         if {isinstance(answer, str) for answer in (earlier, *answers)} == {True, False}:
-            raise self._wrong(
-                values[0], inputs, 0, ", and others with probabilities, or without. Return one or the other for all."
-            )
+            rest = ", and others with probabilities, or without. Return one or the other for all."
+            raise self._wrong(values[0], inputs, 0, rest)
         if isinstance(answers[0], str):
             return answers
         probs = self._reader.probabilities(answers)

@@ -76,8 +76,8 @@ class Endpoint(BasePredictor):
     """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
     OPENAI_BASE_URL has the address and OPENAI_API_KEY the key, unless :meth:`at` gives others; neither is a setting,
-    so that no file has them. Equal requests are sent once, and once more by the null control. Answers are kept in a file: a
-    run that was stopped goes on.
+    so that no file has them. Equal requests are sent once, and once more by the null control. Answers are kept in a
+    file: a run that was stopped goes on.
 
     Args:
         name: Name of the model at the server.

@@ -178,7 +178,7 @@ BAD: dict[str, tuple[Callable[[Line], list[Line]], type[HeedfulError], list[str]
     "mixed": (
         lambda line: [{"id": line["id"], "probs": {"neutral": 1}}],
         ModelError,
-        ["and others with probabilities"],
+        ["with probabilities"],
     ),
 }
 

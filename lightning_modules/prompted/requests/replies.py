@@ -190,8 +190,8 @@ class FirstToken(Written):
         first = [next(iter(_bare_token(text).split()), "") for text in prompt.answers]
         if len(set(first)) < len(first) or "" in first:
             raise ModelError(
-                f"read first_token cannot tell the answers {listing(prompt.answers)} apart: they have one beginning. Take "
-                "read written, or other answers in the prompt."
+                f"read first_token cannot tell the answers {listing(prompt.answers)} apart: they have one "
+                "beginning. Take read written, or other answers in the prompt."
             )
 
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
