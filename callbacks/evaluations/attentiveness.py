@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import OneText
+from heedful.metrics.attentiveness import OneText, parts_of
 from heedful.metrics.hits import eligible, hits
-from heedful.records import SPAN, Context
+from heedful.records import Context
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 
@@ -61,8 +61,7 @@ class Attentiveness(Evaluation):
                 "partners_real": int(lenders.real[positions].sum()),
                 "partners_eligible": candidates,
             }
-        if context.kind is SPAN:
-            texts = {part: OneText.of_rows(rows, part) for part in context.own["swap"]}
-            if one_text := {part: text for part, text in texts.items() if text}:
-                counts["one_text"] = one_text
+        texts = {part: OneText.of_rows(rows, part, context) for part in parts_of(context)}
+        if one_text := {part: text for part, text in texts.items() if text}:
+            counts["one_text"] = one_text
         return counts

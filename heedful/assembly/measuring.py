@@ -59,8 +59,8 @@ def measure(
 
     Args:
         predict: The model. A function that gets a list of dictionaries, part name to text, and returns as many labels,
-            texts, or None for no answer, or probabilities (an array [inputs, labels], or a dictionary of label to
-            probability for each); ``(model, tokenizer)`` of transformers, which are called as they are; a
+            their numbers, texts, or None for no answer, or probabilities (an array [inputs, labels], or a dictionary of
+            label to probability for each); ``(model, tokenizer)`` of transformers, which are called as they are; a
             ``pipeline("text-classification")``; the folder of a model or its id on the hub; a run folder; a model of
             Heedful, such as ``heedful.Endpoint``.
         rows: The examples: a list of dictionaries, a ``datasets.Dataset``, a frame of pandas or polars, a table of
@@ -76,8 +76,8 @@ def measure(
         swap: Parts that must matter, each swapped in turn; "left+right" are two that come from one other example. By
             default all but ``keeps``.
         keeps: Parts that must not matter: how often an answer stays when they are another's.
-        same: When two free texts are one answer: "normalised" (by default), "exact", a function of a text that returns
-            its form, or a function of two texts. It makes answers free texts.
+        same: When two free texts are one answer: "normalised" (by default), "exact", or a function from an answer to
+            its normal form, None for no answer. It makes answers free texts.
         cluster: Column whose equal values are one cluster of the intervals, such as the article of several questions.
         by: A column, or several, by whose values the numbers are broken down.
         uid: Column of a unique id; by default examples are named by their content.
