@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 from benchmarks.intervals import KINDS, Cell, cells, measured
 from heedful.metrics.statistics.intervals import between, gains_and_losses, interval, less, over, shares
 
-from clustered_shares import Entry, Share, change_interval, distances, less_interval, share_interval
+from clustered_shares import Entry, Pairs, Share, change_interval, distances, less_interval, share_interval
 
 EXACT = 1e-9
 
@@ -132,6 +132,38 @@ def test_a_second_way_of_clustering_adds_its_variance():
     widths = [high - low for low, high in map(interval, (both, first, second))]
     assert widths[0] > max(widths[1:])
     assert widths[0] < math.hypot(*widths[1:]) * 1.2
+
+
+def pairs(entries: list[Entry]) -> list[np.ndarray]:
+    nodes = sorted({node for e in entries for node in (e.cluster, e.lender)})
+    return [np.array([nodes.index(node) for node in side]) for side in zip(*[(e.cluster, e.lender) for e in entries])]
+
+
+@given(entries_of(), st.data())
+def test_of_pairs_it_is_that_of_loops_over_pairs_of_rows(entries, data):
+    lent = [e._replace(lender=data.draw(st.integers(0, 6).filter(lambda u, e=e: u != e.cluster))) for e in entries]
+    hits, of, cell, _ = columns(lent)
+    found = shares(hits, of, cell, pairs(lent), are_pairs=True)
+    assert interval(found) == pytest.approx(Pairs(lent).interval(), abs=EXACT)
+    assert found.misses.pairs == pytest.approx(-found.pairs)
+    widths = [high - low for low, high in (interval(found), interval(shares(hits, of, cell, pairs(lent)[:1])))]
+    assert widths[0] >= widths[1] - EXACT
+
+
+def test_a_trait_of_an_example_counts_in_both_places():
+    """Of a trait that is the same as example and as lender, its interval is wider than the interval of two ways."""
+    rng = np.random.default_rng(0)
+    base = np.repeat(np.arange(100), 5)
+    lender = (base + rng.integers(1, 100, 500)) % 100
+    one, of = np.zeros(500, dtype=int), np.ones(500)
+    widths = []
+    for sign in (1, -1):
+        trait = rng.normal(size=100)
+        hits = (trait[base] + sign * trait[lender] > 0).astype(float)
+        dyads, ways = (interval(shares(hits, of, one, [base, lender], are)) for are in (True, False))
+        widths.append((dyads[1] - dyads[0]) / (ways[1] - ways[0]))
+    assert widths[0] > 1.2
+    assert widths[1] < 0.8
 
 
 def simulate(seed: int, bases: int = 30, partners: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
