@@ -60,7 +60,7 @@ def test_clusters_of_lenders_are_numbered_as_those_of_examples():
 
 
 def test_the_mean_over_draws_has_the_interval_of_pairs():
-    base = {u: ("x", "x") for u in "abcdef"}
+    base = dict.fromkeys("abcdef", ("x", "x"))
     swaps = [
         {"uid": u, "draw": d, "y2": "xy"[(i + d) % 3 == 0], "partner": "abcdef"[(i + d + 1) % 6]}
         for i, u in enumerate(base)
