@@ -7,6 +7,9 @@ chance that a cluster is all the same, and else it is independent. The bar is 94
 Swaps: whether a prediction changes is decided by the example, by the text that another example lends, by the pair, or
 by a normal trait of each, whose correlation between an example and its own lent text is given. The bar is 93 %. Widths
 are relative to the interval over examples given the lenders, whose coverage stands beside.
+
+Precision: of 20,000 examples as many are changed as a pilot says that are needed for a half width of 2 points. The
+half width is met if it is at most a tenth more.
 """
 
 from argparse import ArgumentParser
@@ -18,6 +21,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
+from heedful.callbacks.evaluations.attentiveness import PILOT, examples_needed
 from heedful.metrics.statistics.intervals import between, interval, shares
 
 VALUES = (0, 0.003, 0.01, 0.05, 0.5, 0.95, 0.99, 0.997, 1)
@@ -36,6 +40,9 @@ EXAMPLES = (50, 200, 1000)
 CHANGED = (0.02, 0.1, 0.5, 0.9, 0.98)
 DECIDED_BY = ("example", "lent text", "pair", -1.0, -0.5, 0.0, 0.5, 1.0)  # a number: the correlation of the traits
 SWAPS_BAR = 0.93
+PRECISION = "precision"
+WANTED, MET = 0.02, 1.1
+PRECISE = (0.0, 0.005, 0.01, 0.05, 0.5, 0.95, 0.99)
 
 
 class Cell(NamedTuple):
@@ -158,6 +165,38 @@ def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
     return _found(over_both, cell.value), _found(over_examples, cell.value)
 
 
+def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
+    """Simulate a pilot and what follows: the interval, how often its half width is met, and examples changed."""
+    name = ",".join(map(str, cell))
+    bounds, sizes = [], []
+    for k in range(tries):
+        hits, base, lender = swaps(cell, np.random.default_rng([k, *map(ord, name)]))
+
+        def first(examples: int, columns: tuple[np.ndarray, ...] = (hits, base, lender)) -> tuple[float, float]:
+            some, *pairs = (column[: examples * cell.draws] for column in columns)
+            one = np.zeros(len(some), dtype=np.int64)
+            return interval(shares(some.astype(np.float64), np.ones(len(some)), one, pairs, are_pairs=True))
+
+        low, high = first(PILOT)
+        sizes.append(min(examples_needed((high - low) / 2, WANTED), cell.examples))
+        bounds.append(first(sizes[-1]))
+    met = np.mean([(high - low) / 2 <= MET * WANTED for low, high in bounds])
+    return _found(bounds, cell.value), float(met), float(np.mean(sizes))
+
+
+def print_precision(tries: int) -> None:
+    """Print the table of precision: coverage, how often it is met, and examples."""
+    print("| decided by | draws | " + " | ".join(f"{100 * p:g} %" for p in PRECISE) + " |")
+    print("|---" * (2 + len(PRECISE)) + "|")
+    for decided_by, draws in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5)):
+        row = []
+        for value in PRECISE:
+            found, met, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)
+            row.append(f"{100 * found.covered:.1f}; {100 * met:.0f}; {size:,.0f}")
+        trait = decided_by if isinstance(decided_by, str) else f"traits, {decided_by:g}"
+        print("| " + " | ".join([trait, str(draws), *row]) + " |", flush=True)
+
+
 def cells_of_swaps() -> Iterator[Swapped]:
     """All cells of swaps."""
     for examples, eligible, draws in product(EXAMPLES, (1.0, 0.4), (1, 5)):
@@ -236,16 +275,19 @@ def rows(kind: str, found: Mapping[Cell, Found]) -> Iterator[list[str]]:
             yield row
 
 
+TABLES = {SWAPS: print_swaps, PRECISION: print_precision}
+
+
 def main() -> None:
     """Print a table for each kind."""
     parser = ArgumentParser("python -m benchmarks.intervals", description=__doc__.partition("\n\n")[2])
     parser.add_argument("--tries", type=int, default=2000, help="of each cell")
-    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, SWAPS), default=[*KINDS, SWAPS])
+    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, *TABLES), default=[*KINDS, *TABLES])
     chosen = parser.parse_args()
     for kind in chosen.kinds:
         print(f"\n{kind}\n", flush=True)
-        if kind == SWAPS:
-            print_swaps(chosen.tries)
+        if kind in TABLES:
+            TABLES[kind](chosen.tries)
             continue
         found = simulated(kind, chosen.tries)
         lowest = min(found, key=lambda cell: found[cell].covered)
