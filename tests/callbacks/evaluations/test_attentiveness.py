@@ -44,7 +44,7 @@ def test_as_many_examples_are_changed_as_the_pilot_says():
     pilot = measured(900, precision=0.49)
     assert pilot["attentiveness", "left"].n == PILOT == pilot["attentiveness", "right"].n
     half = (pilot["attentiveness", "left"].high - pilot["attentiveness", "left"].low) / 2
-        needed = math.ceil(1.1 * PILOT * (half / 0.03) ** 2)
+    needed = math.ceil(1.1 * PILOT * (half / 0.03) ** 2)
     assert precise["attentiveness", "left"].n == needed == examples_needed(half, 0.03) > PILOT
     assert precise["attentiveness", "right"].n == PILOT  # nobody heeds it: the pilot is precise enough
     # each that was changed has the rows that it has among all
