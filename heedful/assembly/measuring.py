@@ -19,7 +19,7 @@ from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.text_pairs import TextPairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
-from heedful.records import SettingError
+from heedful.records import SettingError, listing
 from heedful.records.errors import guess
 from heedful.records.parser import class_parser, require_types
 
@@ -43,6 +43,7 @@ def measure(
     uid: str | None = None,
     name: str | None = None,
     draws: int | None = None,
+    precision: float | None = None,
     batch_size: int = 64,
     evaluations: Sequence[str | Evaluation] | str | None = None,
     seed: int = 0,
@@ -83,6 +84,8 @@ def measure(
         uid: Column of a unique id; by default examples are named by their content.
         name: What results call the data; by default "rows".
         draws: Counterfactuals for each example and part, by default 5.
+        precision: The half width of an interval of attentiveness that is precise enough, such as 0.02: no more examples
+            are changed than a pilot of 300 says that are needed. By default all are changed.
         batch_size: Most inputs that the model gets at once.
         evaluations: Only these, as for ``heedful.evaluate``.
         seed: All that is random follows from it.
@@ -116,12 +119,13 @@ def measure(
     require_known(settings, arguments)
     if output is not None:
         require_writable(Path(output))
-    if draws is not None:
-        if settings.get("attentiveness") is not None:
-            raise SettingError(
-                "draws and attentiveness both set up the test of attentiveness. Leave one of the two out."
-            )
-        settings["attentiveness"] = {"draws": draws}
+    own = {key: value for key, value in (("draws", draws), ("precision", precision)) if value is not None}
+    if own and settings.get("attentiveness") is not None:
+        raise SettingError(
+            f"{listing(own)} and attentiveness both set up the test of attentiveness. Leave one of the two out."
+        )
+    if own:
+        settings["attentiveness"] = own
     knows_labels = labels is not None or bool(class_names(rows, label))
     settings |= {"evaluations": evaluations, "trainer": trainer, SEED: seed}
     settings["slices"] = ([by] if isinstance(by, str) else list(by)) or None
