@@ -159,16 +159,17 @@ class Evaluation(RecordsArguments, Callback):
         """
         raise NotImplementedError
 
-    def second_stage(self, plan: Plan, rows: pa.Table) -> Plan | None:
+    def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> Sequence[Intervention] | None:
         """Plan more changes from the rows of the first stage; called on rank 0 alone.
 
         Args:
             plan: The plan of the first stage.
             rows: Its rows.
+            context: The context of the rows.
 
         Returns:
-            A plan with as many interventions in the same order, each for more examples (a higher ``limit``, say);
-            examples that the first stage has changed are not changed again. None where one stage is enough.
+            As many interventions in the same order, each for more examples (a higher ``limit``, say); examples that
+            the first stage has changed are not changed again. None where one stage is enough.
         """
         return None
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
+from heedful.metrics.attentiveness import OneText
 from heedful.metrics.hits import hits
 from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.statistics.draws import few_examples
@@ -26,7 +27,10 @@ from heedful.reports.runs import UNKNOWN_WORTH, Measured, is_above_majority, mea
 from heedful.reports.tables import Cells, emit, grid, number
 
 ATTENTIVENESS = "attentiveness"
-ALONE, TOO_FEW_ANSWERS = "no prediction of this model counts", "more than half of the answers of a model are none"
+ALONE, TOO_FEW_ANSWERS = (
+    "no prediction of this model counts",
+    "more than half of the answers of a model are none, or one text",
+)
 NOTHING = {"flags": ()}
 HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
@@ -56,7 +60,8 @@ class Swaps:
         answers = strings(rows.filter(pa.array(base)), "y")
         example = runs(rows, "uid")
         swapped = hits(rows, part, context)
-        has_too_few = has_too_few_answers(rows, swapped.asked)
+        one_text = OneText.of_rows(rows, part, context)
+        has_too_few = has_too_few_answers(rows, swapped.asked) or (one_text is not None and one_text.is_withheld)
         counted = np.zeros_like(base) if has_too_few else swapped.counted
         swaps = np.bincount(example[counted], minlength=len(answers))
         changed = np.bincount(example[counted & swapped.hit], minlength=len(answers))

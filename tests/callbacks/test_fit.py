@@ -231,15 +231,6 @@ def test_other_weights_than_were_measured_are_not_exported(tiny_bert, tmp_path):
         engine.require_measured(module, "what backbone would hold")
 
 
-def test_a_learning_rate_that_a_callback_chooses_is_refused(tiny_bert, tmp_path):
-    class Choose(Callback):
-        def on_fit_start(self, trainer, pl_module):
-            pl_module.learning_rate = 0.5
-
-    with refused(SettingError, "learning_rate 0.5", " 0.001"):
-        fit(tiny_bert, tmp_path, epochs=1, stop_after=[Choose()])
-
-
 def test_concurrent_runs_get_folders_of_their_own(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         folders = list(pool.map(new_version, [tmp_path] * 24))

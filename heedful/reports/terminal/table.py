@@ -210,13 +210,8 @@ def _answers(run: Results) -> Iterator[str]:
         yield f"{several:,} answers name several labels, and were read as the wording says."
     for evaluation in METRICS:
         for part, (text, n, of) in counts.get(f"{evaluation}/one_text", {}).items():
-            yield f"With another {part}, {n:,} of {of:,} questions get the answer {text!r}."
-    if len(systems := counts.get("fingerprints", {})) > 1:
-        yield f"The answers are of {len(systems)} systems behind the server, as their fingerprints say: results.json."
-    if dates := counts.get("from_cache"):
-        first, last = min(dates), max(dates)
-        when = first if first == last else f"{first} to {last}"
-        yield f"{sum(dates.values()):,} answers are from the cache, of {when}."
+            share = percent(n / of)
+            yield f"With another {part}, {share} ({n:,} of {of:,}) get the answer {text!r}, and no base input does."
 
 
 def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
