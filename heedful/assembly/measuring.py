@@ -122,7 +122,7 @@ def measure(
     own = {key: value for key, value in (("draws", draws), ("precision", precision)) if value is not None}
     if own and settings.get("attentiveness") is not None:
         raise SettingError(
-            f"{listing(own)} and attentiveness both set up the test of attentiveness. Leave one of the two out."
+            f"{listing(list(own))} and attentiveness both set up the test of attentiveness. Leave one of the two out."
         )
     if own:
         settings["attentiveness"] = own

@@ -87,9 +87,9 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
     rows = _aligned(second.entries, first.entries)
     if rows is None:
         return None
-    return Measurement(
-        second.value - first.value, min(first.n, second.n), ci95=between(*rows, are_pairs=first.entries.are_pairs)
-    )
+    one, other, cells, ways = rows
+    bounds = between(one, other, cells, ways, are_pairs=first.entries.are_pairs)
+    return Measurement(second.value - first.value, min(first.n, second.n), ci95=bounds)
 
 
 def _aligned(one: Entries, other: Entries) -> tuple[Any, ...] | None:
