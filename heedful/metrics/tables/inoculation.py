@@ -71,10 +71,7 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
     if first != second:
         lone = sorted({uid for uid, *_ in {*first} ^ {*second}})
         raise _different("challenge", f"{len(lone):,} were not changed alike, the first is {lone[0]}")
-    right = [
-        [old.original, new.original, old.changed[old.scored], new.changed[new.scored]]
-        for old, new in zip(before, after, strict=True)
-    ]
+    right = [[old.original, new.original, old.is_right, new.is_right] for old, new in zip(before, after, strict=True)]
     return np.array(right, dtype=np.float64).reshape(-1, 4), before
 
 
