@@ -115,9 +115,9 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
         for uid, changes in sorted(of_uid.items()):
             changes.sort()
             scored = int(generator(seed, "challenge", kind, uid).integers(len(changes)))
-            which, _, has_answers = changes[scored]
+            change, _, has_answers = changes[scored]
             rights = tuple(right for _, right, _ in changes)
-            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, which, has_answers))
+            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, change, has_answers))
     return pairs
 
 
