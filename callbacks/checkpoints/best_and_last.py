@@ -119,7 +119,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         engines = [c for c in trainer.callbacks if isinstance(c, Engine) and c.measurements is not None]
-        is_measured = any(self.monitor in engine.measurements for engine in engines)
+        number = str(self.monitor).removesuffix("/low").removesuffix("/high")
+        is_measured = any(number in engine.measurements for engine in engines)
         if is_measured and self.monitor not in monitor_candidates:
             inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
         else:

@@ -278,7 +278,10 @@ class Plans:
         return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:
-        """Whether an evaluation may yield a metric: one that has a curve, or that is about the same data and part."""
+        """Whether an evaluation may yield a metric, or an end of its interval: one that has a curve, or that is about
+        the same data and part.
+        """
+        metric = metric.removesuffix("/low").removesuffix("/high")
         return any(m.may_have(metric, p.context) for p in self.planned.values() for m in p.metrics)
 
     def require_monitored(self, metric: str, setting: str) -> None:

@@ -22,7 +22,7 @@ from tiers import first_tier
 def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, precision=None, **data):
     """Train the tiny BERT; returns (trainer, module, checkpoint callback)."""
     torch.manual_seed(0)  # the new head
-    data = Planted(n_train=120, n_validation=24, **data)
+    data = Planted(**{"n_train": 120, "n_validation": 24, **data})
     module = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)
     checkpoint = BestCheckpoint(monitor=monitor, dirpath=folder)
     evaluations = [Accuracy(), Attentiveness(draws=2)]
@@ -48,6 +48,17 @@ def test_best_and_last_checkpoints(tiny_bert, tmp_path):
     last = torch.load(tmp_path / "last.ckpt", weights_only=True)
     assert last["global_step"] == trainer.global_step == 8
     assert checkpoint.monitor == "accuracy/planted"
+
+
+def test_the_lower_end_of_an_interval_can_be_monitored_and_few_examples_cannot(tiny_bert, tmp_path):
+    name = "attentiveness/planted/premise"
+    trainer, module, checkpoint = fit(tiny_bert, tmp_path / "many", epochs=1, monitor=f"{name}/low", n_train=16)
+    measured = next(c for c in trainer.callbacks if isinstance(c, Engine)).measurements
+    assert checkpoint.best_model_score.item() == pytest.approx(measured[name].ci95[0])
+    trainer, *_ = fit(tiny_bert, tmp_path / "few", epochs=1, n_train=16, n_validation=9)
+    measured = next(c for c in trainer.callbacks if isinstance(c, Engine)).measurements
+    assert 0 < measured[name].n < 10
+    assert not {name, f"{name}/low", f"{name}/high"} & set(trainer.callback_metrics)
 
 
 @pytest.mark.slow
