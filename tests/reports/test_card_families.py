@@ -33,9 +33,7 @@ def test_a_sequence_to_sequence_model_is_opened_by_transformers_and_by_heedful(t
     again = heedful.evaluate(
         model=heedful.load_model(card),
         data=pairs(),
-        evaluations=MEASURED,
-        attentiveness=ONCE_DRAWN,
-        trainer=QUIET,
+        **AGAIN,
         output=tmp_path / "again",
     )
     assert again.content["metrics"] == run.content["metrics"]
