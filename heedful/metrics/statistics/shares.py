@@ -86,7 +86,8 @@ def share(
     else:
         ways = pairs_of(np.asarray(clusters), lenders)
     entries = shares(worth, counts, cell, ways, lenders is not None)
-    fewer = entries.clusters[0] if entries.clusters[0] < n else None
+    distinct = len(np.unique(ways[0]))
+    fewer = distinct if distinct < n else None
     names = [np.asarray(names) for names in (clusters, also, lenders) if names is not None]
     measured = Measurement(value, n, ci95=interval(entries), flags=flags, clusters=fewer)
     return recorded(measured, worth, counts, *names, cells=cell, are_pairs=lenders is not None)
