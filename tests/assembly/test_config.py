@@ -15,6 +15,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 
 from heedful.assembly.config import Call, Config, Layer, load_data, load_model, resolve
 from heedful.assembly.short_names import section_of
+from heedful.assembly.trainers import allowing
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText, Planted
 from heedful.datamodules.sources.hub_and_local import Hub
@@ -118,12 +119,16 @@ def test_a_class_that_only_a_saved_run_names_is_not_imported(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.py").write_text("open('was_imported', 'w')\n")
     saved = Layer({"data": {"class_path": "evil.Data", "init_args": {}}}, "run/config.yaml", is_trusted=False)
-    with refused(SettingError, "run/config.yaml", "evil.Data"):
-        resolve(False, Call(layers=[saved]))
+    for words in ([], ["--data.path", "evil.csv"], ["--output=evil.out"]):
+        with refused(SettingError, "run/config.yaml", "evil.Data", "--allow_package evil"):
+            resolve(False, Call(layers=[saved], words=words))
     callback = Layer({"trainer": {"callbacks": [{"class_path": "evil.Callback"}]}}, "run/config.yaml", is_trusted=False)
     with refused(SettingError, "evil.Callback"):
         resolve(False, Call(layers=[callback]))
     assert not (tmp_path / "was_imported").exists()
+    with allowing("evil"), refused(SettingError, "evil"):  # which has no class Data
+        resolve(False, Call(layers=[saved]))
+    assert (tmp_path / "was_imported").exists()
 
 
 def test_a_class_of_the_working_folder_is_found_where_the_call_names_it(
