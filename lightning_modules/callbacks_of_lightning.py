@@ -1,14 +1,11 @@
 """What callbacks of Lightning need: weights in ``setup``, checkpoints of other weights, new groups of parameters."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import (
     BaseFinetuning,
-    GradientAccumulationScheduler,
     ModelPruning,
     StochasticWeightAveraging,
     WeightAveraging,
@@ -16,7 +13,6 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.strategies import Strategy
 from pytorch_lightning.utilities.model_helpers import is_overridden
 from torch import Tensor
-from torch.optim.lr_scheduler import LambdaLR
 
 from heedful.lightning_modules.lightning_internals import averaged_model
 from heedful.lightning_modules.pretrained.weights import without_masks
@@ -61,35 +57,3 @@ def weights_to_save(trainer: Trainer) -> Mapping[str, Tensor]:
 def end_averaging(trainer: Trainer) -> None:
     """Keep callbacks from exchanging the weights of a checkpoint, which are averages already, for other averages."""
     trainer.callbacks = [callback for callback in trainer.callbacks if not isinstance(callback, WeightAveraging)]
-
-
-def expected_steps(trainer: Trainer) -> float:
-    """The optimizer steps of a training, also where a callback changes how many batches one takes."""
-    steps = trainer.estimated_stepping_batches
-    scheduler = next((c for c in trainer.callbacks if isinstance(c, GradientAccumulationScheduler)), None)
-    if scheduler is None or not math.isfinite(steps) or trainer.max_epochs in (None, -1):
-        return steps
-    factors = map(scheduler.get_accumulate_grad_batches, range(trainer.max_epochs))
-    steps = sum(math.ceil(trainer.num_training_batches / factor) for factor in factors)
-    return steps if trainer.max_steps == -1 else min(steps, trainer.max_steps)
-
-
-class Schedule(LambdaLR):
-    """``LambdaLR`` that scales groups of parameters, too, that a callback adds to the optimizer later."""
-
-    def step(self, epoch: int | None = None) -> None:
-        """As in torch.
-
-        Raises:
-            SettingError: There is a new group, and several processes, which average gradients of the others alone.
-        """
-        for group in self.optimizer.param_groups[len(self.lr_lambdas) :]:
-            if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
-                raise SettingError(
-                    "A callback unfroze weights, and the processes would not average their gradients. Train with "
-                    "trainer.devices 1."
-                )
-            self.lr_lambdas.append(self.lr_lambdas[0])
-            if len(self.base_lrs) < len(self.lr_lambdas):  # else a checkpoint has said it
-                self.base_lrs.append(group.setdefault("initial_lr", group["lr"]))
-        super().step(epoch)

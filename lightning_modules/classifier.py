@@ -11,13 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
-from heedful.lightning_modules.callbacks_of_lightning import (
-    Schedule,
-    build_early,
-    expected_steps,
-    weights_to_save,
-)
-from heedful.lightning_modules.lightning_internals import allow_clipping
+from heedful.lightning_modules.callbacks_of_lightning import build_early, weights_to_save
+from heedful.lightning_modules.optimizer import adamw, expected_steps
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import LabelMap
 from heedful.lightning_modules.pretrained.backbones import readable
@@ -25,11 +20,9 @@ from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.records import (
-    KINDS,
     ModelError,
     RunError,
     SettingError,
-    TableForm,
     Task,
     generator,
     inform,
@@ -76,7 +69,6 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.warmup = warmup
-        self._schedule: dict[str, float] = {}  # as configured, before callbacks can change it
 
     @property
     def predictor(self) -> Self:
@@ -110,18 +102,16 @@ class Classifier(BasePredictor, pl.LightningModule):
         """A task in the order of parts that a model in memory learned.
 
         Raises:
-            ModelError: The model was trained on other parts or labels.
+            ModelError: The model was trained on another kind of task, or on other parts or labels.
         """
-        learned, here = self.task, self.in_learned_order(task)
-        do = "Measure its run, with checkpoint RUN."
-        for before, now in ((learned.labels, here.labels), (learned.parts, here.parts)):
-            if before != now:
-                raise ModelError(
-                    f"model in memory was trained on {listing(before)}, and the data have {listing(now)}. {do}"
-                )
-        if replace(here, default_label=learned.default_label) != learned:
-            raise ModelError(f"model in memory was trained on data of another kind. {do}")
-        return here
+        learned, ordered = self.task, self.in_learned_order(task)
+        if replace(ordered, default_label=learned.default_label) != learned:
+            raise ModelError(
+                f"model in memory was trained on {listing(learned.parts)} with the labels {listing(learned.labels)}, "
+                f"and the data have {listing(ordered.parts)} and {listing(ordered.labels)}. Measure its run, with "
+                "checkpoint RUN."
+            )
+        return ordered
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores [examples, labels], in the order of ``task.labels``."""
@@ -137,7 +127,6 @@ class Classifier(BasePredictor, pl.LightningModule):
         return []
 
     def setup(self, stage: str) -> None:
-        self._schedule = {name: getattr(self, name) for name in ("learning_rate", "weight_decay", "warmup")}
         if self.task is None:
             self.bind(self.trainer.datamodule.task, trains=stage == "fit")
         data = self.trainer.datamodule
@@ -151,25 +140,14 @@ class Classifier(BasePredictor, pl.LightningModule):
             checkpoint["trained_on"] = self.provenance.trained_on.state()
         if self.label_map is not None:
             checkpoint["outputs"] = list(self.label_map.outputs)
-        if (
-            "callbacks" not in checkpoint and self._trainer is not None
-        ):  # of weights alone, which Lightning shows to no callback
+        if "callbacks" not in checkpoint and self._trainer is not None:  # a checkpoint of weights alone
             checkpoint["state_dict"] = weights_to_save(self.trainer)
 
-    def _require_same_outputs(self, saved: Any) -> None:
-        """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
-        if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
-            raise RunError("The checkpoint does not say what its outputs mean. Name a checkpoint that train.py wrote.")
-        column = self.label_map.column
-        if len(saved) == len(column) and meanings(saved, self.task.labels) != column:
-            raise ModelError(
-                f"The outputs of the checkpoint are {listing(saved)}, and those of {self.description} here "
-                f"{listing(self.label_map.outputs)}. Take the model and the labels that it was trained with."
-            )
-
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        trained = _saved_task(checkpoint)
-        if self.task is None:  # loaded outside a Trainer: the checkpoint says what the task was
+        if "task" not in checkpoint:
+            raise RunError("The checkpoint does not name its parts and labels. Name a checkpoint that train.py wrote.")
+        trained = Task.from_dict(checkpoint["task"])
+        if self.task is None:  # loaded outside a Trainer
             self.prepare(trained)
             self.configure_model()
         self._learn_order(trained.parts)
@@ -178,8 +156,12 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.require_learned_parts(self.task.parts)
         if trained.form != self.task.form:
             inform(f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here.")
-        if self.label_map is not None and "outputs" in checkpoint:  # older ones do not say
-            self._require_same_outputs(checkpoint["outputs"])
+        saved, now = checkpoint.get("outputs", ()), self.label_map
+        if now is not None and len(saved) == len(now.column) and meanings(saved, self.task.labels) != now.column:
+            raise ModelError(
+                f"The outputs of the checkpoint are {listing(saved)}, and the outputs of {self.description} are "
+                f"{listing(now.outputs)}. Take the model and the labels that it was trained with."
+            )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
         """Read the parts in the order of a checkpoint; one that may read prompts has a template, which names them."""
@@ -191,16 +173,15 @@ class Classifier(BasePredictor, pl.LightningModule):
             self.processor.pad_to = pad_to
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """As in torch, which Lightning calls with what a checkpoint holds.
+        """As in torch, which Lightning calls with the weights of a checkpoint.
 
         Raises:
-            HeedfulError: The weights are not those of this network; the message names tensors.
+            ModelError: The weights do not fit this network; the message names tensors.
         """
-        own = self.state_dict()
-        if strict and (told := _misfits(own, state_dict)):
+        if strict and (words := misfits(*difference(self.state_dict(), state_dict))):
             raise ModelError(
-                f"The weights of the checkpoint do not fit {self.description}: they {told}. Name the model that it was "
-                "trained with."
+                f"The weights of the checkpoint do not fit {self.description}: they {words}. Name the model that it "
+                "was trained with."
             )
         loaded = super().load_state_dict(state_dict, strict, assign)
         self.has_learned = True
@@ -209,12 +190,6 @@ class Classifier(BasePredictor, pl.LightningModule):
     def on_train_start(self) -> None:
         if not self.has_learned:
             self.require_weights()
-        for name, began in self._schedule.items():
-            if (now := getattr(self, name)) != began:
-                raise SettingError(
-                    f"A callback made model.{name} {now}, and the settings say {began}. Leave the callback out, and "
-                    f"set model.{name} {now}."
-                )
         self.provenance = replace(self.provenance, parts=self.task.parts)
 
     def on_validation_start(self) -> None:
@@ -267,51 +242,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         return Outputs(answers=most_probable(scores))
 
     def configure_optimizers(self) -> dict[str, Any]:
-        # weight decay is for matrices: biases and norms have one dimension
-        decayed = [p for p in self.parameters() if p.requires_grad and p.ndim > 1]
-        other = [p for p in self.parameters() if p.requires_grad and p.ndim <= 1]
-        groups = [{"params": decayed, "weight_decay": self.weight_decay}, {"params": other, "weight_decay": 0.0}]
-        optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, fused=True)
-        allow_clipping(optimizer)
-        expected = expected_steps(self.trainer)
-        if not math.isfinite(expected):
-            raise SettingError("The learning rate falls over all steps, and they have no end. Set trainer.max_epochs.")
-        steps = max(1, int(expected))
-        if steps < self.trainer.max_steps:
-            inform(
-                f"{self.trainer.max_epochs} epochs have {steps:,} steps, and training ends there, before the "
-                f"{self.trainer.max_steps:,} of max_steps: with max_epochs -1 it would go on."
-            )
-        rising = max(1, round(self.warmup * steps))
-
-        def factor(step: int) -> float:
-            return min((step + 1) / rising, max(0.0, (steps - step) / max(1, steps - rising)))
-
-        scheduler = Schedule(optimizer, factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
-
-
-def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
-    """The task that a checkpoint was trained on; it must hold weights as well."""
-    saved = checkpoint.get("task")
-    weights = checkpoint.get("state_dict")
-    if not isinstance(weights, Mapping):
-        raise RunError("The checkpoint holds no weights. Name a checkpoint that train.py wrote.")
-    try:
-        names = {key: tuple(saved[key]) for key in ("parts", "labels", "pictures") if key in saved}
-        task = Task(**saved | names | {"kind": KINDS[saved["kind"]], "form": TableForm(**saved.get("form", {}))})
-        if not all(isinstance(name, str) for name in (*task.parts, *task.labels, *task.pictures)) or not task.parts:
-            raise TypeError
-    except (KeyError, TypeError, AttributeError):
-        raise RunError(
-            "The checkpoint does not say which parts and labels it was trained on. Name a checkpoint that train.py "
-            "wrote."
-        ) from None
-    return task
-
-
-def _misfits(own: Mapping[str, Tensor], given: Mapping[str, Any]) -> str:
-    """Say how weights do not fit a network, in words that follow "they"; nothing where they do."""
-    if odd := [name for name, value in given.items() if not isinstance(value, Tensor)]:
-        return f"hold {odd[0]}, which is not numbers"
-    return misfits(*difference(own, given))
+        optimizer, schedule = adamw(
+            self, self.learning_rate, self.weight_decay, self.warmup, expected_steps(self.trainer)
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

@@ -17,6 +17,7 @@ from pytorch_lightning.callbacks import (
     BatchSizeFinder,
     DeviceStatsMonitor,
     GradientAccumulationScheduler,
+    LearningRateFinder,
     ModelPruning,
     ProgressBar,
     StochasticWeightAveraging,
@@ -43,6 +44,8 @@ UNFIT = {  # callbacks of Lightning, why they do not fit, and what to do
     "model.network.base_model.",
     BatchSizeFinder: "would train with another data.batch_size than config.yaml says. Leave it out, and set "
     "data.batch_size.",
+    LearningRateFinder: "would train with another model.learning_rate than config.yaml says. Leave it out, and set "
+    "model.learning_rate.",
     StochasticWeightAveraging: "changes the weights after the last measurement. Take WeightAveraging or "
     "EMAWeightAveraging.",
 }

@@ -261,6 +261,13 @@ class Task:
         """The task as plain values, the kind by its name."""
         return {**asdict(self), "kind": self.kind.name}
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Task":
+        """The task that :meth:`as_dict` describes."""
+        names = {key: tuple(values[key]) for key in ("parts", "labels", "pictures") if key in values}
+        form = TableForm(**values.get("form", {}))
+        return cls(**{**values, **names, "kind": KINDS[values["kind"]], "form": form})
+
     @property
     def default_gold(self) -> str | None:
         """The gold label of parts that have nothing to do with each other."""

@@ -1,31 +1,48 @@
-"""The hash of weights, and which of them differ from others."""
+"""Hash of weights, computed on their device, and a comparison with the weights of a file."""
 
 import hashlib
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
 
+CHUNK = 2**18  # words that are hashed at once: intermediate results stay in the cache of a CPU
+ODD = -7046029254386353131, -4658895280553007687  # int64 multipliers; torch wraps products modulo 2**64
+
 
 def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
-    """The sha256 of names, dtypes, shapes and bytes of tensors, in the order of their names; None of no tensor.
+    """Hash of names, dtypes, shapes and bytes of tensors, in the order of their names; None for no tensor.
 
-    It does not depend on the device, on strides, or on how a file keeps the tensors. Those that torch prunes are hashed
-    as what is left of them.
+    The hash does not depend on device or strides. Each tensor is reduced to 64 bits where it lies, so that no weights
+    are copied to the host. Pruned tensors are hashed as the network uses them.
     """
     if not weights:
         return None
     weights = without_masks(weights)
     names = sorted(weights)
-    with ThreadPoolExecutor() as threads:  # hashlib and torch work beside each other
-        hashes = threads.map(lambda name: hashlib.sha256(_bytes(weights[name]).numpy()).hexdigest(), names)
-        lines = [
-            json.dumps([name, str(weights[name].dtype), list(weights[name].shape), sha256])
-            for name, sha256 in zip(names, hashes, strict=True)
-        ]
+    sums = [_sum(weights[name]) for name in names]  # the device is waited for below, once
+    lines = [
+        json.dumps([name, str(weights[name].dtype), list(weights[name].shape), int(total)])
+        for name, total in zip(names, sums, strict=True)
+    ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _sum(value: Tensor) -> Tensor:
+    """Sum, modulo 2**64, of the 8-byte words of a tensor, each mixed with its position: int64 []."""
+    data = _bytes(value)
+    if len(data) % 8 or data.storage_offset() % 8:  # torch views no such bytes as words
+        data = torch.nn.functional.pad(data, (0, -len(data) % 8))
+    words = data.view(torch.int64)
+    total = torch.zeros((), dtype=torch.int64, device=words.device)
+    places = torch.arange(min(CHUNK, len(words)), device=words.device)
+    for start in range(0, len(words), CHUNK):
+        chunk = words[start : start + CHUNK]
+        mixed = (places[: len(chunk)] + (start + 1)).mul_(ODD[0]).bitwise_xor_(chunk).mul_(ODD[1])
+        mixed.bitwise_xor_(mixed >> 32).mul_(ODD[0])  # else two changed sign bits would cancel out
+        total += mixed.bitwise_xor_(mixed >> 29).sum()
+    return total
 
 
 def without_masks(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -39,17 +56,17 @@ def without_masks(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
     return {name: value for name, value in weights.items() if name not in parts} | left
 
 
-def different(own: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:
-    """Names of tensors that are not, to the last bit, those of a file once these are cast to the same dtypes."""
+def different(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:
+    """Names of tensors that are not, bit for bit, the saved tensors cast to the same dtype and moved to the device."""
     return {
         name
-        for name in own.keys() | saved.keys()
-        if name not in own
+        for name in weights.keys() | saved.keys()
+        if name not in weights
         or name not in saved
-        or own[name].shape != saved[name].shape
-        or not torch.equal(_bytes(own[name]), _bytes(saved[name].to(own[name].dtype)))
+        or weights[name].shape != saved[name].shape
+        or not torch.equal(_bytes(weights[name]), _bytes(saved[name].to(weights[name])))
     }
 
 
 def _bytes(value: Tensor) -> Tensor:
-    return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return value.detach().contiguous().reshape(-1).view(torch.uint8)

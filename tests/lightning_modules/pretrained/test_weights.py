@@ -13,7 +13,8 @@ from torch.nn.utils import prune
 
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
-from heedful.lightning_modules.pretrained.weights import different, weights_hash
+from heedful.lightning_modules.pretrained import weights
+from heedful.lightning_modules.pretrained.weights import ODD, different, weights_hash
 from heedful.records import ModelError
 
 from refusals import refused
@@ -26,15 +27,26 @@ WEIGHTS = {
 }
 
 
-def by_hand(weights: dict[str, Tensor]) -> str:
-    """The hash as its description says, by another way to the bytes."""
+def by_hand(tensors: dict[str, Tensor]) -> str:
+    """The hash in Python's integers."""
     lines = []
-    for name in sorted(weights):
-        value = weights[name]
-        data = b"".join(bytes(part.untyped_storage()) for part in [value.clone(memory_format=torch.contiguous_format)])
-        line = [name, str(value.dtype), list(value.shape), hashlib.sha256(data).hexdigest()]
-        lines.append(json.dumps(line))
+    for name in sorted(tensors):
+        value = tensors[name]
+        data = bytes(value.clone(memory_format=torch.contiguous_format).untyped_storage())
+        data += bytes(-len(data) % 8)
+        total = 0
+        for place in range(len(data) // 8):
+            word = int.from_bytes(data[8 * place : 8 * place + 8], "little", signed=True)
+            mixed = signed((signed((place + 1) * ODD[0]) ^ word) * ODD[1])
+            mixed = signed((mixed ^ (mixed >> 32)) * ODD[0])
+            total = signed(total + (mixed ^ (mixed >> 29)))
+        lines.append(json.dumps([name, str(value.dtype), list(value.shape), total]))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def signed(number: int) -> int:
+    """A number modulo 2**64, as int64."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def test_the_hash_is_of_names_dtypes_shapes_and_bytes() -> None:
@@ -49,6 +61,21 @@ def test_the_hash_is_of_names_dtypes_shapes_and_bytes() -> None:
     ]
     assert len({weights_hash(each) for each in [WEIGHTS, *others]}) == 5
     assert weights_hash({}) is None
+
+
+def test_the_hash_does_not_depend_on_chunks_and_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = torch.randn(41, generator=torch.Generator().manual_seed(0))
+    expected = by_hand({"a": values[1:].clone()})
+    monkeypatch.setattr(weights, "CHUNK", 7)
+    assert weights_hash({"a": values[1:]}) == expected
+
+
+@pytest.mark.parametrize("places", [[1, 3], [0, 2, 5], [4]])
+def test_changed_signs_and_order_change_the_hash(places: list[int]) -> None:
+    values = torch.randn(8, generator=torch.Generator().manual_seed(0))
+    negated, moved = values.clone(), values.roll(places[-1])
+    negated[places] *= -1
+    assert len({weights_hash({"a": each}) for each in (values, negated, moved)}) == 3
 
 
 def test_weights_with_masks_are_hashed_as_what_is_left_of_them() -> None:

@@ -1,0 +1,77 @@
+"""AdamW with a learning rate that rises linearly and then falls to 0."""
+
+import math
+
+import torch
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import GradientAccumulationScheduler
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
+
+from heedful.lightning_modules.lightning_internals import allow_clipping
+from heedful.records import SettingError
+
+
+def adamw(
+    network: nn.Module, learning_rate: float, weight_decay: float, warmup: float, steps: float
+) -> tuple[torch.optim.Optimizer, LambdaLR]:
+    """The optimizer of the trainable parameters of a network, and its schedule.
+
+    Args:
+        network: The network.
+        learning_rate: Peak learning rate.
+        weight_decay: Decoupled weight decay of matrices; biases and normalisation weights have none.
+        warmup: Share of the steps over which the learning rate rises.
+        steps: Number of optimizer steps.
+
+    Raises:
+        SettingError: The number of steps is infinite.
+    """
+    if not math.isfinite(steps):
+        raise SettingError("The learning rate falls over all steps, and they have no end. Set trainer.max_epochs.")
+    trainable = [p for p in network.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in trainable if p.ndim > 1], "weight_decay": weight_decay},
+        {"params": [p for p in trainable if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=learning_rate, fused=True)
+    allow_clipping(optimizer)
+    last = max(1, int(steps))
+    rising = max(1, round(warmup * last))
+
+    def factor(step: int) -> float:
+        return min((step + 1) / rising, max(0.0, (last - step) / max(1, last - rising)))
+
+    return optimizer, Schedule(optimizer, factor)
+
+
+def expected_steps(trainer: Trainer) -> float:
+    """The optimizer steps of a training, also where a callback changes how many batches one takes."""
+    steps = trainer.estimated_stepping_batches
+    scheduler = next((c for c in trainer.callbacks if isinstance(c, GradientAccumulationScheduler)), None)
+    if scheduler is None or not math.isfinite(steps) or trainer.max_epochs in (None, -1):
+        return steps
+    factors = map(scheduler.get_accumulate_grad_batches, range(trainer.max_epochs))
+    steps = sum(math.ceil(trainer.num_training_batches / factor) for factor in factors)
+    return steps if trainer.max_steps == -1 else min(steps, trainer.max_steps)
+
+
+class Schedule(LambdaLR):
+    """``LambdaLR`` that scales groups of parameters, too, that a callback adds to the optimizer later."""
+
+    def step(self, epoch: int | None = None) -> None:
+        """As in torch.
+
+        Raises:
+            SettingError: There is a new group, and several processes, which average gradients of the others alone.
+        """
+        for group in self.optimizer.param_groups[len(self.lr_lambdas) :]:
+            if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+                raise SettingError(
+                    "A callback unfroze weights, and the processes would not average their gradients. Train with "
+                    "trainer.devices 1."
+                )
+            self.lr_lambdas.append(self.lr_lambdas[0])
+            if len(self.base_lrs) < len(self.lr_lambdas):  # else a checkpoint has said it
+                self.base_lrs.append(group.setdefault("initial_lr", group["lr"]))
+        super().step(epoch)
