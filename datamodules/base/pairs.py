@@ -258,9 +258,7 @@ class Pairs(RecordsArguments):
         self.pool: Examples | None = None
         self.trained: Examples | None = None
         self.train_examples: Examples | None = None
-        self._read: dict[
-            tuple[int, int], str
-        ] = {}  # the splits that were read, by their number of examples and content
+        self._read: dict[str, tuple[int, int]] = {}  # split to its number of examples and a hash of their content
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
         """Set the labels of the task where they are counted in the data, or are those of a model.
@@ -343,18 +341,22 @@ class Pairs(RecordsArguments):
             self._report_repeats("validation", self.whole)
         if stage == "fit" and self.train_examples is None:
             examples = require_gold(self._examples("train"), self.name)
+            self._require_apart()
             self.trained, self.train_examples = self.loader.prepare(self, examples, True)
             self.counts.seen = apart(self.whole, self.trained)[1]
             self._report_repeats("training", self.trained)
 
+    def load(self, role: Role) -> Examples:
+        """The examples of a split with all of their parts, before some are sampled, replaced or mixed in."""
+        if self.hold_out is None and self.folds is None:
+            return self._loaded(role)
+        return self._divided[role == "validation"]
+
     def _examples(self, role: Role) -> Examples:
-        """The examples of a split, with all of their parts."""
+        """The examples of a split that are evaluated or trained on, with all of their parts."""
         if role == "train" and self.augment == "inoculation":
             return self._inoculation()
-        if self.hold_out is None and self.folds is None:
-            examples = self._loaded(role)
-        else:
-            examples = self._divided[role == "validation"]
+        examples = self.load(role)
         most = self.max_train if role == "train" else self.max_validation
         if role == "validation":
             self.counts.available = len(examples)
@@ -377,8 +379,10 @@ class Pairs(RecordsArguments):
         """The examples of a split of the source, or of several."""
         names = self._names(role)
         several = [self.loader.load(self._source(role), self.columns, self._split(role, name)) for name in names]
-        for name, examples in zip(names, several, strict=True):
-            self._require_other(name, examples)
+        contents = [(len(one), int(one.content_keys(one.parts).sum())) for one in several]
+        if len(set(contents)) < len(names):
+            raise DataError(f"data.splits: {' and '.join(names)} of {self.name} hold the same examples twice.")
+        self._read |= zip(names, contents, strict=True)
         no_gold = sum(examples.no_gold for examples in several)
         if no_gold:
             inform(f"{self.name}: {no_gold:,} rows of {' and '.join(names)} have no gold label and are left out.")
@@ -399,15 +403,18 @@ class Pairs(RecordsArguments):
         several[0].no_gold = no_gold
         return several[0]
 
-    def _require_other(self, name: str, examples: Examples) -> None:
-        """Refuse a split with the content of another one: both are read from one file, or one is a copy."""
-        content = len(examples), int(examples.content_keys(examples.parts).sum())
-        other = self._read.setdefault(content, name)
-        if other != name and not self.validate_on_train and self.augment != "inoculation":
-            raise DataError(
-                f"{self.name}: the splits {other!r} and {name!r} hold the same {len(examples):,} examples. Name "
-                "another with data.splits '{validation: NAME}', or add data.hold_out N, or data.validate_on_train true."
-            )
+    def _require_apart(self) -> None:
+        """Refuse a validation split with the content of the training split: one file is read as both, or a copy."""
+        if self.validate_on_train or self.hold_out is not None or self.folds is not None:
+            return
+        train, *_ = self._names("train")
+        for name in self._names("validation"):
+            if self._read.get(name) == self._read.get(train, ()):
+                raise DataError(
+                    f"{self.name}: the splits {name!r} and {train!r} of {self._source('train').display_name} hold the "
+                    "same examples. Name another with data.splits '{validation: NAME}', or add data.hold_out N, or "
+                    "data.validate_on_train true."
+                )
 
     def _names(self, role: Role) -> list[str]:
         """What the source calls a split, or each of several."""
@@ -461,7 +468,7 @@ class Pairs(RecordsArguments):
         source = self.source.at(self.path if mixture.path is None else mixture.path)
         source = replace(source, where=conditions_of(mixture.where, ANY_SPLIT))
         aliases = aliases_of(mixture.split, self.loader.aliases)
-        split = Split(mixture.split, f"{self.name}/train+{mixture.called}", aliases)
+        split = Split(mixture.split, f"{self.name}/train+{mixture.called}", aliases, True)
         return self.loader.load(source, mixture.columns(self.columns), split)
 
     def _shortened(self, examples: Examples) -> int:

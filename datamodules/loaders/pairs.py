@@ -120,7 +120,7 @@ def load_pairs(source: Source, columns: Columns, split: Split, same: Same | None
     rows = source.select(rows, where)
     if same is not None:
         rows = _alike(rows, columns.label, same)
-    return to_examples(rows, where, columns, split, not split.training and columns.label == LABEL)
+    return to_examples(rows, where, columns, split)
 
 
 def _alike(rows: Rows, column: str | None, same: Same) -> Rows:
@@ -130,20 +130,22 @@ def _alike(rows: Rows, column: str | None, same: Same) -> Rows:
         yield row, {**values, column: same(str(gold).strip())} if is_text else values
 
 
-def to_examples(rows: Rows, where: str, columns: Columns, split: Split, may_lack_label: bool = False) -> Examples:
+def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examples:
     """Turn rows into examples; rows whose cell of the label is empty are left out and counted (``no_gold``).
+
+    Rows that are not trained on may lack the column "label", unless another column is called nearly so: the examples
+    then have no label.
 
     Args:
         rows: (row, columns) pairs.
         where: Name of the source in messages.
         columns: Which column is what.
         split: Its prefix is the start of each uid.
-        may_lack_label: Whether the column of the label may be missing in all rows, unless another column is called
-            nearly so: the examples then have no label.
 
     Raises:
         HeedfulError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
     """
+    may_lack_label = not split.training and columns.label == LABEL
     gold = Gold(columns.labels, columns.spellings(), columns.several)
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)

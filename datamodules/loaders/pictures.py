@@ -56,8 +56,7 @@ def load_pictures(source: Source, columns: Columns, split: Split, image_folder: 
     """
     where, rows = rows_of_pictures(source, split)
     rows = with_pictures(source.select(rows, where), where, columns, image_folder)
-    may_lack_label = not split.training and columns.label == "label"
-    return to_examples(rows, where, starred(columns), split, may_lack_label)
+    return to_examples(rows, where, starred(columns), split)
 
 
 def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:

@@ -99,6 +99,8 @@ def count_answers(source: Source, split: Split, answers: Answers, n: int) -> lis
         DataError: The split is not at hand.
     """
     try:
+        if not source.has_splits:
+            raise DataError(f"{source.display_name} has no splits.")
         where, rows = rows_of_pictures(source, split)
         counts = Counter(answers.most_frequent(values, where, row) for row, values in source.select(rows, where))
     except HeedfulError as error:

@@ -2,11 +2,13 @@
 
 import csv
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -81,20 +83,19 @@ def _rows(packed: IO[bytes], path: Path, suffix: str, quoting: bool, header: Seq
         yield from arrow_rows(pq.ParquetFile(packed).iter_batches(1024))
         return
     is_gz = path.name.lower().endswith(".gz")
-    opened: Any = gzip.open if is_gz else open
-    newline = "" if suffix in ("csv", "tsv", TEXT) else "\n"
-    with opened(packed if is_gz else path, "rt", encoding="utf-8-sig", newline=newline) as file:
-        if suffix == "jsonl":
-            yield from _json_lines(file, path)
-        elif suffix == "json":
-            yield from _json(file.read(), path, header)
-        else:
-            yield from _delimited(file, path, "," if suffix == "csv" else "\t", quoting, header)
+    file: Any = gzip.GzipFile(fileobj=packed) if is_gz else packed
+    if suffix == "jsonl":
+        yield from _json_lines(file, path)
+    elif suffix == "json":
+        yield from _json(file.read().decode("utf-8-sig"), path, header)
+    else:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        yield from _delimited(text, path, "," if suffix == "csv" else "\t", quoting, header)
 
 
-def _json_lines(lines: Iterable[str], path: Path) -> Rows:
+def _json_lines(lines: Iterable[str | bytes], path: Path) -> Rows:
     for row, line in enumerate(lines, 1):
-        if not line.isspace():
+        if line.strip():
             try:
                 columns = json.loads(line)
             except ValueError as error:
@@ -123,7 +124,8 @@ def _json(text: str, path: Path, header: Sequence[str]) -> Rows:
 
 
 def _no_json(where: str, error: ValueError) -> DataError:
-    return DataError(f"{where}: not valid JSON ({reason(error)}). Take a whole copy of it.")
+    why = "not UTF-8" if isinstance(error, UnicodeDecodeError) else f"not valid JSON ({reason(error)})"
+    return DataError(f"{where}: {why}. Take a whole copy of it, in UTF-8.")
 
 
 def _object(columns: Any, path: Path, row: int) -> Row:
@@ -147,7 +149,7 @@ def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, given: 
             dtype=str,
             keep_default_na=False,
             engine="python",  # the other engine makes missing fields of a short row empty
-            quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
+            quoting=_quoting(quoting),
             chunksize=CHUNK,
         )
         for chunk in chunks:
@@ -160,9 +162,26 @@ def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, given: 
                 _require_fields(values, header, given, f"{path}, row {row}", delimiter, remedy)
                 yield row, {name: value for name, value in zip(header, values, strict=True) if name}
     except (csv.Error, pd.errors.ParserError) as error:
-        raise DataError(f"{path}, after row {row}: not a row of fields ({reason(error)}). {remedy}") from None
+        broken = _broken_row(file, delimiter, quoting, bool(given))
+        raise DataError(f"{path}, row {broken}: not a row of fields ({reason(error)}). {remedy}") from None
     except pd.errors.EmptyDataError:
         return
+
+
+def _broken_row(file: IO[str], delimiter: str, quoting: bool, is_headless: bool) -> int:
+    """The first row with open quotes or with more fields than the first, which pandas does not always name."""
+    file.seek(0)
+    rows = filter(None, csv.reader(file, delimiter=delimiter, quoting=_quoting(quoting), strict=True))
+    row = int(is_headless)
+    with suppress(csv.Error):
+        most = len(next(rows))
+        while len(next(rows, ())) <= most:
+            row += 1
+    return row + 1
+
+
+def _quoting(quoting: bool) -> Literal[0, 3]:
+    return csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
 
 
 def _names(header: Sequence[Any], path: Path) -> list[str]:

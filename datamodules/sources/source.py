@@ -95,6 +95,20 @@ class Source:
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
+    def display_name(self) -> str:
+        """What messages call the source."""
+        if isinstance(self.path, str | Path):
+            return f"data.path {self.path}"
+        return str(self.hub and self.hub.id) if self.path is None else "data.path"
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether the source tells splits apart: a folder, a mapping or a repository, and no single file or frame."""
+        if isinstance(self.path, str | Path):
+            return Path(self.path).is_dir() and not (Path(self.path) / "dataset_info.json").exists()
+        return self.path is None or isinstance(self.path, Mapping)
+
+    @property
     def folder(self) -> Path:
         """The path of data that are read from files alone.
 
@@ -130,7 +144,8 @@ class Source:
             if name is None:
                 raise missing_split("data.path", split.names, list(path))
             where, rows = rows_in_memory(path[name])
-            return f"{where} ({name})", _some(rows, where)
+            where = f"{where} ({name})"
+            return where, _some(rows, where)
         if not isinstance(path, str | Path):
             where, rows = rows_in_memory(path)
             return where, _some(rows, where)

@@ -17,7 +17,7 @@ from heedful.assembly.config import Call, Config, Layer, load_data, load_model, 
 from heedful.assembly.short_names import section_of
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText, Planted
-from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.datamodules.sources.source import Hub
 from heedful.lightning_modules import Encoder
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY, plain
