@@ -3,14 +3,14 @@
 import functools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from heedful.datamodules.base.loader import Loader, kept_parts
+from heedful.datamodules.base.loader import Loader, Prepared, Regime, kept_parts
 from heedful.datamodules.base.paired_data import PairedData
-from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.loaders.natural_logic import load_natural_logic
 from heedful.datamodules.loaders.paradigms import (
@@ -239,27 +239,26 @@ def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> 
     return ["+".join(pictures), *(part for part in parts if part not in pictures)]
 
 
-def answerable_questions(data: Pairs, examples: Examples, training: bool) -> tuple[Examples, Examples]:
+def answerable_questions(regime: Regime, examples: Examples, training: bool) -> Prepared:
     """The questions; to train, those that have an answer among the labels. Others that are evaluated are counted.
 
     Raises:
         DataError: There is no such training question.
     """
-    has_label = answerable(examples, data.full_task.labels)
+    has_label = answerable(examples, regime.task.labels)
     n = int((~has_label).sum())
     if not training:
-        data.counts.hopeless[UNKNOWN] = n
         if n:
-            inform(f"{data.name}: no answer to {n:,} evaluated questions is a label: none can be right.")
-        return kept_parts(data, examples, training)
+            inform(f"{regime.name}: no answer to {n:,} evaluated questions is a label: none can be right.")
+        return replace(kept_parts(regime, examples, training), hopeless={UNKNOWN: n})
     if not has_label.any():
         raise DataError(
-            f"{data.name}: none of the answers to training questions is a label. Give labels that are answers with "
+            f"{regime.name}: none of the answers to training questions is a label. Give labels that are answers with "
             "data.answers."
         )
     if n:
-        inform(f"{data.name}: {n:,} training questions none of whose answers is a label are left out.")
-    return kept_parts(data, examples.take(np.flatnonzero(has_label)) if n else examples, training)
+        inform(f"{regime.name}: {n:,} training questions none of whose answers is a label are left out.")
+    return kept_parts(regime, examples.take(np.flatnonzero(has_label)) if n else examples, training)
 
 
 class Reading(PairedData):
@@ -323,7 +322,7 @@ class Reading(PairedData):
         )
 
 
-def questions_to_read(data: Pairs, examples: Examples, training: bool) -> tuple[Examples, Examples]:
+def questions_to_read(regime: Regime, examples: Examples, training: bool) -> Prepared:
     """The questions, and as the model reads them: with ``partial``, the other part is another's.
 
     To train, those stay of whose answers one stands in the text. Others that are evaluated are counted.
@@ -331,24 +330,22 @@ def questions_to_read(data: Pairs, examples: Examples, training: bool) -> tuple[
     Raises:
         DataError: There is no such training question.
     """
+    within = SPLIT if regime.splits and SPLIT in examples.meta else None
+    read = without_part(examples, regime.partial, regime.seed, within) if regime.partial else examples
     if not training:
-        is_put_in = data.partial == data.full_task.parts[1]
+        is_put_in = regime.partial == regime.task.parts[1]
         if n := 0 if is_put_in else int((~known(examples)).sum()):
-            inform(f"{data.name}: no answer to {n:,} evaluated questions stands in the text.")
-        data.counts.hopeless[ABSENT] = n
-    within = SPLIT if data.splits_evaluated and SPLIT in examples.meta else None
-    read = without_part(examples, data.partial, data.seed, within) if data.partial else examples
-    if not training:
-        return examples, read.without_column(f"meta.{STARTS}")
+            inform(f"{regime.name}: no answer to {n:,} evaluated questions stands in the text.")
+        return Prepared(examples, read.without_column(f"meta.{STARTS}"), {ABSENT: n})
     trainable = np.flatnonzero(known(read))
     if not len(trainable):
         raise DataError(
-            f"{data.name}: there is no training question whose answer stands in its text. Take answers that stand in "
+            f"{regime.name}: there is no training question whose answer stands in its text. Take answers that stand in "
             "their texts."
         )
     if missing := len(read) - len(trainable):
-        inform(f"{data.name}: {missing:,} training questions are left out: no answer stands in their text.")
-    return examples, read.take(trainable) if missing else read
+        inform(f"{regime.name}: {missing:,} training questions are left out: no answer stands in their text.")
+    return Prepared(examples, read.take(trainable) if missing else read)
 
 
 class Msgs(PairedData):

@@ -2,23 +2,53 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.loaders.pairs import Columns, load_pairs
 from heedful.datamodules.sources.source import Source, Split
-from heedful.records import CLASSIFICATION, Examples, TableForm, TaskKind
+from heedful.records import CLASSIFICATION, Examples, TableForm, Task, TaskKind
 from heedful.records.same import Same
-
-if TYPE_CHECKING:
-    from heedful.datamodules.base.pairs import Pairs
 
 Load = Callable[[Source, Columns, Split], Examples]
 
 
-def kept_parts(data: "Pairs", examples: Examples, training: bool) -> tuple[Examples, Examples]:
-    """The examples, and the parts of them that the model reads."""
-    return examples, examples.keep_parts(data.task.parts) if data.partial else examples
+@dataclass(frozen=True)
+class Regime:
+    """What a model reads of the examples.
+
+    Attributes:
+        name: Name of the data set.
+        task: The task with all parts.
+        partial: The parts that the model reads alone, joined by "+"; None for all.
+        seed: The run's seed.
+        splits: The splits that are evaluated, where they are several.
+    """
+
+    name: str
+    task: Task
+    partial: str | None
+    seed: int
+    splits: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Examples of a split for a model.
+
+    Attributes:
+        examples: Those to train on or to evaluate, with all of their parts.
+        read: The same, as the model reads them.
+        hopeless: Reason why no answer can be right to the number of such examples.
+    """
+
+    examples: Examples
+    read: Examples
+    hopeless: Mapping[str, int] = field(default_factory=dict)
+
+
+def kept_parts(regime: Regime, examples: Examples, training: bool) -> Prepared:
+    """The examples, of which a partial model reads some parts."""
+    return Prepared(examples, examples.keep_parts(regime.partial.split("+")) if regime.partial else examples)
 
 
 @dataclass(frozen=True)
@@ -30,8 +60,7 @@ class Loader:
         kind: The kind of its task.
         kinds: Part to "table" or "picture", of parts that are no texts.
         form: How tables among the parts are put into words.
-        prepare: A function of (data, examples, training) that returns the examples to keep, and those that the model
-            reads.
+        prepare: The examples of a split for a model: a function of (regime, examples, training).
         count_labels: Where the labels are counted in the training split: a function of (source, split).
         challenge: The challenge examples of an inoculation: a function of (source, columns, split, path); by default
             ``load`` from the path.
@@ -48,7 +77,7 @@ class Loader:
     kind: TaskKind = CLASSIFICATION
     kinds: Mapping[str, str] = field(default_factory=dict)
     form: TableForm = TableForm()
-    prepare: "Callable[[Pairs, Examples, bool], tuple[Examples, Examples]]" = kept_parts
+    prepare: Callable[[Regime, Examples, bool], Prepared] = kept_parts
     count_labels: Callable[[Source, Split], Sequence[str]] | None = None
     challenge: Callable[[Source, Columns, Split, str], Examples] | None = None
     perturb: Callable[..., Examples] | None = None

@@ -19,7 +19,7 @@ from heedful.datamodules.base.checks import (
 )
 from heedful.datamodules.base.fingerprints import fingerprints
 from heedful.datamodules.base.inoculation import Inoculation
-from heedful.datamodules.base.loader import PAIRS, Loader
+from heedful.datamodules.base.loader import PAIRS, Loader, Prepared, Regime
 from heedful.datamodules.base.mixture import Mixture, mixed, require_mixture
 from heedful.datamodules.base.splits import (
     aliases_of,
@@ -154,6 +154,11 @@ class Pairs(RecordsArguments):
         counts: Counts of these examples.
     """
 
+    whole: Examples | None = None
+    pool: Examples | None = None
+    trained: Examples | None = None
+    train_examples: Examples | None = None
+
     def __init__(
         self,
         name: str,
@@ -254,10 +259,6 @@ class Pairs(RecordsArguments):
         if mixture:
             self._require_mixture()
         self.counts = Counts()
-        self.whole: Examples | None = None
-        self.pool: Examples | None = None
-        self.trained: Examples | None = None
-        self.train_examples: Examples | None = None
         self._read: dict[str, tuple[int, int]] = {}  # split to its number of examples and a hash of their content
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
@@ -335,16 +336,22 @@ class Pairs(RecordsArguments):
             labels = self.loader.count_labels(self._source("train"), self._split("train", self._names("train")[0]))
             self.settle_labels(labels, self.default_label)
         if self.pool is None:
-            self.whole, self.pool = self.loader.prepare(self, self._examples("validation"), False)
+            prepared = self._prepared(self._examples("validation"), False)
+            self.whole, self.pool, self.counts.hopeless = prepared.examples, prepared.read, dict(prepared.hopeless)
             require_slices(self.whole, self.slices, self.name)
             self.counts.shortened = self._shortened(self.pool)
             self._report_repeats("validation", self.whole)
         if stage == "fit" and self.train_examples is None:
             examples = require_gold(self._examples("train"), self.name)
             self._require_apart()
-            self.trained, self.train_examples = self.loader.prepare(self, examples, True)
+            prepared = self._prepared(examples, True)
+            self.trained, self.train_examples = prepared.examples, prepared.read
             self.counts.seen = apart(self.whole, self.trained)[1]
             self._report_repeats("training", self.trained)
+
+    def _prepared(self, examples: Examples, training: bool) -> Prepared:
+        regime = Regime(self.name, self.full_task, self.partial, self.seed, self.splits_evaluated)
+        return self.loader.prepare(regime, examples, training)
 
     def load(self, role: Role) -> Examples:
         """The examples of a split with all of their parts, before some are sampled, replaced or mixed in."""
@@ -494,7 +501,7 @@ class Pairs(RecordsArguments):
     def training_pool(self) -> Examples:
         """The training examples as the model reads them, without those that are evaluated as well; it counts these."""
         rest, self.counts.evaluated = apart(require_gold(self._examples("train"), self.name), self.whole)
-        self.train_examples = self.loader.prepare(self, rest, True)[1] if len(rest) else rest
+        self.train_examples = self._prepared(rest, True).read if len(rest) else rest
         return self.train_examples
 
     def announce_evaluation(self, positions: np.ndarray, statistics: Any) -> None:
