@@ -117,7 +117,7 @@ def test_one_frame_is_evaluated_on_and_not_trained_on_as_well(folder: Path) -> N
     assert len(data.pool) == 40
     with refused(DataError, "data.path", "hold_out N", "validate_on_train"):
         set_up(PairedText(**NLI, path=pd.DataFrame(rows(40))))
-    with refused(DataError, "splits: a and b"):
+    with refused(DataError, "splits names a and b"):
         set_up(PairedText(**NLI, path=pd.DataFrame(rows(40)), splits={"validation": ["a", "b"]}), "validate")
 
 
