@@ -46,6 +46,7 @@ from benchmarks.harness import (
 from heedful.callbacks import Attributions
 from heedful.callbacks.engine.batch_predictor import PADDING
 from heedful.datamodules.base.sampler import snug_batches
+from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import Composed
 from heedful.records.rows import strings
 
@@ -265,7 +266,7 @@ class Comparison:
     @cached_property
     def ends(self) -> tuple[list[dict[str, Tensor]], list[Tensor], list[int]]:
         """For each example its inputs, the ids with everything hidden, and the output for its prediction."""
-        words, n = self.module.processor.hiding(Composed.whole(self.data.pool)), len(self.data.pool)
+        words, n = HiddenWords(self.module.processor, Composed.whole(self.data.pool)), len(self.data.pool)
         shown = np.zeros((n, int(words.features.max())), dtype=bool)
         each = [np.array([i]) for i in range(n)]
         inputs, hidden = ([*words.inputs(np.arange(n), which, each)] for which in (shown, ~shown))

@@ -138,6 +138,8 @@ class Classifier(BasePredictor, pl.LightningModule):
         checkpoint["task"] = self.task.as_dict()
         if self.provenance.trained_on is not None:
             checkpoint["trained_on"] = self.provenance.trained_on.state()
+        if self.provenance.revision is not None:
+            checkpoint["revision"] = self.provenance.revision
         if self.label_map is not None:
             checkpoint["outputs"] = list(self.label_map.outputs)
         if "callbacks" not in checkpoint and self._trainer is not None:  # a checkpoint of weights alone
@@ -151,6 +153,7 @@ class Classifier(BasePredictor, pl.LightningModule):
             self.prepare(trained)
             self.configure_model()
         self._learn_order(trained.parts)
+        self.provenance = replace(self.provenance, revision=checkpoint.get("revision", self.provenance.revision))
         if (before := TrainedOn.of_state(checkpoint.get("trained_on"))) is not None:
             self.provenance = replace(self.provenance, trained_on=before.joined(self.provenance.trained_on))
         self.require_learned_parts(self.task.parts)

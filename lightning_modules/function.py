@@ -10,7 +10,7 @@ import torch
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, Outputs
 from heedful.lightning_modules.predictor import Capabilities
-from heedful.lightning_modules.processors.processor import NumberProcessor
+from heedful.lightning_modules.processors.processor import NumberProcessor, combined
 from heedful.records import (
     EMPTIED,
     NO_LABEL,
@@ -39,7 +39,6 @@ ROUNDED = 1e-2  # how far a sum of probabilities may be from 1
 EXACT = 1e-6  # how far that of a softmax in single precision is
 PLAIN = {str, int, bool, type(None)}  # types of answers that are not probabilities
 STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
-MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all keys apart
 Predict = Callable[[list[dict[str, Any]]], Any]
 
 
@@ -90,7 +89,6 @@ class FunctionProcessor(NumberProcessor):
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
-        super().__init__()
         self.parts = tuple(parts)
         self._hashes = np.zeros(0, dtype=np.uint64)  # of each content by its number
         self._bytes = np.zeros(0, dtype=np.int64)
@@ -111,11 +109,8 @@ class FunctionProcessor(NumberProcessor):
 
     def hashed(self, examples: Sequence[Example]) -> np.ndarray:
         """A 64-bit hash of the content of each example: uint64 [examples]."""
-        numbers = self.numbers(examples)
-        whole = np.zeros(len(examples), dtype=np.uint64)
-        for of_part in self._hashes[numbers]:
-            whole = (whole ^ (whole >> np.uint64(29))) * MIX + of_part
-        return whole
+        numbers = self.numbers(examples)  # which may add to what is looked up
+        return combined(self._hashes[numbers])
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         examples = Composed.whole(examples) if isinstance(examples, Examples) else examples

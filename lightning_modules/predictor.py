@@ -82,10 +82,12 @@ class Provenance:
     Attributes:
         parts: Names of the parts that it read, in their order; None where unknown.
         trained_on: The examples, also of the models that it began with; None where unknown.
+        revision: The commit on the hub of the model that it began with; None for a local folder.
     """
 
     parts: tuple[str, ...] | None = None
     trained_on: "TrainedOn | None" = None
+    revision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,11 @@ class Statistics:
     Attributes:
         truncated: Number of examples that are longer than the model reads.
         unknown: Share of their tokens that are out of vocabulary.
-        escaped: Number of examples that hold the characters of a special token, such as [SEP], as text.
         tokens_kept: Part name to the number of tokens that the model reads, and of all; empty where none is truncated.
     """
 
     truncated: int = 0
     unknown: float = 0.0
-    escaped: int = 0
     tokens_kept: Mapping[str, list[int]] = field(default_factory=dict)
 
 

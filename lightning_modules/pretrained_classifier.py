@@ -18,7 +18,14 @@ from heedful.lightning_modules.pretrained.backbone_config import (
     open_config,
     require_positions,
 )
-from heedful.lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
+from heedful.lightning_modules.pretrained.backbones import (
+    Head,
+    has_weights,
+    load_weights,
+    quiet,
+    resolve,
+    revision_of,
+)
 from heedful.lightning_modules.pretrained.labels import (
     inform_merged,
     is_named,
@@ -145,7 +152,8 @@ class PretrainedClassifier(Classifier, ABC):
         parts, trained_on = self.provenance.parts, self.provenance.trained_on
         if parts is None and (learned := getattr(self.config, LEARNED, {}).get("parts")) is not None:
             parts = tuple(learned)
-        return Provenance(parts, trained_on or TrainedOn.read(self.folder))
+        revision = self.provenance.revision or revision_of(self.folder)
+        return Provenance(parts, trained_on or TrainedOn.read(self.folder), revision)
 
     def match_head(self, task: Task) -> None:
         """Find out whether the backbone has a head for the labels of the task, and what its outputs mean."""

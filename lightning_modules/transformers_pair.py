@@ -25,8 +25,6 @@ from heedful.lightning_modules.pretrained.labels import (
     require_one_of_several,
 )
 from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
-from heedful.lightning_modules.processors.fingerprints import hashes, scattered
-from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import (
     CLASSIFICATION,
     SOFT,
@@ -38,6 +36,7 @@ from heedful.records import (
     SettingError,
     Task,
     column,
+    digests,
 )
 from heedful.records.parts.table import TableForm
 
@@ -107,6 +106,11 @@ class PairProcessor(FunctionProcessor):
         positions: Most tokens that the model has positions for; None without a limit.
     """
 
+    no_hiding = (
+        "Attributions hide words in the inputs of a model that Heedful loads, and this one is in memory. Save model "
+        "and tokenizer with save_pretrained, and give the folder."
+    )
+
     def __init__(self, tokenizer: Any, parts: Sequence[str], form: TableForm, positions: int | None) -> None:
         super().__init__(parts)
         self._tokenizer = tokenizer
@@ -153,11 +157,8 @@ class PairProcessor(FunctionProcessor):
         encoded = self.tokens(texts)
         ids = encoded["input_ids"]
         lengths = np.array([*map(len, ids)], dtype=np.int32)
-        fingerprints = np.zeros(len(ids), dtype=np.uint64)
-        for name in INPUTS:
-            values = np.fromiter(chain.from_iterable(encoded.get(name, ())), np.int64)
-            if len(values):
-                fingerprints = scattered(fingerprints) + hashes(scattered(values), lengths)
+        rows = zip(*(encoded[name] for name in INPUTS if name in encoded), strict=True)
+        fingerprints = digests(np.array(row, np.int64).tobytes() for row in rows)
         is_cut = lengths == (self.most or -1)
         if self.most is not None and is_cut.any():
             whole = self._tokenizer(*([of[i] for i in np.flatnonzero(is_cut)] for of in texts), truncation=False)
@@ -165,8 +166,8 @@ class PairProcessor(FunctionProcessor):
         flat = np.fromiter(chain.from_iterable(ids), np.int64)
         is_unknown = flat == (-1 if (number := getattr(self._tokenizer, "unk_token_id", None)) is None else number)
         is_text = is_unknown | ~np.isin(flat, list(getattr(self._tokenizer, "all_special_ids", ())))
-        rows = np.repeat(np.arange(len(ids)), lengths)
-        unknown = np.stack([np.bincount(rows[of], minlength=len(ids)) for of in (is_unknown, is_text)])
+        example = np.repeat(np.arange(len(ids)), lengths)
+        unknown = np.stack([np.bincount(example[of], minlength=len(ids)) for of in (is_unknown, is_text)])
         return Encodings(lengths, fingerprints, is_cut, unknown)
 
     def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
@@ -177,12 +178,6 @@ class PairProcessor(FunctionProcessor):
                 if not isinstance(value, str):
                     of_part[row] = self._form.text(value, texts)
         return dict(zip(self.parts, columns, strict=True))
-
-    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
-        raise ModelError(
-            "Attributions hide words in the inputs of a model that Heedful loads, and this one is in memory. Save "
-            "model and tokenizer with save_pretrained, and give the folder."
-        )
 
 
 class TransformersPair(BasePredictor):

@@ -42,7 +42,7 @@ class Ask:
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
         """The words of examples, to be hidden; see ``Processor.hiding``. Features stand in the order of the data."""
-        return self._experiment.predictor.processor.hiding(examples, examples.pool.parts, delete)
+        return HiddenWords(self._experiment.predictor.processor, examples, examples.pool.parts, delete)
 
     def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         """Predict inputs in which words are hidden.

@@ -536,8 +536,6 @@ def how_read(statistics: Any) -> str:
     """How much of some examples a model truncates or does not know, for a message; empty where it reads them whole."""
     truncated = statistics.truncated
     text = f" {truncated:,} are longer than the model reads and are truncated." if truncated else ""
-    if statistics.escaped:
-        text += f" {statistics.escaped:,} hold a special token of the model as text, which is read as its characters."
     return text + (
         f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""
     )

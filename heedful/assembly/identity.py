@@ -55,6 +55,8 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
         "fold": data.get("fold"),
         "seeds": [before["seed"] for before in chain if before["trained"] and before["seed"] is not None],
     }
+    if (revision := model.provenance.revision) is not None:
+        identity["revision"] = revision
     return identity | ({"server": model.server} if isinstance(model, Endpoint) else {})
 
 

@@ -13,7 +13,7 @@ from heedful.records.numbers.metric_name import MetricName
 from heedful.records.parts.picture import FORMATS, Picture
 from heedful.records.parts.table import Table, TableForm
 from heedful.records.parts.template import parts_of, plain_template, rename_parts
-from heedful.records.pool.contents import emptied, keys
+from heedful.records.pool.contents import digests, emptied, keys
 from heedful.records.randomness import generator, integers, random_key, words_of
 from heedful.records.storage.files import (
     Spool,
@@ -64,6 +64,7 @@ __all__ = [
     "TaskKind",
     "atomic_path",
     "column",
+    "digests",
     "emptied",
     "generator",
     "inform",

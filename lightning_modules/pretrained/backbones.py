@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from huggingface_hub import try_to_load_from_cache
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
@@ -69,6 +70,12 @@ def has_weights(folder: str) -> bool:
     """Whether weights can be read from a backbone: a folder with only a config has none; a hub id is taken to."""
     path = Path(folder)
     return not path.is_dir() or any(True for pattern in WEIGHTS for _ in path.glob(pattern))
+
+
+def revision_of(folder: str) -> str | None:
+    """The commit of the files that the cache holds of a model on the hub; None for a folder."""
+    file = None if Path(folder).is_dir() else try_to_load_from_cache(folder, "config.json")
+    return Path(file).parent.name if isinstance(file, str) else None
 
 
 @contextlib.contextmanager

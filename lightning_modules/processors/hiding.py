@@ -1,39 +1,18 @@
 """Inputs in which words are hidden: masks in token ids, part by part, so that nothing crosses from one to the next."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import Protocol
 
 import numpy as np
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.processors.frame import Frame, ranges, share_budget
-from heedful.lightning_modules.processors.token_store import tokenised
-from heedful.records import Example, ModelError, Part, column
+from heedful.lightning_modules.processors.frame import padded, ranges
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.lightning_modules.processors.texts import TextProcessor
+from heedful.records import Example, ModelError, column
 from heedful.records.parts.words import word_spans
 
 SENTINEL = "<extra_id_0>"  # what a T5 was trained to read in place of hidden words
-
-
-class TextInputs(Protocol):
-    """The processor whose inputs have words hidden."""
-
-    tokenizer: PreTrainedTokenizerBase
-    parts: tuple[str, ...]
-    frame: Frame
-    budget: int
-
-    def texts(self, parts: Sequence[Part]) -> Sequence[str]: ...
-
-    def framed(
-        self,
-        tokens: np.ndarray,
-        starts: np.ndarray,
-        counts: np.ndarray,
-        batches: Sequence[np.ndarray],
-        around: np.ndarray | None = None,
-    ) -> Iterator[dict[str, Tensor]]: ...
 
 
 class HiddenWords:
@@ -52,96 +31,85 @@ class HiddenWords:
             their tokens. A hidden separator is always masked.
 
     Raises:
-        HeedfulError: The tokenizer has no token that can stand for a hidden one.
+        HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
 
     Attributes:
         parts: Names of the parts, in the order of the features.
-        words: Of each example the words of each part.
+        words: Per example the words per part.
         separators: What stands behind each part, as text.
         truncated: Which examples are longer than the model reads: bool [examples].
+        features: The number of features per example: int64 [examples].
+        segments: The number of features per part, with its separator, and example: int64 [parts, examples].
     """
 
     def __init__(
-        self, processor: TextInputs, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False
+        self, processor: Processor, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False
     ) -> None:
+        if processor.no_hiding is not None or not isinstance(processor, TextProcessor):
+            raise ModelError(str(processor.no_hiding))
         self.processor = processor
         self.delete = delete
         self.parts = tuple(parts) or processor.parts
-        self._segment = [self.parts.index(part) for part in processor.parts]  # of each part that the model reads
         self.mask_id = mask_id(processor.tokenizer)
+        frame = processor.frame
+        rank = [self.parts.index(part) for part in processor.parts]  # of each part that the model reads
+        order = np.argsort(rank)
         columns = [column(examples, f"parts.{part}") for part in processor.parts]
         texts = [processor.texts(parts) for parts in zip(*columns, strict=True)]
-        spans = [[word_spans(text) for text in several] for several in texts]
-        frame = processor.frame
-        decode = processor.tokenizer.decode
-        order = np.argsort(self._segment).tolist()
-        self.words = []
-        for several, of in zip(texts, spans, strict=True):
-            self.words.append([[several[q][start:end] for start, end in of[q].tolist()] for q in order])
-        self.separators = [decode(frame.around[frame.behind == q].tolist()).strip() for q in order]
-        # the first feature of each part of each example, then how many there are: int64 [parts + 1, examples]
-        sizes = np.array([[len(own) + 1 for own in of] for of in self.words], dtype=np.int64).reshape(-1, len(order)).T
-        self._columns = np.concatenate([np.zeros((1, len(texts)), dtype=np.int64), np.cumsum(sizes, axis=0)])
-        self._tokenise(list(chain.from_iterable(texts)), list(chain.from_iterable(spans)))
+        spans = {text: word_spans(text) for several in texts for text in several}
+        words = {text: [text[start:end] for start, end in pairs.tolist()] for text, pairs in spans.items()}
+        self.words = [[words[several[q]] for q in order] for several in texts]
+        behind = [frame.ids[(frame.parts < 0) & (frame.behind == q)].tolist() for q in order]
+        self.separators = [processor.tokenizer.decode(ids).strip() for ids in behind]
+        sizes = [[len(words[text]) + 1 for text in several] for several in texts]
+        sizes = np.array(sizes, dtype=np.int64).reshape(len(texts), len(rank)).T
+        self.segments = sizes[order]
+        self.features = sizes.sum(axis=0)
+        ends = np.cumsum(self.segments, axis=0)[rank]  # of the features of each part that the model reads
 
-    def _tokenise(self, texts: list[str], spans: list[np.ndarray]) -> None:
-        """Keep the tokens of all texts, one after the other, and which words each token stands for."""
-        lengths, rows, _ = tokenised(self.processor.tokenizer, texts, offsets=True)
-        self._tokens = rows[:, 0].astype(np.int64)
-        offsets = np.split(rows[:, 1:].astype(np.int64), np.cumsum(lengths)[:-1]) if texts else []
-        words = [_words_of_tokens(own, of) for own, of in zip(offsets, spans, strict=True)]
-        self._first, self._last = np.concatenate(words, axis=1) if words else np.zeros((2, 0), dtype=np.int64)
-        shape = -1, len(self.parts)
-        self._starts = (np.cumsum(lengths) - lengths).reshape(shape).T
-        counts = lengths.reshape(shape).T
-        self._counts = share_budget(counts, self.processor.budget)
-        self.truncated = counts.sum(axis=0) > self.processor.budget
+        store = processor.new_store(offsets=True)
+        numbers = store.numbers([text for several in texts for text in several]).reshape(sizes.T.shape).T
+        lengths = store.lengths(numbers)
+        counts = processor.truncate(lengths)
+        self.truncated = (counts < lengths).any(axis=0)
+        first, last = np.zeros((2, len(store.tokens)), dtype=np.int64)  # word in its text of each token
+        for text, number in zip(spans, store.numbers([*spans]), strict=True):
+            piece = slice(store.starts(number), store.starts(number + 1))
+            first[piece], last[piece] = _words_of_tokens(store.characters[piece], spans[text])
+
+        places, self._slots, self._lengths = frame.layout(store.starts(numbers), counts)
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self._ids = store.tokens[places]
+        self._is_text = frame.parts[self._slots] >= 0
+        # the features of each token, from the first to the last: words, or a separator, or -1 for what stands in front
+        example = np.repeat(np.arange(len(texts)), self._lengths)
+        part = frame.behind[self._slots]
+        words_before = ends[part, example] - sizes[part, example]
+        feature = np.where(self._is_text, words_before, np.where(part < 0, -1, ends[part, example] - 1))
+        self._first = feature + first[places]
+        self._last = feature + last[places]
 
     def __len__(self) -> int:
         return len(self.words)
 
-    @property
-    def features(self) -> np.ndarray:
-        """The number of features of each example: int64 [examples]."""
-        return self._columns[-1]
-
-    @property
-    def segments(self) -> np.ndarray:
-        """The number of features of each part of each example, with its separator: int64 [parts, examples]."""
-        return np.diff(self._columns, axis=0)
-
     def _hidden(self, examples: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The tokens of inputs, where each part of each begins, and how many tokens it has.
-
-        Args:
-            examples: int64 [inputs].
-            hidden: bool [inputs, features].
-
-        Returns:
-            int64 [tokens]; int64 [parts, inputs]; the same.
-        """
-        # running sums: any of the words from the first to the last of a token is hidden where the sum grows
-        sums = np.concatenate([np.zeros((len(hidden), 1), np.int32), np.cumsum(hidden, axis=1, dtype=np.int32)], axis=1)
-        tokens, counts = [], []
-        for q, segment in enumerate(self._segment):
-            own = self._counts[q, examples]
-            at = ranges(self._starts[q, examples], own)
-            rows = np.repeat(np.arange(len(examples)), own)
-            first = self._columns[segment, examples][rows]
-            is_hidden = sums[rows, first + self._last[at] + 1] > sums[rows, first + self._first[at]]
-            if self.delete:
-                tokens.append(self._tokens[at[~is_hidden]])
-                own = np.bincount(rows[~is_hidden], minlength=len(examples))
-            else:
-                tokens.append(np.where(is_hidden, self.mask_id, self._tokens[at]))
-            counts.append(own)
-        sizes = np.array(counts).reshape(len(counts), len(examples))
-        return np.concatenate(tokens), (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape), sizes
+        """The tokens of inputs as ``TextProcessor.padded`` takes them; the arguments are as for :meth:`inputs`."""
+        lengths = self._lengths[examples]
+        at = ranges(self._starts[examples], lengths)
+        rows = np.repeat(np.arange(len(examples)), lengths)
+        # running sums: any of the features from the first to the last of a token is hidden where the sum grows
+        sums = np.zeros((len(hidden), hidden.shape[1] + 1), dtype=np.int32)
+        np.cumsum(hidden, axis=1, out=sums[:, 1:])
+        is_hidden = sums[rows, self._last[at] + 1] > sums[rows, self._first[at]]
+        ids = np.where(is_hidden, self.mask_id, self._ids[at])
+        if not self.delete:
+            return ids, self._slots[at], lengths
+        stays = ~(is_hidden & self._is_text[at])
+        return ids[stays], self._slots[at[stays]], np.bincount(rows[stays], minlength=len(examples))
 
     def lengths(self, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         """Cost of each input, in tokens: int32 [inputs]; the arguments are as for :meth:`inputs`."""
-        counts = self._hidden(examples, hidden)[2] if self.delete else self._counts[:, examples]
-        return (counts.sum(axis=0) + self.processor.frame.size).astype(np.int32)
+        return (self._hidden(examples, hidden)[2] if self.delete else self._lengths[examples]).astype(np.int32)
 
     def inputs(
         self, examples: np.ndarray, hidden: np.ndarray, batches: Sequence[np.ndarray]
@@ -153,46 +121,33 @@ class HiddenWords:
             hidden: bool [inputs, features], which of its features are hidden; further columns are ignored.
             batches: int64 [inputs of the batch] each, positions into ``examples``.
         """
-        frame = self.processor.frame
-        around = np.tile(frame.around, (len(examples), 1))
-        for q, segment in enumerate(self._segment):
-            is_hidden = hidden[np.arange(len(examples)), self._columns[segment + 1, examples] - 1]
-            around[np.ix_(is_hidden, frame.behind == q)] = self.mask_id
-        return self.processor.framed(*self._hidden(examples, hidden), batches, around)
+        return (self.processor.padded(*self._hidden(examples[batch], hidden[batch])) for batch in batches)
 
     def features_of_tokens(self, examples: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
         """The feature that each token of an input belongs to, nothing hidden: int64 [inputs, tokens] for each batch.
 
         A token of several words belongs to the first; -1 for tokens in front and for padding.
         """
-        frame = self.processor.frame
-        starts = self._starts[:, examples]
-        counts = self._counts[:, examples]
-        around = np.full((len(examples), len(frame.around)), -1, dtype=np.int64)
-        features = np.zeros(len(self._tokens), dtype=np.int64)
-        for q, segment in enumerate(self._segment):
-            around[:, frame.behind == q] = self._columns[segment + 1, examples, None] - 1
-            at = ranges(self._starts[q], self._counts[q])
-            features[at] = np.repeat(self._columns[segment], self._counts[q]) + self._first[at]
-        for batch in self.processor.framed(features, starts, counts, batches, around):
-            yield batch["input_ids"].numpy()
+        for batch in batches:
+            lengths = self._lengths[examples[batch]]
+            features = self._first[ranges(self._starts[examples[batch]], lengths)]
+            yield padded(self.processor.is_token(lengths), features, -1)
 
 
-def _words_of_tokens(offsets: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """The first and the last word that each token stands for: int64 [2, tokens].
+def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last word in a token: int64 [tokens] both.
 
     A token of no word, such as a space of its own, goes with the next one, or else with the last. A text without words
     has the separator behind it for its tokens.
 
     Args:
-        offsets: int64 [tokens, 2], the characters of each token.
-        spans: int32 [words, 2], those of each word.
+        characters: int32 [tokens, 2], the first of a token and the one behind its last.
+        spans: int32 [words, 2], likewise for words.
     """
-    first = np.searchsorted(spans[:, 1], offsets[:, 0], side="right")
-    last = np.searchsorted(spans[:, 0], offsets[:, 1], side="left") - 1
     most = max(len(spans) - 1, 0)
-    first = np.minimum(first, most)
-    return np.stack([first, np.maximum(np.minimum(last, most), first)])
+    first = np.minimum(np.searchsorted(spans[:, 1], characters[:, 0], side="right"), most)
+    last = np.minimum(np.searchsorted(spans[:, 0], characters[:, 1], side="left") - 1, most)
+    return first, np.maximum(last, first)
 
 
 def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:

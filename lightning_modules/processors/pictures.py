@@ -1,8 +1,8 @@
 """Pictures as a model's input: each is decoded and resized once, and kept in a mapped file."""
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,9 @@ from PIL import Image
 from torch import Tensor
 from transformers import BaseImageProcessor, PreTrainedTokenizerBase
 
-from heedful.lightning_modules.predictor import Statistics
-from heedful.lightning_modules.processors.fingerprints import scattered
-from heedful.lightning_modules.processors.processor import NumberProcessor
+from heedful.lightning_modules.processors.processor import Processor, combined
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import Example, Picture, Spool, Task, column
+from heedful.records import Example, Picture, Spool, Task, column, digests
 from heedful.records.parts.pixels import pixels
 
 SCHEMA = pa.schema([("pixels", pa.binary())])
@@ -46,14 +44,13 @@ class PictureStore:
 
     def __init__(self, resize: Callable[[Image.Image], np.ndarray], cache: float) -> None:
         self.resize = resize
-        self.cache = cache
         self.decoded = 0
+        self._room = cache * GIB  # bytes
         self._number: dict[str, int] = {"": 0}
         self._pictures = [Picture()]
         self._blank = resize(Image.new("RGB", (1, 1), GREY))
         self._stored = {0: self._blank}
-        self._bytes = 0
-        self._fingerprints: dict[int, int] = {}
+        self._hashes: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_stored": {0: self._blank}}  # another process decodes what it needs
@@ -62,7 +59,7 @@ class PictureStore:
         return len(self._pictures)
 
     def content(self, number: int) -> str:
-        """The picture that a number stands for: the sha256 of its bytes."""
+        """The sha256 of the bytes of the picture with a number."""
         return self._pictures[number].key
 
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:
@@ -73,45 +70,34 @@ class PictureStore:
         """
         known = len(self._pictures)
         for picture in pictures:
-            if picture.key not in self._number:
-                self._number[picture.key] = len(self._pictures)
+            if self._number.setdefault(picture.key, len(self._pictures)) == len(self._pictures):
                 self._pictures.append(picture)
-        self._keep(range(known, len(self._pictures)))
+        for start in range(known, len(self._pictures), BLOCK):
+            if self._room > 0:
+                self._keep(range(start, min(start + BLOCK, len(self._pictures))))
         return np.fromiter((self._number[picture.key] for picture in pictures), np.int64, len(pictures))
 
     def _keep(self, numbers: Sequence[int]) -> None:
-        if not numbers or self._bytes >= self.cache * GIB:
-            return
+        decoded = self._decode(numbers)
         spool = Spool(SCHEMA)
-        shapes: list[tuple[int, ...]] = []
-        for start in range(0, len(numbers), BLOCK):
-            decoded = self._decode(numbers[start : start + BLOCK])
-            spool.write(pa.table({"pixels": [picture.tobytes() for picture in decoded]}, SCHEMA))
-            shapes += [picture.shape for picture in decoded]
-            self._bytes += sum(picture.nbytes for picture in decoded)
-            if self._bytes >= self.cache * GIB:
-                break
-        mapped = (value.as_buffer() for value in spool.finish()["pixels"])
-        for number, data, shape in zip(numbers, mapped, shapes, strict=False):  # a full cache keeps the first ones
-            self._stored[number] = np.frombuffer(data, np.uint8).reshape(shape)
+        spool.write(pa.table({"pixels": [picture.tobytes() for picture in decoded]}, SCHEMA))
+        for number, picture, mapped in zip(numbers, decoded, spool.finish()["pixels"], strict=True):
+            self._stored[number] = np.frombuffer(mapped.as_buffer(), np.uint8).reshape(picture.shape)
+            self._room -= picture.nbytes
 
     def pixels(self, numbers: Sequence[int]) -> list[np.ndarray]:
         """The pictures with these numbers: uint8 [height, width, 3] each."""
         missing = [n for n in dict.fromkeys(numbers) if n not in self._stored]
-        decoded = dict(zip(missing, self._decode(missing), strict=True)) if missing else {}
+        decoded = dict(zip(missing, self._decode(missing), strict=True))
         return [decoded[n] if n in decoded else self._stored[n] for n in numbers]
 
-    def fingerprints(self, numbers: np.ndarray) -> np.ndarray:
+    def hashes(self, numbers: np.ndarray) -> np.ndarray:
         """A hash of the size and the pixels of each picture: uint64 of the shape of the numbers; made once for each."""
-        different, place = np.unique(numbers, return_inverse=True)
-        new = [n for n in different.tolist() if n not in self._fingerprints]
-        for start in range(0, len(new), BLOCK):
-            some = new[start : start + BLOCK]
-            for number, picture in zip(some, self.pixels(some), strict=True):
-                digest = hashlib.blake2b(str(picture.shape).encode() + picture.tobytes(), digest_size=8).digest()
-                self._fingerprints[number] = int.from_bytes(digest, "little")
-        hashes = np.array([self._fingerprints[n] for n in different.tolist()], dtype=np.uint64)
-        return hashes[place].reshape(numbers.shape)
+        new = iter(set(numbers.ravel().tolist()) - self._hashes.keys())
+        while block := list(islice(new, BLOCK)):
+            contents = (str(picture.shape).encode() + picture.tobytes() for picture in self.pixels(block))
+            self._hashes |= zip(block, digests(contents).tolist(), strict=True)
+        return np.vectorize(self._hashes.__getitem__, otypes=[np.uint64])(numbers)
 
     def _decode(self, numbers: Sequence[int]) -> list[np.ndarray]:
         self.decoded += len(numbers)
@@ -133,7 +119,7 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
     return ((stacked - mean) / std).to(weight.dtype)
 
 
-class PictureProcessor(NumberProcessor):
+class PictureProcessor(TextProcessor):
     """A text as token ids, pictures as numbers by which the network asks ``store`` for the pixels.
 
     A task without a text (``--partial image``) reads the empty text, one without a picture a picture that shows
@@ -146,44 +132,29 @@ class PictureProcessor(NumberProcessor):
         store: The pictures.
     """
 
+    no_hiding = Processor.no_hiding
+
     def __init__(self, tokenizer: PreTrainedTokenizerBase, task: Task, max_length: int, store: PictureStore) -> None:
-        super().__init__()
-        self.tokenizer = tokenizer
-        self.pictures = task.pictures
+        super().__init__(tokenizer, [part for part in task.parts if part not in task.pictures] or [""], max_length)
         self.store = store
-        texts = [part for part in task.parts if part not in task.pictures]
-        self.text = TextProcessor(tokenizer, texts or [""], max_length)
-        self.parts = (*self.text.parts, *(self.pictures or ("",)))
+        self.pictures = task.pictures
+        self.parts = (*self.text_parts, *(task.pictures or ("",)))
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        if self.text.parts == ("",):
-            texts = np.repeat(self.text.numbers([Example("", {"": ""})]), len(examples), axis=1)
-        else:
-            texts = self.text.numbers(examples)
-        pictures = [self.store.numbers(list(column(examples, f"parts.{part}"))) for part in self.pictures]
+        has_text = self.text_parts != ("",)
+        texts = super()._numbers(examples) if has_text else [self.token_store.numbers([""]).repeat(len(examples))]
+        pictures = [self.store.numbers([*column(examples, f"parts.{part}")]) for part in self.pictures]
         return np.concatenate([texts, pictures or np.zeros((1, len(examples)))]).astype(np.int32)
 
     def picture_numbers(self, examples: Sequence[Example]) -> np.ndarray:
         """The number of each example's pictures: int64 [examples, pictures], one column at least."""
-        return self.numbers(examples)[len(self.text.parts) :].T.astype(np.int64)
-
-    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        numbers = self.numbers(examples)  # decodes them: what is damaged shows before anything is trained
-        return self.text.lengths_of(numbers[: len(self.text.parts)])
-
-    def statistics(self, examples: Sequence[Example]) -> Statistics:
-        return self.text.statistics_of(self.numbers(examples)[: len(self.text.parts)])
+        return self.numbers(examples)[len(self.text_parts) :].T.astype(np.int64)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        numbers = self.numbers(examples)
-        texts = len(self.text.parts)
-        hashes = self.text.fingerprints_of(numbers[:texts])
-        for pictures in self.store.fingerprints(numbers[texts:]):
-            hashes = scattered(hashes) + pictures
-        return hashes
+        pictures = self.store.hashes(self.picture_numbers(examples).T)
+        return combined(np.stack([super().fingerprints(examples), *pictures]))
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        self.text.pad_to = self.pad_to
-        texts = self.text.batches_of(self.numbers(examples)[: len(self.text.parts)], batches)
         pictures = self.picture_numbers(examples)
+        texts = super().batches(examples, batches)
         return (text | {"pictures": pictures[batch]} for text, batch in zip(texts, batches, strict=True))

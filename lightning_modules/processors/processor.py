@@ -8,8 +8,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from heedful.lightning_modules.predictor import Encoded, Statistics
-from heedful.lightning_modules.processors.hiding import HiddenWords
-from heedful.records import EMPTIED, Composed, Example, Examples, ModelError, emptied
+from heedful.records import EMPTIED, Composed, Example, Examples, emptied
+
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all hashes apart
 
 
 class Processor(ABC):
@@ -20,9 +21,14 @@ class Processor(ABC):
 
     Attributes:
         pad_to: The width of a batch is a multiple of this, unless that is more than the model reads.
+        no_hiding: Why words cannot be hidden in its inputs; None where they can be.
     """
 
     pad_to: int = 1
+    no_hiding: str | None = (
+        "Attributions need a model that reads one or two texts and nothing else. Take such a model, or leave "
+        "attributions out."
+    )
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
         """The examples as the model reads them; nothing is computed yet."""
@@ -33,12 +39,7 @@ class Processor(ABC):
         """Cost of each example, in tokens: int32 [examples]."""
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Sort key of batches, in descending order, so that the examples of a batch are alike: int [examples].
-
-        Args:
-            examples: Examples.
-            lengths: As :meth:`lengths` gives them.
-        """
+        """Sort key of batches, in descending order, so that examples of one length share a batch: int [examples]."""
         return lengths
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
@@ -66,21 +67,9 @@ class Processor(ABC):
         """
         return (self(examples.take(batch)) for batch in batches)
 
-    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
-        """Make the inputs in which some words of these examples are hidden.
 
-        Args:
-            examples: Texts alone.
-            parts: In which order their features stand.
-            delete: Whether hidden words are left out; otherwise the mask token stands in place of each of their tokens.
-
-        Raises:
-            HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
-        """
-        raise ModelError(
-            "Attributions need a model that reads one or two texts and nothing else. Take such a model, or leave "
-            "attributions out."
-        )
+# of each processor, by examples: beside the processor, which is pickled
+NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example], np.ndarray]] = WeakKeyDictionary()
 
 
 class NumberProcessor(Processor):
@@ -94,48 +83,32 @@ class NumberProcessor(Processor):
 
     parts: tuple[str, ...]
 
-    def __init__(self) -> None:
-        self._numbers_of: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # weak references cannot be pickled, and another process has pools of its own
-        return {name: value for name, value in self.__dict__.items() if name != "_numbers_of"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
-        self._numbers_of = WeakKeyDictionary()
-
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
         """The number of each part's content: int32 [parts, examples]; for one pool or composition, made once."""
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
-        if examples not in self._numbers_of:
+        numbers = NUMBERS.setdefault(self, WeakKeyDictionary())
+        if examples not in numbers:
             is_composed = isinstance(examples, Composed)
-            self._numbers_of[examples] = self._gathered(examples) if is_composed else self._numbers(examples)
-        return self._numbers_of[examples]
+            numbers[examples] = self._gathered(examples) if is_composed else self._numbers(examples)
+        return numbers[examples]
 
     def _gathered(self, examples: Composed) -> np.ndarray:
-        """The numbers of composed examples, from those of their pool: int32 [parts, examples]."""
+        """The numbers of composed examples, from the numbers of their pool: int32 [parts, examples]."""
         numbers = self.numbers(examples.pool)
         positions = examples.positions
         if len(examples.others):
             numbers = np.concatenate([numbers, self._numbers(examples.others)], axis=1)
-        gathered = np.empty((len(self.parts), len(examples)), dtype=np.int32)
+        gathered = numbers[:, positions]
         for row, part in enumerate(self.parts):
-            lenders = examples.lenders.get(part)
-            if lenders is None:
-                gathered[row] = numbers[row, positions]
+            if part not in examples.lenders:
                 continue
-            lenders = np.where(positions < len(examples.pool), lenders, positions)  # the others keep their parts
+            lenders = np.where(positions < len(examples.pool), examples.lenders[part], positions)  # others keep theirs
             gathered[row] = numbers[row, lenders]
             if (empty := lenders == EMPTIED).any():
-                gathered[row, empty] = self._emptied(examples.pool)[row]
+                nothing = {name: emptied(examples.pool.value(f"parts.{name}", 0)) for name in examples.pool.parts}
+                gathered[row, empty] = self._numbers([Example("", nothing)])[row, 0]
         return gathered
-
-    def _emptied(self, pool: Examples) -> np.ndarray:
-        """The number of what stands in place of each part that is taken away: int32 [parts]."""
-        parts = {part: emptied(pool.value(f"parts.{part}", 0)) for part in pool.parts}
-        return self._numbers([Example("", parts)])[:, 0]
 
     @abstractmethod
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
@@ -149,9 +122,19 @@ class NumberProcessor(Processor):
         return next(iter(self.batches(examples, [np.arange(len(examples))])))
 
 
-def chosen(examples: Sequence[Example], batch: np.ndarray) -> Sequence[Example]:
-    """The examples of a batch."""
-    return examples.take(batch) if isinstance(examples, Composed) else [examples[i] for i in batch.tolist()]
+def combined(hashes: np.ndarray) -> np.ndarray:
+    """One hash for each example, of the hashes of its parts in their order.
+
+    Args:
+        hashes: uint64 [parts, examples].
+
+    Returns:
+        uint64 [examples].
+    """
+    total = np.zeros_like(hashes[0])
+    for hash_of_part in hashes:
+        total = (total ^ (total >> np.uint64(29))) * MIX + hash_of_part
+    return total
 
 
 def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:

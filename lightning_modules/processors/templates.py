@@ -39,28 +39,28 @@ class TemplateProcessor(TextProcessor):
         form: TableForm | None = None,
         prefix: str = "",
     ) -> None:
-        self.template = template
-        self.prefix = prefix
         if re.search(r"\S\{|\}\S", template):
             raise SettingError(f"The template {template!r} has braces without spaces. Put spaces around the braces.")
+        self.template = template
+        self._words = PART.split(template)[::2]
         if prefix:
+            self._words[0] = f"{prefix} {self._words[0]}"
             self.room = "Raise it, or ask for fewer prompt.tuples or other prompt.wordings."
         super().__init__(tokenizer, parts_of(template), max_length, form)
 
     def _read_frame(self) -> Frame:
         """Find the tokens before, between and after the parts: the words of the template, and special tokens."""
         encoded = self.tokenizer("a")
-        ids = encoded["input_ids"]
         sequence = encoded.sequence_ids(0)
         first = sequence.index(0)
         last = len(sequence) - sequence[::-1].index(0)
-        self._words = PART.split(self.template)[::2]
-        if self.prefix:
-            self._words[0] = f"{self.prefix} {self._words[0]}"
-        stretches = [self.tokenizer(words.rstrip(), add_special_tokens=False)["input_ids"] for words in self._words]
-        stretches[0] = ids[:first] + stretches[0]
-        stretches[-1] = stretches[-1] + ids[last:]
-        return Frame([(tokens, [0] * len(tokens)) for tokens in stretches], [0] * len(self.parts), self.pad_id)
+        words = [self.tokenizer(words.rstrip(), add_special_tokens=False)["input_ids"] for words in self._words]
+        words[0] = encoded["input_ids"][:first] + words[0]
+        words[-1] = words[-1] + encoded["input_ids"][last:]
+        slots = [(token, 0, None) for token in words[0]]
+        for part, tokens in enumerate(words[1:]):
+            slots += [(0, 0, part), *((token, 0, None) for token in tokens)]
+        return Frame(slots)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
         """The parts of an example as text, each with the space before it, by which some tokenizers know a word."""

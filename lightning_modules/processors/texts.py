@@ -1,7 +1,8 @@
 """The processor of models that read one or two texts."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.predictor import Statistics
-from heedful.lightning_modules.processors.frame import Frame, share_budget
-from heedful.lightning_modules.processors.hiding import HiddenWords
-from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
-from heedful.lightning_modules.processors.token_store import ESCAPED, MARKED, TokenStore, mark_error, mark_in
-from heedful.records import BATCH, Composed, Example, HeedfulError, ModelError, Part, TableForm, column
+from heedful.lightning_modules.processors.frame import Frame, padded, share_budget
+from heedful.lightning_modules.processors.processor import NumberProcessor, combined, kept_of
+from heedful.lightning_modules.processors.token_store import TokenStore, plain
+from heedful.records import BATCH, Composed, Example, ModelError, Part, TableForm, column
+
+TOGETHER = 2048  # inputs that are put together at once, of as many batches
 
 
 class TextProcessor(NumberProcessor):
@@ -39,6 +41,7 @@ class TextProcessor(NumberProcessor):
 
     PROBES = ("The dog's 2nd walk (today)!", " a", "È vero — 100 %")
     room = "Raise it."  # what to do where ``max_length`` leaves none
+    no_hiding = None
     offsets = False  # whether it must be known which characters a token stands for
 
     def __init__(
@@ -50,71 +53,52 @@ class TextProcessor(NumberProcessor):
         pad_id: int | None = None,
         pads_left: bool = False,
     ) -> None:
-        super().__init__()
         self.tokenizer = tokenizer
-        self.parts = tuple(parts)
+        self.parts = self.text_parts = tuple(parts)
         self.max_length = max_length
         self.form = form or TableForm()
-        self.store = TokenStore(tokenizer, self.offsets)
         self.pad_id = (tokenizer.pad_token_id or 0) if pad_id is None else pad_id
         self.pads_left = pads_left
         self.token_types = "token_type_ids" in tokenizer.model_input_names
         self.frame = self._read_frame()
+        self.token_store = self.new_store(self.offsets)
         self.budget = max_length - self.frame.size
         if self.budget < len(parts):
             raise ModelError(
                 f"model.max_length {max_length} leaves no room for the parts beside {self.frame.size} other tokens. "
                 f"{self.room}"
             )
-        self._check_frame()
+        n = len(self.PROBES)
+        if not all(map(self._is_right, ([self.PROBES[(k + i) % n] for i in range(len(parts))] for k in range(n)))):
+            raise ModelError(
+                f"The tokenizer {type(tokenizer).__name__} reads a whole otherwise than its parts. Take another model."
+            )
+
+    def new_store(self, offsets: bool) -> TokenStore:
+        """A store without texts, which begins with the tokens of the frame."""
+        return TokenStore(plain(self.tokenizer, offsets), self.tokenizer.unk_token_id, self.frame.ids, offsets)
 
     def _read_frame(self) -> Frame:
-        """Find the special tokens before, between and after the parts, and the token type of every stretch."""
+        """Find the special tokens before, between and after the parts, and all token types."""
         if not 1 <= len(self.parts) <= 2:
             raise ModelError(
                 f"An encoder reads one or two parts, and the data have {len(self.parts)}: {', '.join(self.parts)}. "
                 "Name two data.parts, or take model t5."
             )
         encoded = self.tokenizer(*["a"] * len(self.parts), return_token_type_ids=True)
-        sequence = encoded.sequence_ids(0)
-        special: list[tuple[list[int], list[int]]] = [([], [])]
-        part_types: list[int] = []
-        for token, type_, part in zip(encoded["input_ids"], encoded["token_type_ids"], sequence, strict=True):
-            if part is None:
-                special[-1][0].append(token)
-                special[-1][1].append(type_)
-            elif part == len(part_types):  # the first token of the next part
-                part_types.append(type_)
-                special.append(([], []))
-        if len(part_types) != len(self.parts):
-            raise self._unfit_tokenizer()
-        return Frame(special, part_types, self.pad_id, self.pads_left)
+        tokens = zip(encoded["input_ids"], encoded["token_type_ids"], encoded.sequence_ids(0), strict=True)
+        groups = ((part, [*group]) for part, group in groupby(tokens, itemgetter(2)))
+        return Frame(chain.from_iterable(group if part is None else group[:1] for part, group in groups))
 
-    def _unfit_tokenizer(self) -> HeedfulError:
-        name = type(self.tokenizer).__name__
-        return ModelError(f"The tokenizer {name} reads a whole otherwise than its parts. Take another model.")
-
-    def _check_frame(self) -> None:
-        probes = [*self._probes()]
-        numbers = self.store.numbers([text for texts in probes for text in self.texts(texts)])
-        numbers = numbers.reshape(len(probes), -1).T
-        starts = self.store.starts(numbers)
-        counts = self.store.lengths(numbers)
-        alone = np.arange(len(probes))[:, None]
-        batches = self.frame.batches(self.store.tokens, starts, counts, alone)
-        for texts, (ids, _, types) in zip(probes, batches, strict=True):
-            encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
-            if [*ids.tolist(), *types.tolist()] != [encoded["input_ids"], encoded["token_type_ids"]]:
-                raise self._unfit_tokenizer()
-
-    def _probes(self) -> set[tuple[str, ...]]:
-        """Texts for the parts, in which any two parts side by side have all pairs of probes; never more than nine."""
-        n = len(self.PROBES)
-        return {
-            tuple(self.PROBES[(first + step * i) % n] for i in range(len(self.parts)))
-            for first in range(n)
-            for step in range(n)
-        }
+    def _is_right(self, texts: Sequence[str]) -> bool:
+        """Whether the tokenizer encodes a whole with these parts to the same ids and token types."""
+        encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
+        numbers = self.token_store.numbers(self.texts(texts))[:, None]
+        if self.frame.behind.max(initial=-1) + 1 != len(numbers):  # of an empty vocabulary
+            return False
+        places, slots, _ = self.frame.layout(self.token_store.starts(numbers), self.token_store.lengths(numbers))
+        ids = self.token_store.tokens[places].tolist()
+        return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
         """The arguments of the tokenizer itself for an example with these parts."""
@@ -129,17 +113,12 @@ class TextProcessor(NumberProcessor):
         return numbers
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        rows = zip(*(column(examples, f"parts.{part}") for part in self.parts), strict=True)
-        blocks = [np.zeros((len(self.parts), 0), dtype=np.int32)]
+        rows = zip(*(column(examples, f"parts.{part}") for part in self.text_parts), strict=True)
+        blocks = [np.zeros((len(self.text_parts), 0), dtype=np.int32)]
         while texts := [self.texts(parts) for parts in islice(rows, BATCH)]:
-            of_block = self.store.numbers(list(chain.from_iterable(texts)))
-            blocks.append(of_block.reshape(len(texts), len(self.parts)).T)
-        numbers = np.concatenate(blocks, axis=1)
-        if len(marked := np.argwhere(self.store.states(numbers).T == MARKED)):
-            example = examples[int(marked[0, 0])]
-            text = self.texts([example.parts[part] for part in self.parts])[marked[0, 1]]
-            raise mark_error(example.uid, mark_in(self.tokenizer, text))
-        return numbers
+            numbers = self.token_store.numbers(list(chain.from_iterable(texts)))
+            blocks.append(numbers.reshape(len(texts), -1).T)
+        return np.concatenate(blocks, axis=1)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
         """The parts of an example as text, as they are tokenised."""
@@ -148,63 +127,65 @@ class TextProcessor(NumberProcessor):
             return parts
         return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
 
-    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        return self.lengths_of(self.numbers(examples))
+    def text_numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        """The numbers of the texts: int32 [texts, examples]."""
+        return self.numbers(examples)[: len(self.text_parts)]
 
-    def lengths_of(self, numbers: np.ndarray) -> np.ndarray:
-        """As :meth:`lengths`, for the :meth:`numbers` of examples."""
-        tokens = self.store.lengths(numbers).sum(axis=0).astype(np.int32)
-        return np.minimum(tokens, self.budget) + np.int32(self.frame.size)
+    def truncate(self, lengths: np.ndarray) -> np.ndarray:
+        """How many tokens of texts with these lengths the model reads: int64 [texts, examples] both."""
+        return share_budget(lengths, self.budget)
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        counts = self.truncate(self.token_store.lengths(self.text_numbers(examples)))
+        return (counts.sum(axis=0) + self.frame.size).astype(np.int32)
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
-        return self.statistics_of(self.numbers(examples))
-
-    def statistics_of(self, numbers: np.ndarray) -> Statistics:
-        """As :meth:`statistics`, for the :meth:`numbers` of examples."""
-        lengths = self.store.lengths(numbers)
-        truncated = int((lengths.sum(axis=0) > self.budget).sum())
-        kept = kept_of(self.parts, share_budget(lengths, self.budget), lengths) if truncated else {}
-        return Statistics(truncated, self.store.unknown(numbers), self.count_escaped(numbers), kept)
-
-    def count_escaped(self, numbers: np.ndarray) -> int:
-        """Number of examples that hold the characters of a special token, from the :meth:`numbers` of examples."""
-        return int((self.store.states(numbers) == ESCAPED).any(axis=0).sum())
+        numbers = self.text_numbers(examples)
+        lengths = self.token_store.lengths(numbers)
+        counts = self.truncate(lengths)
+        truncated = int((counts < lengths).any(axis=0).sum())
+        unknown = self.token_store.unknown(numbers)
+        return Statistics(truncated, unknown, kept_of(self.text_parts, counts, lengths))
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        return self.fingerprints_of(self.numbers(examples))
-
-    def fingerprints_of(self, numbers: np.ndarray) -> np.ndarray:
-        """As :meth:`fingerprints`, for the :meth:`numbers` of examples."""
-        counts = share_budget(self.store.lengths(numbers), self.budget)
-        return self.frame.fingerprints(self.store.hashes(numbers, counts), counts)
+        """Hashes of the ids of the truncated texts; the tokens around them are the same for all examples."""
+        numbers = self.text_numbers(examples)
+        return combined(self.token_store.hashes(numbers, self.truncate(self.token_store.lengths(numbers))))
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        return self.batches_of(self.numbers(examples), batches)
+        numbers = self.text_numbers(examples)
+        starts = self.token_store.starts(numbers)
+        counts = self.truncate(self.token_store.lengths(numbers))
+        step = max(1, TOGETHER // max(1, max(map(len, batches), default=1)))
+        for several in (batches[k : k + step] for k in range(0, len(batches), step)):
+            rows = np.concatenate(several)
+            places, slots, lengths = self.frame.layout(starts[:, rows], counts[:, rows])
+            inputs = np.cumsum([len(batch) for batch in several])[:-1]
+            tokens = np.concatenate([[0], np.cumsum(lengths)])[inputs]
+            pieces = (self.token_store.tokens[places], tokens), (slots, tokens), (lengths, inputs)
+            for batch in zip(*(np.split(values, ends) for values, ends in pieces), strict=True):
+                yield self.padded(*batch)
 
-    def batches_of(self, numbers: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Tensor]]:
-        """As :meth:`batches`, for the :meth:`numbers` of examples: int64 [examples, tokens] each."""
-        counts = share_budget(self.store.lengths(numbers), self.budget)
-        return self._framed(self.store.starts(numbers), counts, batches)
+    def is_token(self, lengths: np.ndarray) -> np.ndarray:
+        """The places of tokens in a batch of inputs with these lengths; at the others is padding: bool [inputs, width].
 
-    def _framed(
-        self, starts: np.ndarray, counts: np.ndarray, batches: Sequence[np.ndarray]
-    ) -> Iterator[dict[str, Tensor]]:
-        """Inputs of the model, of which each part is ``counts`` tokens from ``starts``: int64 [parts, inputs] both."""
-        return self.framed(self.store.tokens, starts, counts, batches)
+        The width is a multiple of ``pad_to``, unless the model reads less.
+        """
+        longest = int(lengths.max(initial=0))
+        width = max(longest, min(-(-longest // self.pad_to) * self.pad_to, self.max_length))
+        place = np.arange(width)
+        return place >= width - lengths[:, None] if self.pads_left else place < lengths[:, None]
 
-    def framed(
-        self,
-        tokens: np.ndarray,
-        starts: np.ndarray,
-        counts: np.ndarray,
-        batches: Sequence[np.ndarray],
-        around: np.ndarray | None = None,
-    ) -> Iterator[dict[str, Tensor]]:
-        """Inputs of the model with the special tokens; the arguments are as for :meth:`Frame.batches`."""
-        widths = self.pad_to, self.max_length
-        for ids, mask, types in self.frame.batches(tokens, starts, counts, batches, *widths, around):
-            batch = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": types} if self.token_types else {})
-            yield {name: torch.from_numpy(values) for name, values in batch.items()}
+    def padded(self, ids: np.ndarray, slots: np.ndarray, lengths: np.ndarray) -> dict[str, Tensor]:
+        """The input of the model for some inputs: int64 [inputs, width] each.
 
-    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
-        return HiddenWords(self, examples, parts, delete)
+        Args:
+            ids: int [tokens of all inputs], one input after the other.
+            slots: int64 [tokens of all inputs], the slot in the frame per token.
+            lengths: int64 [inputs], the number of tokens per input.
+        """
+        is_token = self.is_token(lengths)
+        batch = {"input_ids": padded(is_token, ids, self.pad_id), "attention_mask": is_token.astype(np.int64)}
+        if self.token_types:
+            batch["token_type_ids"] = padded(is_token, self.frame.types[slots], 0)
+        return {name: torch.from_numpy(values) for name, values in batch.items()}

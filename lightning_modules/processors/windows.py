@@ -2,19 +2,16 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import starmap
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.frame import ranges
-from heedful.lightning_modules.processors.processor import chosen, kept_of
+from heedful.lightning_modules.processors.processor import combined
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import SPAN, Composed, Example, ModelError, SettingError, column
+from heedful.records import SPAN, Example, ModelError, SettingError, column, keys
 
 
 class WindowProcessor(TextProcessor):
@@ -44,7 +41,7 @@ class WindowProcessor(TextProcessor):
                 f"model.overlap {overlap} does not fit: windows of {max_length} tokens have room for 0 to "
                 f"{self.budget - 2}."
             )
-        if not self.frame.sizes[0]:
+        if self.frame.parts[0] >= 0:
             raise ModelError(
                 f"The tokenizer {type(tokenizer).__name__} puts no token in front, which would mean no answer. Take "
                 "another model."
@@ -52,43 +49,25 @@ class WindowProcessor(TextProcessor):
         self.overlap = overlap
         self.longest_question = (self.budget - overlap) // 2
 
-    def _plan(self, numbers: np.ndarray) -> np.ndarray:
-        """Of each example (question, text): tokens of the question, of the text, room for the text, windows: int64
-        [4, examples]."""
-        question, text = self.store.lengths(numbers)
-        question = np.minimum(question, self.longest_question)
+    def truncate(self, lengths: np.ndarray) -> np.ndarray:
+        return np.stack([np.minimum(lengths[0], self.longest_question), lengths[1]])
+
+    def _plan(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each example the tokens of the question, of the text, room for the text in a window, and the number of
+        windows: int64 [examples] each."""
+        question, text = self.truncate(self.token_store.lengths(numbers))
         room = self.budget - question
-        return np.stack([question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))])
+        return question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         question, text, _, windows = self._plan(self.numbers(examples))
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
-    def statistics_of(self, numbers: np.ndarray) -> Statistics:
-        lengths = self.store.lengths(numbers)
-        truncated = int((lengths[0] > self.longest_question).sum())
-        kept = kept_of(self.parts, np.stack([self._plan(numbers)[0], lengths[1]]), lengths) if truncated else {}
-        return Statistics(truncated, self.store.unknown(numbers), self.count_escaped(numbers), kept)
-
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         """Of the question count the tokens that are read, and the text as it is written: an answer is a piece of it."""
-        numbers = self.numbers(examples)
-        question, *_ = self._plan(numbers)
-        hashed = np.stack([self.store.hashes(numbers[0], question), self.store.keys(numbers[1])])
-        return self.frame.fingerprints(hashed, np.stack([question, self.store.lengths(numbers[1])]))
-
-    def _windows(self, numbers: np.ndarray) -> tuple[np.ndarray, dict[str, Tensor]]:
-        """The windows of some examples, as :meth:`batches` describes them, and the input of the encoder."""
-        question, text, room, n = self._plan(numbers)
-        i = np.repeat(np.arange(len(n)), n)
-        k = ranges(np.zeros_like(n), n)
-        first = k * (room - self.overlap)[i]
-        begin = self.frame.sizes[0] + question[i] + self.frame.sizes[1]
-        count = np.minimum(room[i], text[i] - first)
-        starts = self.store.starts(numbers)[:, i]
-        starts[1] += first
-        (encoder,) = self._framed(starts, np.stack([question[i], count]), [np.arange(len(i))])
-        return np.stack([i, first, begin, count], axis=1), encoder
+        numbers = self.numbers(examples)[0]
+        question = self.token_store.hashes(numbers, self._plan(self.numbers(examples))[0])
+        return combined(np.stack([question, keys(column(examples, f"parts.{self.parts[1]}"))]))
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         """Input of the model for each batch.
@@ -96,34 +75,35 @@ class WindowProcessor(TextProcessor):
         Returns:
             ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: the example, the first token of the
             text that the window has, where that stands in the window, and how many follow it, itself included;
-            ``texts``; ``characters``, of each text :meth:`TokenStore.characters`; and ``targets``, int64 [windows, 2],
-            the first and the last token of the answer, 0 and 0 where the window has none, if all examples have answers
-            at known places.
+            ``texts``; ``characters``, of each token of each text its first and the one behind its last, int32 [tokens,
+            2]; and ``targets``, int64 [windows, 2], the first and the last token of the answer, 0 and 0 where the
+            window has none, if all examples have answers at known places.
         """
         numbers = self.numbers(examples)
-        return (self._batch(chosen(examples, batch), numbers[:, batch]) for batch in batches)
+        return (self._batch([examples[i] for i in batch.tolist()], numbers[:, batch]) for batch in batches)
 
     def _batch(self, examples: Sequence[Example], numbers: np.ndarray) -> dict[str, Any]:
-        windows, encoder = self._windows(numbers)
+        question, text, room, n = self._plan(numbers)
+        i = np.repeat(np.arange(len(n)), n)
+        first = ranges(np.zeros_like(n), n) * (room - self.overlap)[i]
+        count = np.minimum(room[i], text[i] - first)
+        begin = np.flatnonzero(self.frame.parts == 1)[0] - 1 + question[i]  # the question stands in one slot
+        starts = self.token_store.starts(numbers)[:, i]
+        starts[1] += first
+        places, slots, lengths = self.frame.layout(starts, np.stack([question[i], count]))
+        bounds = zip(self.token_store.starts(numbers[1]), self.token_store.starts(numbers[1] + 1), strict=True)
         batch = {
-            "encoder": encoder,
-            "windows": windows,
-            "texts": list(column(examples, f"parts.{self.parts[1]}")),
-            "characters": [np.array(self.store.characters(number)) for number in numbers[1]],
+            "encoder": self.padded(self.token_store.tokens[places], slots, lengths),
+            "windows": np.stack([i, first, begin, count], axis=1),
+            "texts": [example.parts[self.parts[1]] for example in examples],
+            "characters": [self.token_store.characters[start:stop] for start, stop in bounds],
         }
-        answers = _answers(examples)
+        answers = [_answer(example.label, example.meta.get("starts", "[]")) for example in examples]
         if None not in answers:
-            spans = list(starmap(tokens_of, zip(batch["characters"], answers, strict=True)))
-            targets = [_target(spans[window[0]], *window[1:]) for window in windows.tolist()]
+            windows = batch["windows"].tolist()
+            targets = [_target(batch["characters"][i], answers[i], *window) for i, *window in windows]
             batch["targets"] = torch.tensor(targets, dtype=torch.int64)
         return batch
-
-
-def _answers(examples: Sequence[Example]) -> list[tuple[int, int] | None]:
-    """Of each answer to learn, the first character, and the one behind its last; see :func:`_answer`."""
-    if isinstance(examples, Composed) and "starts" in examples.pool.meta and not len(examples.others):
-        return list(map(_answer, examples.column("label"), examples.column("meta.starts")))
-    return [_answer(example.label, example.meta.get("starts", "[]")) for example in examples]
 
 
 def _answer(label: str | None, places: str) -> tuple[int, int] | None:
@@ -141,20 +121,8 @@ def _answer(label: str | None, places: str) -> tuple[int, int] | None:
     return next(spans, None)
 
 
-def tokens_of(characters: np.ndarray, answer: tuple[int, int]) -> tuple[int, int]:
-    """The first and the last token of a piece of a text; the last stands before the first where it has none.
-
-    Args:
-        characters: int [tokens, 2], as :meth:`TokenStore.characters` returns them.
-        answer: Its first character, and the one behind its last.
-    """
-    start, stop = answer
-    first = np.searchsorted(characters[:, 1], start, side="right")
-    return int(first), int(np.searchsorted(characters[:, 0], stop, side="left")) - 1
-
-
-def _target(span: tuple[int, int], first: int, begin: int, count: int) -> tuple[int, int]:
-    """Where an answer stands in a window, if it does with all of its tokens."""
-    start, stop = span
-    whole = first <= start <= stop < first + count
-    return (begin + start - first, begin + stop - first) if whole else (0, 0)
+def _target(characters: np.ndarray, answer: tuple[int, int], first: int, begin: int, count: int) -> tuple[int, int]:
+    """The first and the last token of an answer in a window; 0 and 0 if the window does not have all of its tokens."""
+    start = int(np.searchsorted(characters[:, 1], answer[0], side="right"))
+    stop = int(np.searchsorted(characters[:, 0], answer[1], side="left")) - 1
+    return (begin + start - first, begin + stop - first) if first <= start <= stop < first + count else (0, 0)

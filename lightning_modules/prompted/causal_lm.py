@@ -1,5 +1,6 @@
 """Causal language models that are asked in context: whatever AutoModelForCausalLM knows."""
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.predictor import Batch, Capabilities, Processes
 from heedful.lightning_modules.pretrained.adapters import with_adapter
 from heedful.lightning_modules.pretrained.backbone_config import open_config
-from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, readable, resolve
+from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, readable, resolve, revision_of
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
@@ -112,6 +113,7 @@ class CausalLM(BasePredictor):
             gguf = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
             self.folder = resolve(self.backbone, self.gguf_file or "model.safetensors")
             self.config = open_config(self.folder, **gguf)
+            self.provenance = replace(self.provenance, revision=revision_of(self.folder))
             self.tokenizer = open_tokenizer(self.folder, self.config, **gguf)
         if self.config.is_encoder_decoder:
             raise ModelError(

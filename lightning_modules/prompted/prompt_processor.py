@@ -1,19 +1,21 @@
 """The processor of causal models in context."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.predictor import Statistics
+from heedful.lightning_modules.processors.frame import padded
 from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
+from heedful.lightning_modules.processors.token_store import TokenStore
 from heedful.lightning_modules.prompted.beginnings import cut, nearness
-from heedful.lightning_modules.prompted.prompt_tokens import PromptStore, PromptTokens
-from heedful.records import BATCH, Composed, Example, ModelError, Part
+from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens
+from heedful.records import BATCH, Composed, Example, ModelError
 from heedful.records.prompts.prompt import Prompt
 
 ROOM = 4  # tokens that a part keeps at least
@@ -38,59 +40,49 @@ class PromptProcessor(NumberProcessor):
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool, max_length: int, longest_answer: int
     ) -> None:
-        super().__init__()
         self.tokenizer = tokenizer
         self.prompt = prompt
-        self.max_length = max_length
         self.tokens = PromptTokens(tokenizer, prompt, chat)
-        self.store = PromptStore(self.tokens)
+        self.store = TokenStore(self.tokens.rests, tokenizer.unk_token_id)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.budget = max_length - len(self.tokens.prefix) - longest_answer
-        names = prompt.task.parts
-        empty = self.store.lengths(self.store.numbers([self._text([""] * len(names))]))[0]
-        if self.budget < empty + ROOM * len(names):
+        nothing = [""] * len(prompt.task.parts)
+        if self.budget < self.store.lengths(self._numbered([nothing]))[0] + ROOM * len(nothing):
             raise ModelError(
                 f"Instruction and demonstrations have {len(self.tokens.prefix):,} tokens, and the model reads "
                 f"{max_length:,}. Lower prompt.tuples, or raise model.max_length."
             )
-        self._cut: dict[int, list[int]] = {}  # number of a text that is too long to the tokens of each part that stay
 
-    def _text(self, parts: Sequence[Part]) -> str:
-        return self.tokens.text(self.prompt.question(parts))
+    def _numbered(self, several: Sequence[list[str]]) -> np.ndarray:
+        """The numbers of prompts, from the words of their parts: int32 [prompts]."""
+        return self.store.numbers([self.tokens.text(self.prompt.question(words)) for words in several])
 
     def _gathered(self, examples: Composed) -> np.ndarray:
         return self._numbers(examples)  # a changed example is a text of its own
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        names = self.prompt.task.parts
         blocks = [np.zeros((2, 0), dtype=np.int32)]
         rest = iter(examples)
         while block := list(islice(rest, BATCH)):
-            several = [[example.parts[name] for name in names] for example in block]
-            for example, parts in zip(block, several, strict=True):
-                self.tokens.require_no_special(self.prompt.question(parts), example.uid)
-            numbers = np.tile(self.store.numbers([self._text(parts) for parts in several]), (2, 1))
+            several = [self._words(example) for example in block]
+            for example, words in zip(block, several, strict=True):
+                self.tokens.require_no_special(self.prompt.question(words), example.uid)
+            numbers = np.tile(self._numbered(several), (2, 1))
             for i in np.flatnonzero(self.store.lengths(numbers[1]) > self.budget):
-                words = self._shortened(several[i])
-                (numbers[0, i],) = self.store.numbers([self._text(words)])
-                self._cut[int(numbers[1, i])] = self._lengths(words)
+                (numbers[0, i],) = self._numbered([self._shortened(several[i])])
             blocks.append(numbers)
         return np.concatenate(blocks, axis=1)
 
-    def _words(self, parts: Sequence[Part]) -> list[str]:
+    def _words(self, example: Example) -> list[str]:
         """The parts of an example as texts."""
-        form = self.prompt.task.form
+        parts = [example.parts[name] for name in self.prompt.task.parts]
         texts = [part for part in parts if isinstance(part, str)]
-        return [part if isinstance(part, str) else form.text(part, texts) for part in parts]
+        return [part if isinstance(part, str) else self.prompt.task.form.text(part, texts) for part in parts]
 
-    def _lengths(self, words: list[str]) -> list[int]:
-        """The tokens of each part alone."""
-        return [len(ids) for ids in self.tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]]
-
-    def _shortened(self, parts: Sequence[Part]) -> list[str]:
+    def _shortened(self, words: Sequence[str]) -> list[str]:
         """The parts in words; where the prompt is too long, the longest has lost its end."""
-        words = self._words(parts)
-        while (over := int(self.store.lengths(self.store.numbers([self._text(words)]))[0]) - self.budget) > 0:
+        words = list(words)
+        while (over := int(self.store.lengths(self._numbered([words]))[0]) - self.budget) > 0:
             ends = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
             longest = max(range(len(words)), key=lambda k: len(ends[k]))
             left = max(0, len(ends[longest]) - over)
@@ -99,10 +91,10 @@ class PromptProcessor(NumberProcessor):
 
     def sent(self, example: Example) -> dict[str, Any]:
         """An example as the model reads it: ``text``, and of a chat ``messages``."""
-        words = self._shortened([example.parts[name] for name in self.prompt.task.parts])
         (rest,) = self._rows(self.numbers([example])[0])
         ids = [*self.tokens.prefix, *rest.tolist()]
-        turns = {"messages": self.prompt.messages(self.prompt.question(words))} if self.tokens.chat else {}
+        question = self.prompt.question(self._shortened(self._words(example)))
+        turns = {"messages": self.prompt.messages(question)} if self.tokens.chat else {}
         return {**turns, "text": self.tokenizer.decode(ids, clean_up_tokenization_spaces=False)}
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
@@ -110,16 +102,19 @@ class PromptProcessor(NumberProcessor):
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
         """Tokens that are kept are counted of each part alone."""
-        numbers, whole = self.numbers(examples)
-        truncated = int(np.isin(whole, list(self._cut)).sum())
-        kept = self._tokens_kept(examples, whole.tolist()) if truncated else {}
-        return Statistics(truncated, self.store.unknown(numbers), tokens_kept=kept)
+        numbers, full = self.numbers(examples)
+        is_cut = numbers != full
+        tokens_kept = self._tokens_kept(examples, is_cut) if is_cut.any() else {}
+        return Statistics(int(is_cut.sum()), self.store.unknown(numbers), tokens_kept)
 
-    def _tokens_kept(self, examples: Sequence[Example], whole: Sequence[int]) -> dict[str, list[int]]:
-        names = self.prompt.task.parts
-        lengths = [self._lengths(self._words([example.parts[name] for name in names])) for example in examples]
-        counts = [self._cut.get(number, of) for number, of in zip(whole, lengths, strict=True)]
-        return kept_of(names, np.array(counts).T, np.array(lengths).T)
+    def _tokens_kept(self, examples: Sequence[Example], is_cut: np.ndarray) -> dict[str, list[int]]:
+        full = [self._words(example) for example in examples]
+        shortened = [self._shortened(words) if short else words for words, short in zip(full, is_cut, strict=True)]
+        tokenize = partial(self.tokenizer, add_special_tokens=False, verbose=False)
+        counts, lengths = (
+            np.array([[*map(len, tokenize(words)["input_ids"])] for words in rows]) for rows in (shortened, full)
+        )
+        return kept_of(self.prompt.task.parts, counts.T, lengths.T)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)[0]
@@ -132,9 +127,8 @@ class PromptProcessor(NumberProcessor):
 
     def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
         """The ids of each prompt behind those that all share."""
-        starts = self.store.starts(numbers).tolist()
-        lengths = self.store.lengths(numbers).tolist()
-        return [self.store.tokens[start : start + n] for start, n in zip(starts, lengths, strict=True)]
+        bounds = zip(self.store.starts(numbers), self.store.starts(numbers + 1), strict=True)
+        return [self.store.tokens[start:stop] for start, stop in bounds]
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         """Inputs of the model for each batch: what prompts begin with, each beginning once, and the rest of each.
@@ -159,9 +153,8 @@ class PromptProcessor(NumberProcessor):
 
     def padded(self, rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows of token ids, padded on the left to one width, and their mask: int64 [rows, tokens] each."""
-        if not rows:
-            return torch.zeros(0, 0, dtype=torch.int64), torch.zeros(0, 0, dtype=torch.int64)
-        several = [torch.as_tensor(np.asarray(row, np.int64)) for row in rows]
-        ids = pad_sequence(several, batch_first=True, padding_value=self.pad_id, padding_side="left")
-        ones = [torch.ones_like(row) for row in several]
-        return ids, pad_sequence(ones, batch_first=True, padding_side="left")
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        width = lengths.max(initial=0)
+        is_token = np.arange(width) >= width - lengths[:, None]
+        ids = padded(is_token, np.fromiter(chain.from_iterable(rows), np.int64), self.pad_id)
+        return torch.from_numpy(ids), torch.from_numpy(is_token.astype(np.int64))

@@ -15,7 +15,6 @@ from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained.backbones import quiet
 from heedful.lightning_modules.pretrained_classifier import drop
 from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
-from heedful.lightning_modules.processors.token_store import mark_error, mark_in
 from heedful.records import CLASSIFICATION, NO_LABEL, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -95,10 +94,6 @@ class Seq2Seq(ScoresLabels):
             HeedfulError: It leaves no room for the example.
         """
         before = self.processor
-        for example in prompt.demonstrations:
-            texts = before.texts([example.parts[part] for part in before.parts])
-            if mark := mark_in(before.tokenizer, " ".join(texts)):
-                raise mark_error(example.uid, mark)
         prefix, template = in_one_text(prompt)
         self.processor = type(before)(before.tokenizer, template, self.max_length, self.task.form, prefix)
         self.processor.pad_to = before.pad_to

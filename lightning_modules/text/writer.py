@@ -10,7 +10,6 @@ from heedful.lightning_modules.label_scorer import teach, writing_loss
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained_classifier import drop
-from heedful.lightning_modules.processors.processor import chosen
 from heedful.lightning_modules.processors.templates import TemplateProcessor
 from heedful.lightning_modules.text.seq2seq import Seq2Seq
 from heedful.records import NO_LABEL, SPAN, Example, Task, column, inform
@@ -31,7 +30,7 @@ class AnswerProcessor(TemplateProcessor):
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         inputs = zip(super().batches(examples, batches), batches, strict=True)
-        return (asked | self._written(chosen(examples, batch)) for asked, batch in inputs)
+        return (asked | self._written([examples[i] for i in batch.tolist()]) for asked, batch in inputs)
 
     def _written(self, examples: Sequence[Example]) -> dict[str, Tensor]:
         golds = [SPAN.parse_gold(label or "[]") for label in column(examples, "label")]

@@ -584,7 +584,7 @@ def test_validating_on_what_is_trained_on_has_to_be_asked_for(folder: Path, how:
 
 
 class NoTruncation:
-    truncated = unknown = escaped = 0
+    truncated = unknown = 0
 
 
 def test_validation_examples_that_are_trained_on_are_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:

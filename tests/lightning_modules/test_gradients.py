@@ -9,6 +9,7 @@ import torch
 from heedful.lightning_modules import Encoder, Seq2Seq
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.gradients import explained, integrated_gradients
+from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import CLASSIFICATION, Example, ModelError, Task
 
 from refusals import refused
@@ -42,7 +43,7 @@ def writer(tiny_t5: Path) -> Classifier:
 
 def ends(model: Classifier) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """The inputs, and the ids with everything hidden."""
-    words, every = model.processor.hiding(EXAMPLES), np.arange(len(EXAMPLES))
+    words, every = HiddenWords(model.processor, EXAMPLES), np.arange(len(EXAMPLES))
     hidden = np.ones((len(EXAMPLES), words.features.max()), dtype=bool)
     (inputs,), (baseline,) = (words.inputs(every, which, [every]) for which in (~hidden, hidden))
     return inputs, baseline["input_ids"]

@@ -74,7 +74,7 @@ def test_batches_are_made_one_at_a_time() -> None:
 
 
 def test_statistics_of_a_model_that_reads_everything_are_zero_and_cannot_be_changed() -> None:
-    assert Statistics() == Statistics(0, 0.0, 0, {})
+    assert Statistics() == Statistics(0, 0.0, {})
     with pytest.raises(AttributeError):
         Statistics().truncated = 1  # type: ignore[misc]
 

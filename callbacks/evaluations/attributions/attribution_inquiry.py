@@ -102,7 +102,7 @@ class AttributionInquiry:
 
     def require(self, processor: Processor, pool: Examples) -> None:
         """See :class:`~heedful.callbacks.engine.inquiry.Inquiry`."""
-        processor.hiding(Composed(pool, np.arange(min(1, len(pool)))), pool.parts, self.delete)
+        HiddenWords(processor, Composed(pool, np.arange(min(1, len(pool)))), pool.parts, self.delete)
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
         """The rows, block by block; see :class:`~heedful.callbacks.engine.inquiry.Inquiry`."""

@@ -50,10 +50,14 @@ def keys(texts: Iterable[str]) -> np.ndarray:
 
     Among a million texts, two that differ share a key with probability 3e-8.
     """
-    digests = (hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8).digest() for t in texts)
+    return digests(text.encode("utf-8", "surrogatepass") for text in texts)
+
+
+def digests(contents: Iterable[bytes]) -> np.ndarray:
+    """As :func:`keys`, for bytes."""
     joined = bytearray()  # a join would hold an object for each
-    for digest in digests:
-        joined += digest
+    for content in contents:
+        joined += hashlib.blake2b(content, digest_size=8).digest()
     return np.frombuffer(joined, dtype="<u8")
 
 

@@ -35,7 +35,7 @@ from heedful.callbacks import Accuracy
 from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Encoder, Seq2Seq, TextProcessor
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
-from heedful.lightning_modules.processors.token_store import TokenStore
+from heedful.lightning_modules.processors.token_store import TokenStore, plain
 from heedful.records import Example, ModelError, SettingError
 
 from refusals import refused
@@ -113,7 +113,7 @@ def test_the_share_of_unknown_tokens_is_that_of_the_examples(tiny_bert: Path) ->
 def test_a_text_of_which_nothing_is_left_is_unknown(tmp_path: Path) -> None:
     """Tokenizers of bytes have no token for what they do not know: they leave it out."""
     RobertaConfig().save_pretrained(tmp_path)
-    store = TokenStore(AutoTokenizer.from_pretrained(tmp_path))
+    store = TokenStore(plain(AutoTokenizer.from_pretrained(tmp_path)), None)
     assert store.unknown(store.numbers(["the dog", " \n", "", "a cat"])) == 1.0
     assert store.unknown(store.numbers([" ", ""])) == 0.0
 

@@ -16,7 +16,6 @@ from PIL import Image
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, ViTImageProcessorPil
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
-from heedful.lightning_modules.processors.fingerprints import FACTOR, hashes, powers, scattered
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
 from heedful.lightning_modules.prompted.endpoint import QuestionProcessor
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
@@ -52,22 +51,6 @@ def assert_alike(fingerprints: np.ndarray, inputs: Sequence) -> None:
         assert (f == g) == (one == other)
 
 
-@given(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=6))
-def test_a_hash_is_the_sum_of_its_definition(several):
-    """With the integers of Python, modulo 2 ** 64."""
-
-    def mixed(value):
-        value = (value + FACTOR) % 2**64
-        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-        value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
-        return value ^ value >> 31
-
-    expected = [sum(mixed(v) * pow(FACTOR, k, 2**64) for k, v in enumerate(one)) % 2**64 for one in several]
-    flat = np.array([v for one in several for v in one], dtype=np.int32)
-    assert hashes(scattered(flat), np.array([len(one) for one in several], dtype=np.int64)).tolist() == expected
-    assert powers(4).tolist() == [pow(FACTOR, k, 2**64) for k in range(4)]
-
-
 @pytest.mark.slow
 @settings(max_examples=20)
 @pytest.mark.parametrize("kind", ["word", "roberta", "deberta"])
@@ -82,14 +65,10 @@ def test_pairs(tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: 
 
 
 @settings(max_examples=20)
-@pytest.mark.parametrize(
-    "template", ["{premise} {hypothesis}", "p: {premise} h: {hypothesis}", "{hypothesis} {premise}"]
-)
-@given(rows=ROWS, max_length=st.sampled_from([5, 9, 64]))
-def test_templates(writers: dict[str, PreTrainedTokenizerBase], template: str, rows: list, max_length: int) -> None:
-    """Of parts side by side it does not matter where one ends."""
-    processor = TemplateProcessor(writers["t5"], template, max(max_length, 9) if "p:" in template else max_length)
-    examples = pairs([*rows, ("dog runs", "dog"), ("dog", "runs dog")])
+@given(rows=ROWS, max_length=st.sampled_from([9, 64]))
+def test_templates(writers: dict[str, PreTrainedTokenizerBase], rows: list, max_length: int) -> None:
+    processor = TemplateProcessor(writers["t5"], "p: {premise} h: {hypothesis}", max_length)
+    examples = pairs(rows)
     assert_alike(processor.fingerprints(examples), received(processor(examples)))
 
 
@@ -103,15 +82,6 @@ def test_what_stands_behind_the_3000th_word_is_never_read(tokenizers):
     assert again.tolist() == [other, third, second, first]
     whole = TextProcessor(tokenizers["word"], PARTS, 100_000).fingerprints(pairs(rows))
     assert len(set(whole.tolist())) == 4
-
-
-def test_many_cut_texts_are_hashed_in_pieces(tokenizers, monkeypatch):
-    rows = [(f"{'dog ' * k}runs {'zz ' * 9}", "runs " * (k % 3)) for k in range(30)]
-    processor = TextProcessor(tokenizers["word"], PARTS, 12)
-    found = processor.fingerprints(pairs(rows)).tolist()
-    assert_alike(processor.fingerprints(pairs(rows)), received(processor(pairs(rows))))
-    monkeypatch.setattr("heedful.lightning_modules.processors.token_store.HASHED", 4)
-    assert processor.fingerprints(pairs(rows)).tolist() == found
 
 
 @pytest.mark.parametrize("form", [TableForm(keep=2), TableForm("cells")])

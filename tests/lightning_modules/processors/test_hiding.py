@@ -79,7 +79,7 @@ def test_words_of_pairs(
     tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], seed: int
 ) -> None:
     tokenizer = tokenizers[kind]
-    words = TextProcessor(tokenizer, PARTS, 256).hiding(examples(rows))
+    words = HiddenWords(TextProcessor(tokenizer, PARTS, 256), examples(rows))
     hidden = drawn(words, seed)
     made, lengths = inputs(words, hidden)
     for i, row in enumerate(rows):
@@ -107,7 +107,7 @@ def test_words_of_templates(
     """Features stand in the order of the data, whatever the order in the template."""
     tokenizer = writers[kind]
     processor = TemplateProcessor(tokenizer, TEMPLATE, 256)
-    words = processor.hiding(examples(rows), PARTS)
+    words = HiddenWords(processor, examples(rows), PARTS)
     hidden = drawn(words, seed)
     made, _ = inputs(words, hidden)
     for i, (premise, hypothesis) in enumerate(rows):
@@ -144,7 +144,7 @@ def test_nothing_crosses_from_part_to_part(
 ) -> None:
     """Whatever is hidden of one part, the tokens of the other are the same."""
     processor = TextProcessor(tokenizers[kind], PARTS, 256)
-    words = processor.hiding(examples(rows), delete=delete)
+    words = HiddenWords(processor, examples(rows), delete=delete)
     hidden = drawn(words, seed)
     for i in range(len(rows)):
         hidden[i, len(words.words[i][0]) :] = False  # the separator and the hypothesis stay
@@ -152,7 +152,7 @@ def test_nothing_crosses_from_part_to_part(
     plain, _ = inputs(words, np.zeros_like(hidden))
     for i, (_, hypothesis) in enumerate(rows):
         own = len(tokenizers[kind](hypothesis, add_special_tokens=False)["input_ids"])
-        behind = own + processor.frame.sizes[1] + processor.frame.sizes[2]
+        behind = own + (processor.frame.behind >= 0).sum() - 2  # and the special tokens behind the premise
         assert made[i][-behind:] == plain[i][-behind:]
         assert len(made[i]) == lengths[i]
         assert delete or len(made[i]) == len(plain[i])
@@ -166,7 +166,7 @@ def test_tokens_say_which_word_they_belong_to(
     tokenizers: dict[str, PreTrainedTokenizerBase], rows: list[tuple[str, str]]
 ) -> None:
     """Hiding one feature masks the tokens that are said to be its own; here no token has several words."""
-    words = TextProcessor(tokenizers["minilm"], PARTS, 256).hiding(examples(rows))
+    words = HiddenWords(TextProcessor(tokenizers["minilm"], PARTS, 256), examples(rows))
     every = np.arange(len(rows))
     (of,) = words.features_of_tokens(every, [every])
     for i in range(len(rows)):
@@ -181,7 +181,7 @@ def test_tokens_say_which_word_they_belong_to(
 def test_what_is_too_long_is_cut_as_always(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
     processor = TextProcessor(tokenizers["minilm"], PARTS, 12)
     rows = examples([("the dog walks and walks and walks and walks", "a cat sat on the mat"), ("a", "b")])
-    words = processor.hiding(rows)
+    words = HiddenWords(processor, rows)
     made, _ = inputs(words, np.zeros((2, words.features.max()), dtype=bool))
     encoded = processor(rows)
     assert words.truncated.tolist() == [True, False]

@@ -19,8 +19,9 @@ from transformers import AutoTokenizer, ViTImageProcessorPil
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
 from heedful.lightning_modules.predictor import Statistics
+from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
-from heedful.lightning_modules.processors.processor import NumberProcessor, Processor
+from heedful.lightning_modules.processors.processor import NUMBERS, NumberProcessor, Processor
 from heedful.lightning_modules.text.writer import AnswerProcessor
 from heedful.records import (
     CLASSIFICATION,
@@ -199,8 +200,7 @@ def assert_same_pictures(
     processor: PictureProcessor, found: np.ndarray, alone: PictureProcessor, expected: np.ndarray
 ) -> None:
     assert (found.dtype, found.shape) == (np.int64, expected.shape)
-    contents = [processor.store.content(number) for number in found.ravel()]
-    assert contents == [alone.store.content(number) for number in expected.ravel()]
+    assert_equal(processor.store.pixels(found.ravel().tolist()), alone.store.pixels(expected.ravel().tolist()))
 
 
 def test_the_contents_of_a_pool_are_looked_up_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,17 +233,17 @@ def test_the_numbers_are_forgotten_with_what_they_are_of(made: Made) -> None:
     processor = made.make()
     composed = compositions(made.pool)["swap"]
     processor.numbers(composed)
-    assert set(processor._numbers_of) == {made.pool, composed}
+    assert set(NUMBERS[processor]) == {made.pool, composed}
     del composed
     gc.collect()
-    assert set(processor._numbers_of) == {made.pool}
+    assert set(NUMBERS[processor]) == {made.pool}
 
 
 def test_a_copy_knows_contents_but_no_pool(made: Made) -> None:
     processor, composed = made.make(), compositions(made.pool)["swap"]
     numbers = processor.numbers(composed)
     copy = pickle.loads(pickle.dumps(processor))
-    assert not copy._numbers_of
+    assert copy not in NUMBERS
     np.testing.assert_array_equal(copy.numbers(composed), numbers)
     assert_equal(list(copy.batches(composed, [np.arange(9)])), list(processor.batches(composed, [np.arange(9)])))
 
@@ -260,7 +260,7 @@ class Letters(Processor):
 
 def test_words_are_hidden_from_models_of_texts_alone() -> None:
     with refused(ModelError, "attributions"):
-        Letters().hiding(texts())
+        HiddenWords(Letters(), texts())
 
 
 def test_a_processor_reads_its_batches_one_by_one() -> None:

@@ -1,7 +1,6 @@
 """Parts put into a template are the text that the tokenizer itself encodes."""
 
 import pickle
-from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -55,16 +54,6 @@ def test_a_filled_template_is_encoded_as_by_the_tokenizer(
     assert set(found) == {"input_ids", "attention_mask"}
     for name, values in found.items():
         assert torch.equal(values, expected[name]), name
-
-
-def test_a_special_token_in_a_part_ends_nothing(writers: dict[str, PreTrainedTokenizerBase]) -> None:
-    """Bytes are read as any others; among the pieces of a T5 the end of a text stands itself, so it is refused."""
-    rows = pairs(("A dog </s> barks.", "A cat."))
-    processor = TemplateProcessor(writers["bart"], MNLI, 100)
-    assert processor.statistics(rows).escaped == 1
-    assert tokens(processor, rows[0]).count(writers["bart"].eos_token_id) == 1
-    with refused(ModelError, "e/0", "'</s>'"):
-        TemplateProcessor(writers["t5"], MNLI, 100).lengths(rows)
 
 
 @pytest.mark.parametrize(
@@ -151,15 +140,3 @@ def test_a_processor_survives_pickling_and_a_batch_may_be_empty(
     for name, tensor in processor(pool).items():
         assert torch.equal(copy(pool)[name], tensor)
     assert {name: len(tensor) for name, tensor in processor([]).items()} == {"input_ids": 0, "attention_mask": 0}
-
-
-def test_many_parts_are_checked_in_time_that_grows_with_their_number(writers: dict) -> None:
-    """Any two neighbours meet in all pairs of probes; of all combinations there would be 3 to the power of 12."""
-    parts = [f"p{i}" for i in range(12)]
-    processor = TemplateProcessor(writers["t5"], " ".join(f"{p}: {{{p}}}" for p in parts), 512)
-    probes = processor._probes()
-    assert len(probes) == 9
-    for left, right in pairwise(range(12)):
-        assert len({(texts[left], texts[right]) for texts in probes}) == 9
-    two = TemplateProcessor(writers["t5"], "{a} and {b}", 64)
-    assert two._probes() == set(product(two.PROBES, repeat=2))
