@@ -208,4 +208,4 @@ def test_models_by_each_short_name(name: str) -> None:
 
 def test_settings_in_data_classes_may_be_mappings_or_objects() -> None:
     for hub in (Hub("a/b", "c"), {"id": "a/b", "subset": "c"}):
-        assert load_data("PairedText", **OWN, hub=hub).hub == Hub("a/b", "c")
+        assert load_data("PairedText", **OWN, hub=hub).source.hub == Hub("a/b", "c")

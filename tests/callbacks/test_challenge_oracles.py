@@ -55,7 +55,7 @@ class Claims(PairedData):
 
     def __init__(self, labels=LABELS, splits=(), text="hypothesis", **settings):
         self.halves = splits
-        super().__init__("d", ("premise", text), labels, "neutral", **settings)
+        super().__init__("d", ("premise", text), labels, default_label="neutral", **settings)
 
     @property
     def splits_evaluated(self):

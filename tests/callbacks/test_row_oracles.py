@@ -40,7 +40,7 @@ class Claims(PairedData):
     """Each claim (key, value) about each table."""
 
     def __init__(self, labels=LABELS, **settings):
-        super().__init__("d", ("premise", "hypothesis"), labels, "neutral", **settings)
+        super().__init__("d", ("premise", "hypothesis"), labels, default_label="neutral", **settings)
 
     def load(self, split):
         return Examples.of(
