@@ -33,7 +33,7 @@ from heedful.datamodules.base.splits import (
     with_counterfactuals,
 )
 from heedful.datamodules.base.wording import checked_words, require_names
-from heedful.datamodules.loaders.pairs import LABEL, Columns, require_parts
+from heedful.datamodules.loaders.pairs import LABEL, Columns, load_pairs, require_parts
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, conditions_of
 from heedful.datamodules.sources.source import Hub, Source, Split
 from heedful.interventions import Swap
@@ -411,12 +411,13 @@ class Pairs(RecordsArguments):
         return several[0]
 
     def _require_apart(self) -> None:
-        """Refuse a validation split with the content of the training split: one file is read as both, or a copy."""
+        """Refuse a validation split that is the training split, or a copy of the file."""
         if self.validate_on_train or self.hold_out is not None or self.folds is not None:
             return
         train, *_ = self._names("train")
         for name in self._names("validation"):
-            if self._read.get(name) == self._read.get(train, ()):
+            is_copy = self.loader.reads_by(load_pairs) and self._read.get(name) == self._read.get(train, ())
+            if is_copy or name == train or not self.source.has_splits:
                 raise DataError(
                     f"{self.name}: the splits {name!r} and {train!r} of {self._source('train').display_name} hold the "
                     "same examples. Name another with data.splits '{validation: NAME}', or add data.hold_out N, or "

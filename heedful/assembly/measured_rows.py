@@ -198,7 +198,7 @@ def _scan(rows: Any, label: str | None) -> Scan:
     labels: set[str] = set()
     texts: set[str] = set()
     for _, values in Source(rows).rows(Split("validation", aliases=ALIASES["validation"]))[1]:
-        if label not in values:
+        if label is None or label not in values:
             break
         gold = values[label]
         if not isinstance(gold, list | dict) and plain(gold).lower() not in NO_GOLD:
