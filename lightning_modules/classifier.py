@@ -105,7 +105,7 @@ class Classifier(BasePredictor, pl.LightningModule):
             ModelError: The model was trained on another kind of task, or on other parts or labels.
         """
         learned, ordered = self.task, self.in_learned_order(task)
-        if replace(ordered, default_label=learned.default_label) != learned:
+        if replace(ordered, default_label=None) != replace(learned, default_label=None):
             raise ModelError(
                 f"model in memory was trained on {listing(learned.parts)} with the labels {listing(learned.labels)}, "
                 f"and the data have {listing(ordered.parts)} and {listing(ordered.labels)}. Measure its run, with "

@@ -5,26 +5,17 @@ there is a test for each, and no other file takes one.
 """
 
 import signal
-import threading
-from collections.abc import Callable
-from typing import Any
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch import Tensor
 from torch.optim import Optimizer
-from torch.utils.tensorboard import SummaryWriter
 
 
 def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
     """The metrics that callbacks see, to be changed in place; ``trainer.callback_metrics`` would compute them first."""
     return trainer._logger_connector._callback_metrics
-
-
-def checkpoint_of(trainer: Trainer, weights_only: bool) -> dict[str, Any]:
-    """The content of a checkpoint, made by this process alone: for ``trainer.save_checkpoint`` all must meet."""
-    return trainer._checkpoint_connector.dump_checkpoint(weights_only)
 
 
 def leave_sigterm(trainer: Trainer) -> None:
@@ -49,20 +40,6 @@ def trains_next(trainer: Trainer) -> bool:
     return not loop._is_training_done and not loop._should_check_val_fx(trainer.fit_loop._data_fetcher)
 
 
-def rewind_validation(loops: dict[str, Any]) -> None:
-    """Change the progress of Lightning's loops so that a run that goes on from it validates first, from the beginning.
-
-    Args:
-        loops: ``loops`` of a checkpoint written within the validation of a training.
-    """
-    begun = {"ready": 1, "started": 1, "processed": 0, "completed": 0}  # as Lightning knows an unfinished one
-    loops["fit_loop"]["epoch_loop.val_loop.batch_progress"] = {
-        "total": dict(begun),
-        "current": dict(begun),
-        "is_last_batch": False,
-    }
-
-
 def averaged_model(callback: WeightAveraging) -> LightningModule | None:
     """The copy of the model whose weights are averages; None before a training."""
     return None if callback._average_model is None else callback._average_model.module
@@ -81,32 +58,3 @@ def save_after_validation(checkpoint: ModelCheckpoint) -> None:
 def allow_clipping(optimizer: Optimizer) -> None:
     """Have Lightning clip the gradients of a fused optimizer, which it refuses in mixed precision."""
     optimizer._step_supports_amp_scaling = False
-
-
-def writes_events(thread: threading.Thread | None) -> bool:
-    """Whether it is the thread that writes the events of TensorBoard."""
-    from tensorboard.summary.writer.event_file_writer import _AsyncWriterThread
-
-    return isinstance(thread, _AsyncWriterThread)
-
-
-def guard_events(writer: SummaryWriter, guard: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Put whatever opens or writes the files of a TensorBoard writer under guard, which opens the first of them.
-
-    Args:
-        writer: The writer, which takes a new file each time that it was closed.
-        guard: A decorator.
-    """
-    file_writer_of = guard(writer._get_file_writer)
-
-    def guarded() -> Any:
-        file_writer = file_writer_of()
-        events = file_writer.event_writer
-        if not hasattr(events, "guarded"):
-            events.guarded = True
-            for name in ("add_event", "flush", "close"):
-                setattr(events, name, guard(getattr(events, name)))
-        return file_writer
-
-    writer._get_file_writer = guarded
-    guarded()

@@ -236,7 +236,6 @@ BY_HAND = {  # file that makes a Trainer, an Engine or a RunFolder itself, and w
     "benchmarks/bare_runs.py": "runs without the checks of a command, for benchmarks and tests",
     "tests/assembly/test_callbacks_of_lightning.py": "a Trainer of the user's own",
     "tests/assembly/test_watch.py": "the Trainer of somebody else",
-    "tests/callbacks/test_progress.py": "the bar of a Trainer that runs nothing",
     "tests/callbacks/engine/test_measure.py": "the callbacks of a Trainer in every order",
     "tests/callbacks/engine/test_evaluation.py": "a Trainer without an engine, or without data of ours, is refused",
     "tests/callbacks/outputs/test_run_folder.py": "a folder that is told to begin with another one",

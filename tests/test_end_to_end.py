@@ -20,7 +20,6 @@ from heedful.reports.rescore import rescored
 
 from commands import results_of
 from refusals import refused_output
-from run_lab import BATCH
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
@@ -151,14 +150,6 @@ def test_training_on_two_processes_with_counterfactuals(tiny_bert, tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
     assert results_of(tmp_path / "run")["counts"]["examples"] == 37
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
-
-
-def test_a_run_that_the_user_stops_can_be_evaluated(lab, tmp_path):
-    statuses, out = lab.run(*lab.argv, "--output", str(tmp_path), kill=[BATCH, 5, "int"])
-    assert statuses == [130], out
-    statuses, out = lab.run("--checkpoint", str(tmp_path / "checkpoints" / "interrupted.ckpt"), command="evaluate")
-    assert statuses == [0], out
-    assert "accuracy" in out
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from heedful.cli import training as train
 from heedful.cli.guard import guarded
 from heedful.cli.words import divide
 from heedful.datamodules import Planted
-from heedful.lightning_modules.prompted.requests import server
 from heedful.records import DataError, HeedfulError, ModelError, SettingError
 from heedful.records.rows import read_rows
 
@@ -53,36 +51,27 @@ def test_an_endpoint_is_a_model_by_its_name():
     assert call.words == ["--model.read=systemone", "--model.prices", "[1, 2]", "--model.name", "m"]
 
 
-def but_for_the_cache(folder):
-    """The results, and how many answers are from the cache, by day."""
-    found = results_of(folder)
-    return {k: v for k, v in found.items() if k not in ("rows", "checksum")}, found["counts"].pop("from_cache", None)
+def but_for_rows(folder):
+    """The results, without hashes of the rows."""
+    return {k: v for k, v in results_of(folder).items() if k not in ("rows", "checksum")}
 
 
-def test_a_second_evaluation_sends_little(monkeypatch, here, caplog, capsys):
-    """A first question, another one again, and the null control, of which the answers may be others today."""
+def test_a_second_evaluation_sends_little(monkeypatch, here, caplog):
+    """The null control alone, of which the answers may be others today."""
     with FakeServer(answer) as fake:
         ask(monkeypatch, fake, "--endpoint.prices", "[1000, 2000]")
         sent = len(fake.requests)
         assert sent > 60
         ask(monkeypatch, fake, "--output", "second")
-        assert len(fake.requests) == sent + 1 + 1 + 20
+        assert len(fake.requests) == sent + 20
     first = here / "runs/planted/org-tiny/pretrained/version_0"
-    (results, none), (again, known) = but_for_the_cache(first), but_for_the_cache(here / "second")
-    assert results == again
-    assert none is None
-    today = datetime.now(UTC).date().isoformat()
-    assert list(known) == [today]
-    assert known[today] >= sent - 1 - 20
-    assert f"answers are from the cache, of {today}." in " ".join(capsys.readouterr().out.split())
+    assert but_for_rows(first) == but_for_rows(here / "second")
     for name in ("accuracy", "attentiveness"):
         rows, others = (read_rows(folder / f"rows/{name}.parquet")[0] for folder in (first, here / "second"))
         assert rows.equals(others)
     logged = caplog.text
-    assert re.search(
-        rf"org/tiny: {sent} requests sent, [\d,]+ tokens read and {sent} written, [\d.]+ USD; 0 answ", logged
-    )
-    assert re.search(r"org/tiny: 22 requests sent, [\d,]+ tokens read and 22 written; [\d,]+ answers came", logged)
+    assert re.search(rf"org/tiny: {sent} requests sent, [\d,]+ tokens read and {sent} written, [\d.]+ USD\.", logged)
+    assert re.search(r"org/tiny: 20 requests sent, [\d,]+ tokens read and 20 written; further answers came", logged)
     run_file = json.loads((first / "run.json").read_text())
     assert run_file["prompt"]["wording"] == "plain"
     assert run_file["prompt"]["sent"] == json.loads((here / "second/run.json").read_text())["prompt"]["sent"]
@@ -90,18 +79,16 @@ def test_a_second_evaluation_sends_little(monkeypatch, here, caplog, capsys):
 
 def test_requests_end_where_the_user_wants_and_go_on_from_there(monkeypatch, here):
     with FakeServer(answer) as fake:
-        with refused(ModelError, "max_requests 30") as raised:
+        with refused(ModelError, "max_requests 30"):
             ask(monkeypatch, fake, "--endpoint.max_requests", "30", "--output", "one")
-        assert str(raised.value).startswith("model.max_requests 30")
         assert len(fake.requests) == 30
         ask(monkeypatch, fake, "--output", "two")  # begins with the answers that are kept
-        assert max(fake.counted.values()) <= 4  # once by itself, once again, and in the null control of each command
         kept = len(fake.requests)
     with FakeServer(answer) as fake:
         ask(monkeypatch, fake, "--output", "three", "--endpoint.cache", "other.sqlite")
         assert set(fake.counted.values()) == {1, 2}
-        assert kept - len(fake.requests) in range(2, 23)  # what a run that goes on asks anew
-    two, three = (but_for_the_cache(here / name)[0] | {"identity": None} for name in ("two", "three"))
+        assert kept == len(fake.requests)
+    two, three = (but_for_rows(here / name) | {"identity": None} for name in ("two", "three"))
     assert two == three  # but for the server, which is another one
 
 
@@ -114,7 +101,7 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
         printed = capsys.readouterr().out
         counts = dict(re.findall(r"^  (\w+) +(\d+) requests", printed, re.MULTILINE))
         assert counts == {"base": "20", "changed": "40", "null": "20", "together": "80"}
-        assert "Each writes at most 8 tokens; one more shows what the server can do. Nothing was sent." in printed
+        assert "Each writes at most 8 tokens. Nothing was sent." in printed
         tokens = int(re.search(r"together .* about +([\d,]+) tokens", printed)[1].replace(",", ""))
         ask(monkeypatch, fake)
         base = [body for body in fake.requests if "The answer is" not in question_of(body)]
@@ -162,7 +149,7 @@ def test_an_endpoint_is_not_trained(here, monkeypatch):
 
 def test_a_key_is_missing_before_anything_is_made(monkeypatch, here):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with refused(ModelError, "OPENAI_API_KEY", "https://api.openai.com/v1"):
+    with refused(ModelError, "OPENAI_API_KEY", "https://api.openai.com "):
         run(evaluate.main, *SMALL)
     assert not list(here.iterdir())
 
@@ -217,8 +204,7 @@ def test_secrets_reach_no_file_and_no_line(forks, tmp_path):
         argv = [*SMALL, "--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
         statuses, out = forks.run(*argv, command="evaluate", env=env, cwd=str(tmp_path))
     assert statuses == [2], out
-    assert "refuses the key in OPENAI_API_KEY: HTTP 401 (*** *** ***)" in out
-    assert "openai._base_client" in out  # the log was on
+    assert "refuses the key: HTTP 401 (*** *** ***). Set another OPENAI_API_KEY" in out
     assert "Traceback" not in out
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "answers.sqlite" for path in files)
@@ -232,7 +218,6 @@ SOON = {"retry-after-ms": "1"}
 
 
 def test_a_user_reads_one_sentence(monkeypatch, here, capsys):
-    monkeypatch.setattr(server, "RETRIES", 1)
     monkeypatch.setattr("openai._base_client.SyncAPIClient._sleep_for_retry", lambda self, **told: None)
     with FakeServer(lambda body, n: Fault(500, "{}")) as fake:
         monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
@@ -240,4 +225,4 @@ def test_a_user_reads_one_sentence(monkeypatch, here, capsys):
         with pytest.raises(SystemExit) as ended:
             guarded(lambda: evaluate.main(sys.argv[1:]))
     assert ended.value.code == 2
-    refused_output(capsys.readouterr().err, f"{fake.url}/chat/completions", "2 times", "HTTP 500 ({})")
+    refused_output(capsys.readouterr().err, fake.url.removesuffix("/v1"), "HTTP 500 ({})", "Look at its log")

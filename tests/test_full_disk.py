@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
-from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.run_folder import export
 from heedful.cli.guard import explanation
 from heedful.datamodules import Planted
@@ -18,7 +17,6 @@ from heedful.lightning_modules import Encoder
 from heedful.records import RunError, atomic_path, write_json, writing
 from heedful.records.rows import save_rows, schema
 from heedful.records.storage.lock import LOCK
-from heedful.reports.figures.files import write
 
 from refusals import refused, refused_output
 from tiers import first_tier
@@ -53,10 +51,11 @@ def files(folder):
     return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != LOCK}
 
 
-def drawn():
+def write_figure(path):
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(9, 9))
+    with atomic_path(path) as temporary:
+        Figure(figsize=(9, 9)).savefig(temporary, format="png")
 
 
 def write_rows(path):
@@ -68,8 +67,7 @@ WRITERS = {
     "results.json": lambda path: write_json(path, ["x" * 100] * 1000),
     "rows.parquet": write_rows,
     "last.ckpt": lambda path: AtomicCheckpointIO().save_checkpoint({"a": torch.rand(10_000)}, path),
-    "figure.png": lambda path: write(drawn(), str(path), []),
-    "figure.pdf": lambda path: write(drawn(), str(path), []),
+    "figure.png": write_figure,
 }
 
 
@@ -135,30 +133,6 @@ def test_an_exported_model_is_replaced_whole_or_not_at_all(tmp_path, module, lim
     export(module, tmp_path, weights=True)
     assert files(tmp_path).keys() == before.keys()
     assert files(tmp_path) != before
-
-
-def test_the_board_says_so(tmp_path, capfd):
-    def log():
-        logger = BoardLogger(str(tmp_path), name="", version="", default_hp_metric=False)
-        for step in range(200):
-            logger.log_metrics({f"metric {step}": 1.0}, step)
-        logger.save()
-
-    assert limited(log, 10_000_000) == "no error"
-    refused_output(limited(log, 200), f"{tmp_path} ")
-    assert "Traceback" not in capfd.readouterr().err
-
-
-def test_the_board_is_guarded_when_it_is_opened_once_more(tmp_path):
-    logger = BoardLogger(str(tmp_path), name="", version="", default_hp_metric=False)
-    logger.log_metrics({"a": 1.0}, 0)
-    logger.finalize("success")
-
-    def log():
-        logger.log_hyperparams({"seed": 0}, {f"final/{i}": 1.0 for i in range(100)})
-        logger.experiment.flush()
-
-    refused_output(limited(log, 200), f"{tmp_path} ")
 
 
 @pytest.mark.slow

@@ -27,18 +27,18 @@ SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
         pytest.param(
             "plain",
             [BATCH, 3, "term"],
-            "stopped by SIGTERM at step 3, which is saved: go on with ",
+            "stopped by SIGTERM at step 3; step 3 is saved: go on with ",
             marks=pytest.mark.slow,
         ),
-        pytest.param("workers", [BATCH, 12, "term"], "at step 12, which is saved", marks=pytest.mark.slow),
-        pytest.param("accumulated", [BATCH, 5, "term"], "at step 2, which is saved", marks=pytest.mark.slow),
-        ("two", [BATCH, 12, "term"], "at step 12, which is saved"),
-        pytest.param("plain", [EVALUATING, 1, "term"], "at step 10, which is saved", marks=pytest.mark.slow),
-        pytest.param("two", [SWAPPING, 2, "term"], "which is saved", marks=pytest.mark.slow),
-        pytest.param("twice_validated", [EVALUATING, 2, "term"], "at step 10, which is saved", marks=pytest.mark.slow),
-        ("twice_validated_accumulated", [SWAPPING, 3, "term"], "at step 5, which is saved"),
-        pytest.param("plain", [EVALUATING, 3, "term"], "at step 20, which is saved", marks=pytest.mark.slow),
-        pytest.param("two", [SWAPPING, 3, "term"], "which is saved", marks=pytest.mark.slow),
+        pytest.param("workers", [BATCH, 12, "term"], "at step 12; step 12 is saved", marks=pytest.mark.slow),
+        pytest.param("accumulated", [BATCH, 5, "term"], "at step 2; step 2 is saved", marks=pytest.mark.slow),
+        ("two", [BATCH, 12, "term"], "at step 12; step 12 is saved"),
+        pytest.param("plain", [EVALUATING, 1, "term"], "at step 10; step 8 is saved", marks=pytest.mark.slow),
+        pytest.param("two", [SWAPPING, 2, "term"], "is saved", marks=pytest.mark.slow),
+        pytest.param("twice_validated", [EVALUATING, 2, "term"], "at step 10; step 5 is saved", marks=pytest.mark.slow),
+        ("twice_validated_accumulated", [SWAPPING, 3, "term"], "at step 5; step 4 is saved"),
+        pytest.param("plain", [EVALUATING, 3, "term"], "at step 20; step 20 is saved", marks=pytest.mark.slow),
+        pytest.param("two", [SWAPPING, 3, "term"], "is saved", marks=pytest.mark.slow),
     ],
 )
 def test_a_stopped_run_ends_in_the_same_bits(lab, kind, kill, words):
@@ -124,7 +124,6 @@ def test_ctrl_c_is_not_the_end_of_a_run(lab, kill):
     assert "train.py: stopped by Ctrl-C." in out
     assert f"--resume {folder}" in out
     assert "Traceback" not in out
-    assert (folder / "checkpoints" / "interrupted.ckpt").is_file() == (kill[0] == BATCH)
     assert not (folder / "results.json").exists()
     lab.resumed("plain", folder)
     assert_same(lab.whole("plain"), folder)
@@ -203,5 +202,5 @@ def test_processes_that_others_start_stop_together(lab, tmp_path, launcher, to):
     (os.killpg if to == "all" else os.kill)(process.pid, signal.SIGTERM)
     out, _ = process.communicate(timeout=120)
     assert process.returncode == (143 if launcher == "lightning" else 1), out
-    assert len(re.findall("stopped by SIGTERM at step .*, which is saved", out)) == 1, out
+    assert len(re.findall("stopped by SIGTERM at step .* is saved", out)) == 1, out
     assert not (tmp_path / "run" / "results.json").exists()

@@ -18,7 +18,7 @@ from heedful.cli import command
 from heedful.cli import evaluation as evaluate
 from heedful.records import DataError, MetricName, RunError, SettingError
 from heedful.records.rows import BASE, select
-from heedful.reports.rankings.suite import read_suite
+from heedful.reports.ranking import read_suite
 from heedful.reports.rescore import rescored
 from heedful.reports.sheet import cases_of
 from heedful.reports.terminal.table import print_table

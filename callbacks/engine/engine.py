@@ -26,7 +26,8 @@ from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.predictor_module import predictor_of
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
 from heedful.metrics.metric import Numbers
-from heedful.records import Composed, HeedfulError, RunError, SettingError, stopping
+from heedful.metrics.statistics.draws import FEW_EXAMPLES
+from heedful.records import Composed, HeedfulError, Measurement, RunError, SettingError, stopping
 
 
 class Writer(Protocol):
@@ -172,22 +173,21 @@ class Engine(Callback):
         on_data = [p for p in self.plans.planned.values() if p.plan.pool is trainer.datamodule.pool]
         first = {name for p in on_data for chart in p.charts if chart.figure for name in chart.curves.values()}
         for name, measurement in numbers.items():
-            if measurement.value is None:  # neither 0 nor NaN, nor what it was an epoch ago
+            if is_undefined(measurement):  # neither 0 nor NaN, nor what it was an epoch ago
                 kept_metrics(trainer).pop(str(name), None)
             elif name.by == ("", ""):  # not one slice of many
                 shown = name in first
                 pl_module.log(str(name), measurement.value, prog_bar=shown, sync_dist=True, batch_size=1)
-        if others(trainer):
-            self._log_intervals(numbers, trainer, pl_module)
+        self._log_intervals(numbers, trainer, pl_module)
 
     def _log_intervals(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Log both ends of the interval of each curve, so that they stand in its row of a table."""
+        """Log both ends of the interval of each curve: a callback may monitor them, and tables of loggers show them."""
         for name in {name: None for chart in self.plans.charts for name in chart.curves.values()}:
             for side in SIDES:
                 kept_metrics(trainer).pop(f"{name}/{side}", None)  # not what it was an epoch ago
-            if name in numbers:
+            if name in numbers and not is_undefined(numbers[name]):
                 bounds = dict(bounds_of(str(name), numbers[name].ci95))
-                pl_module.log_dict(bounds, sync_dist=True, batch_size=1)
+                pl_module.log_dict(bounds, logger=bool(others(trainer)), sync_dist=True, batch_size=1)
 
     def _base(self, data: PairedData, processes: TrainerProcesses) -> Predictions:
         """The base predictions of all processes."""
@@ -197,6 +197,13 @@ class Engine(Callback):
         if missing := len(np.setxor1d(base.positions, data.predicted)):
             raise RunError(f"{missing} validation examples were not predicted, or should not have been.")
         return base
+
+
+def is_undefined(measurement: Measurement) -> bool:
+    """Whether nothing is logged for a number: it is undefined, or fewer than ten examples count, and it may be the best
+    by chance.
+    """
+    return measurement.value is None or FEW_EXAMPLES in measurement.flags
 
 
 def _require_data(trainer: Trainer) -> PairedData:

@@ -159,16 +159,17 @@ class Evaluation(RecordsArguments, Callback):
         """
         raise NotImplementedError
 
-    def second_stage(self, plan: Plan, rows: pa.Table) -> Plan | None:
+    def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> Sequence[Intervention] | None:
         """Plan more changes from the rows of the first stage; called on rank 0 alone.
 
         Args:
             plan: The plan of the first stage.
             rows: Its rows.
+            context: The context of the rows.
 
         Returns:
-            A plan with as many interventions in the same order, each for more examples (a higher ``limit``, say);
-            examples that the first stage has changed are not changed again. None where one stage is enough.
+            As many interventions in the same order, each for more examples (a higher ``limit``, say); examples that
+            the first stage has changed are not changed again. None where one stage is enough.
         """
         return None
 
@@ -277,7 +278,10 @@ class Plans:
         return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:
-        """Whether an evaluation may yield a metric: one that has a curve, or that is about the same data and part."""
+        """Whether an evaluation may yield a metric, or an end of its interval: one that has a curve, or that is about
+        the same data and part.
+        """
+        metric = metric.removesuffix("/low").removesuffix("/high")
         return any(m.may_have(metric, p.context) for p in self.planned.values() for m in p.metrics)
 
     def require_monitored(self, metric: str, setting: str) -> None:

@@ -188,11 +188,14 @@ def _changed_rows(
     """The rows of interventions, of one stage or of two; ``manifests`` become those of the last stage."""
     rows, changed = experiment.rows(interventions)
     second: dict[str, list[Intervention]] = {}
-    for evaluation, plan, _ in (planned for planned in together if planned.evaluation.name in interventions):
-        first_rows = rows[evaluation.name][0]
-        if more := experiment.processes.by_first(lambda e=evaluation, p=plan, f=first_rows: e.second_stage(p, f)):
-            second[evaluation.name] = list(more)
-            manifests[evaluation.name] = manifest_hash(more, plan.pool, experiment.seed)
+    for planned in (planned for planned in together if planned.evaluation.name in interventions):
+        name = planned.evaluation.name
+        more = experiment.processes.by_first(
+            lambda p=planned, f=rows[name][0]: p.evaluation.second_stage(p.plan, f, p.context)
+        )
+        if more:
+            second[name] = list(more)
+            manifests[name] = manifest_hash(more, planned.plan.pool, experiment.seed)
     if second:
         more_rows, _ = experiment.rows(second, {name: changed[name] for name in second})
         rows |= {name: _joined(rows[name], more_rows[name]) for name in second}

@@ -1,5 +1,7 @@
 """The Counterfactual Attentiveness Test as an evaluation."""
 
+import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,44 +11,73 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import OneText
+from heedful.metrics.attentiveness import OneText, headline_of, parts_of, score
 from heedful.metrics.hits import eligible, hits
-from heedful.records import SPAN, Context
+from heedful.records import Context, SettingError
+from heedful.records.messages import inform
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
+
+PILOT, MORE = 300, 1.1  # examples that are changed first, and how many times what their interval says is changed then
+ENOUGH = 1.1  # a half width of so many times what was wanted is near it
 
 
 class Attentiveness(Evaluation):
     """Attentiveness to each part that the data set swaps (``--data.swap``), and what another's distractor changes.
 
     Args:
-        draws: Counterfactuals for each example (the paper's k).
+        draws: Counterfactuals for each example (the paper's k); by default 5, and 1 in each epoch of training.
         max_examples: In each epoch of training, at most this many examples are changed; None for all. evaluate.py
-            always takes all.
+            takes all, or what ``precision`` needs.
+        precision: The half width of an interval that is precise enough, such as 0.02. 300 random examples are changed
+            first, and their interval says how many are needed. By default all are changed.
     """
 
     metric = METRICS["attentiveness"]
     in_training = True
 
-    def __init__(self, draws: int = Swap.draws, max_examples: int | None = 2000) -> None:
+    def __init__(
+        self, draws: int | None = None, max_examples: int | None = 2000, precision: float | None = None
+    ) -> None:
         require_number("attentiveness.draws", draws, most=MOST_DRAWS)
         require_number("attentiveness.max_examples", max_examples)
+        if precision is not None and not 0 < precision < 0.5:
+            raise SettingError(f"attentiveness.precision {precision} should be between 0 and 0.5, such as 0.02.")
         self.draws = draws
         self.max_examples = max_examples
+        self.precision = precision
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not setting.data.swap and not setting.data.distractors:
             return Nothing("needs a part to swap, and a model that reads another one beside it")
         data = setting.data
-        limit = self.max_examples if setting.monitoring else None
+        if setting.monitoring:
+            limit, draws = self.max_examples, 1
+        else:
+            limit, draws = None if self.precision is None else PILOT, Swap.draws
         within = SPLIT if data.splits_evaluated else None
-        swaps = [Swap(part, data.default_label, self.draws, limit=limit, within=within) for part in data.swap]
-        of_all = partial(Swap, default_label=None, draws=self.draws, expectation="stay", limit=limit, within=within)
-        swaps += [of_all(part) for part in data.distractors]
+        swap = partial(Swap, draws=self.draws or draws, limit=limit, within=within)
+        swaps = [swap(part, data.default_label) for part in data.swap]
+        swaps += [swap(part, None, expectation="stay") for part in data.distractors]
         distractors = {"distractors": list(data.distractors)} if data.distractors else {}
         return Plan(data.pool, swaps, {"swap": list(data.swap), **distractors})
 
+    def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
+        """As many more examples as the intervals of the pilot say that ``precision`` needs."""
+        pilot = [swap for swap in plan.interventions if isinstance(swap, Swap) and swap.limit == PILOT]
+        if self.precision is None or not pilot:
+            return None
+        half_widths = self._half_widths(rows, context)
+        return [replace(swap, limit=examples_needed(half_widths.get(swap.part), self.precision)) for swap in pilot]
+
+    def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
+        """Half the width of the interval of each part that has one."""
+        numbers = score(rows, context)
+        bounds = {part: numbers[headline_of(part, context)].ci95 for part in parts_of(context)}
+        return {part: (both[1] - both[0]) / 2 for part, both in bounds.items() if both}
+
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         pool, counts = plan.pool, {}
+        half_widths = {} if self.precision is None else self._half_widths(rows, context)
         for swap in plan.interventions:
             part = swap.part
             base = where(rows, intervention=BASE) & eligible(rows, part, context)
@@ -61,8 +92,30 @@ class Attentiveness(Evaluation):
                 "partners_real": int(lenders.real[positions].sum()),
                 "partners_eligible": candidates,
             }
-        if context.kind is SPAN:
-            texts = {part: OneText.of_rows(rows, part) for part in context.own["swap"]}
-            if one_text := {part: text for part, text in texts.items() if text}:
-                counts["one_text"] = one_text
+            if part in half_widths:
+                counts[part]["half_width"] = half_widths[part]
+                if counts[part]["swapped"] == counts[part]["eligible"]:
+                    self._say_reached(part, len(swapped), half_widths[part])
+        texts = {part: OneText.of_rows(rows, part, context) for part in parts_of(context)}
+        if one_text := {part: text for part, text in texts.items() if text}:
+            counts["one_text"] = one_text
         return counts
+
+    def _say_reached(self, part: str, swapped: int, half_width: float) -> None:
+        """Say that the data ran out before the interval was as precise as it should be."""
+        if self.precision is not None and half_width > ENOUGH * self.precision:
+            reached, wanted = (f"{100 * width:.3g} points" for width in (half_width, self.precision))
+            inform(
+                f"attentiveness to {part}: the interval is {reached} to each side, where precision is {wanted}. All "
+                f"{swapped} eligible examples were changed."
+            )
+
+
+def examples_needed(half_width: float | None, precision: float) -> int:
+    """How many examples an interval of this half width over :data:`PILOT` says that are needed.
+
+    A tenth more than by the square of both widths, since a pilot's share may lie nearer to an end by chance.
+    """
+    if half_width is None or half_width <= precision:
+        return PILOT
+    return math.ceil(MORE * PILOT * (half_width / precision) ** 2)

@@ -1,44 +1,19 @@
 """Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard a page of grouped curves."""
 
 import re
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import Logger, TensorBoardLogger
-from pytorch_lightning.loggers.logger import rank_zero_experiment
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-from torch.utils.tensorboard import SummaryWriter
 
 from heedful.callbacks.engine.loggers import bounds_of, log_figure
 from heedful.callbacks.engine.measure import Measurements
-from heedful.lightning_modules.lightning_internals import guard_events, writes_events
-from heedful.records import Chart, atomic_path, writing
+from heedful.records import Chart, atomic_path
 from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
 from heedful.reports.figures.history import history_figure
-
-
-def _quiet_writer(failed: threading.ExceptHookArgs) -> None:
-    """Print no traceback where a thread cannot write events: whoever logs next gets the error."""
-    if not (isinstance(failed.exc_value, OSError) and writes_events(failed.thread)):
-        threading.__excepthook__(failed)
-
-
-class BoardLogger(TensorBoardLogger):
-    """Lightning's logger, which says in one sentence that the disk is full."""
-
-    @property
-    @rank_zero_experiment
-    def experiment(self) -> SummaryWriter:
-        first = self._experiment is None
-        with writing(self.log_dir):
-            writer = super().experiment
-        if first:
-            threading.excepthook = _quiet_writer
-            guard_events(writer, writing(self.log_dir))
-        return writer
 
 
 def tensorboard_of(trainer: Trainer) -> Any:

@@ -1,4 +1,4 @@
-"""The page about a run, ``report.html`` in its folder, with what examples hold before and after each change."""
+"""The page about a run, ``report.html`` in its folder, and ``examples.json``, what examples hold before and after."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +13,7 @@ from heedful.interventions import Changes
 from heedful.records import Composed, Example, Examples
 from heedful.records.rows import BASE
 from heedful.reports.page.contents import UNKNOWN, Contents, Provider, contents_of
+from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
 
 Key = tuple[str, str, int]  # of a change of an example: uid, variant, draw
@@ -34,7 +35,8 @@ class Page:
         """Write the page about results that were written before."""
         if measurements.epoch is None:
             folder = self.folder()
-            write_page([folder], folder / REPORT, providers={folder: self.contents})
+            write_examples(folder, self.contents)
+            write_page([folder], folder / REPORT)
 
 
 class MadeAgain:

@@ -10,7 +10,7 @@ from typing import Any
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from heedful.callbacks.checkpoints.files import flush, remove_states
+from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.engine.measure import Measurements
 from heedful.callbacks.engine.stop import take_over
 from heedful.callbacks.outputs.description import describe_trainer
@@ -157,5 +157,4 @@ class RunFolder(Callback):
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: now})
-        flush(self.folder)
-        remove_states(self.folder / CHECKPOINTS)
+        remove_last(self.folder / CHECKPOINTS)

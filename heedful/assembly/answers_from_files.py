@@ -17,7 +17,7 @@ from heedful.datamodules.sources.values import brief
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.function import quoted
 from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
-from heedful.lightning_modules.prompted.requests.reply import Request, at
+from heedful.lightning_modules.prompted.requests.replies import Request, at
 from heedful.records import Composed, DataError, SettingError, atomic_path, read_json
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 
@@ -206,11 +206,6 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
         raise DataError(
             f"{first}. {len(missing):,} of {len(row_of):,} inputs have no answer. Have the model answer them, and name "
             "that file, too."
-        )
-    with_probs = [where for answer, where in answer_of.values() if isinstance(answer, list | dict)]
-    if with_probs and len(with_probs) < len(answer_of):
-        raise DataError(
-            f"{with_probs[0]} has probs, and other answers have none. Give one or the other for all inputs."
         )
     return Answers(inputs, answer_of)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from heedful.lightning_modules import Endpoint as EndpointModel
-from heedful.lightning_modules.prompted.requests.server import Address
+from heedful.lightning_modules.prompted.requests.client import Address
 from heedful.records import SettingError
 from heedful.records.parser import construct
 from heedful.records.prompts.wording import Wording
@@ -46,10 +46,10 @@ def Endpoint(  # named as the class that it makes
     if not model:
         raise SettingError("model, the name of the model at the server, is not given.")
     if "name" in settings:
-        raise SettingError("There is no setting model.name here. The name is that of model.")
+        raise SettingError("There is no setting name here. The name of the model is model.")
     own_settings = {"name": model} | ({} if prompt is None else {"prompt": prompt})
-    made: EndpointModel = construct(EndpointModel, "model", {**own_settings, **settings})
-    return made.at(Address(url, key))
+    made: EndpointModel = construct(EndpointModel, "Endpoint", {**own_settings, **settings})
+    return made.at(Address(url, key, ("url", "key")))
 
 
 def _require_texts(**arguments: Any) -> None:

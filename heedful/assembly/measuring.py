@@ -19,7 +19,7 @@ from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import by_first
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
-from heedful.records import SettingError
+from heedful.records import SettingError, listing
 from heedful.records.errors import guess
 from heedful.records.parser import class_parser, require_types
 
@@ -43,6 +43,7 @@ def measure(
     uid: str | None = None,
     name: str | None = None,
     draws: int | None = None,
+    precision: float | None = None,
     batch_size: int = 64,
     evaluations: Sequence[str | Evaluation] | str | None = None,
     seed: int = 0,
@@ -59,8 +60,8 @@ def measure(
 
     Args:
         predict: The model. A function that gets a list of dictionaries, part name to text, and returns as many labels,
-            texts, or None for no answer, or probabilities (an array [inputs, labels], or a dictionary of label to
-            probability for each); ``(model, tokenizer)`` of transformers, which are called as they are; a
+            their numbers, texts, or None for no answer, or probabilities (an array [inputs, labels], or a dictionary of
+            label to probability for each); ``(model, tokenizer)`` of transformers, which are called as they are; a
             ``pipeline("text-classification")``; the folder of a model or its id on the hub; a run folder; a model of
             Heedful, such as ``heedful.Endpoint``.
         rows: The examples: a list of dictionaries, a ``datasets.Dataset``, a frame of pandas or polars, a table of
@@ -76,13 +77,15 @@ def measure(
         swap: Parts that must matter, each swapped in turn; "left+right" are two that come from one other example. By
             default all but ``keeps``.
         keeps: Parts that must not matter: how often an answer stays when they are another's.
-        same: When two free texts are one answer: "normalised" (by default), "exact", a function of a text that returns
-            its form, or a function of two texts. It makes answers free texts.
+        same: When two free texts are one answer: "normalised" (by default), "exact", or a function from an answer to
+            its normal form, None for no answer. It makes answers free texts.
         cluster: Column whose equal values are one cluster of the intervals, such as the article of several questions.
         by: A column, or several, by whose values the numbers are broken down.
         uid: Column of a unique id; by default examples are named by their content.
         name: What results call the data; by default "rows".
         draws: Counterfactuals for each example and part, by default 5.
+        precision: The half width of an interval of attentiveness that is precise enough, such as 0.02: no more examples
+            are changed than a pilot of 300 says that are needed. By default all are changed.
         batch_size: Most inputs that the model gets at once.
         evaluations: Only these, as for ``heedful.evaluate``.
         seed: All that is random follows from it.
@@ -116,12 +119,13 @@ def measure(
     require_known(settings, arguments)
     if output is not None:
         require_writable(Path(output))
-    if draws is not None:
-        if settings.get("attentiveness") is not None:
-            raise SettingError(
-                "draws and attentiveness both set up the test of attentiveness. Leave one of the two out."
-            )
-        settings["attentiveness"] = {"draws": draws}
+    own = {key: value for key, value in (("draws", draws), ("precision", precision)) if value is not None}
+    if own and settings.get("attentiveness") is not None:
+        raise SettingError(
+            f"{listing(list(own))} and attentiveness both set up the test of attentiveness. Leave one of the two out."
+        )
+    if own:
+        settings["attentiveness"] = own
     knows_labels = labels is not None or bool(class_names(rows, label))
     settings |= {"evaluations": evaluations, "trainer": trainer, SEED: seed}
     settings["slices"] = ([by] if isinstance(by, str) else list(by)) or None

@@ -17,7 +17,7 @@ from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingS
 from heedful.assembly.short_names import model_folder
 from heedful.assembly.trainers import precision_of, require_fit, several
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, Setting
-from heedful.callbacks.checkpoints.files import outline, progress, require_of_run, require_whole
+from heedful.callbacks.checkpoints.files import outline, progress
 from heedful.callbacks.engine.engine import Writer
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.evaluations import chosen
@@ -207,7 +207,6 @@ def _require_checkpoint(checkpoint: str, evaluating: bool) -> None:
     """Refuse a checkpoint that is damaged or that no run wrote."""
     display_name = f"{'checkpoint' if evaluating else 'ckpt_path'} {checkpoint}"
     path = Path(checkpoint)
-    require_whole(path, display_name)
-    require_of_run(outline(path), display_name)
+    outline(path, display_name)
     if not evaluating:
         progress(path)  # training resumes from more than weights

@@ -9,7 +9,7 @@ from heedful.callbacks.engine.forecast import Amount, forecast, inputs_of
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
-from heedful.lightning_modules.prompted.requests.meter import cost
+from heedful.lightning_modules.prompted.requests.client import cost
 from heedful.records import Composed, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 
@@ -100,8 +100,7 @@ class Requests:
             return "\n".join([*lines, "Nothing was asked."])
         most = self.most_written
         limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
-        more = f"{self.prompts} more show" if self.prompts > 1 else "one more shows"
-        return "\n".join([*lines, f"{limit}; {more} what the server can do. Nothing was sent."])
+        return "\n".join([*lines, f"{limit}. Nothing was sent."])
 
 
 def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from rich.console import Console
 
 from heedful.assembly.numbers import Key, NoSuchNumber, Number, Numbers, words_of_name
 from heedful.records import MetricName, RunError, listing, printable, writing
@@ -19,14 +18,15 @@ from heedful.records.storage.lock import LOCK
 from heedful.records.storage.results import CONFIG, RUN, named, read_evaluation, read_results, write_results
 from heedful.reports.compare import paired_differences
 from heedful.reports.configs import settings
-from heedful.reports.figures.attentiveness import figure
-from heedful.reports.html.table import image, in_notebook, table
-from heedful.reports.in_context.summary import print_summary
+from heedful.reports.figures.attentiveness import bars_of
+from heedful.reports.html.table import image, in_notebook
+from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
+from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH
-from heedful.reports.tables import Cells, number, print_cells, too_few
+from heedful.reports.tables import Cells, as_html, emit, number, too_few
 from heedful.reports.terminal.table import footnotes, lines_of, print_table, table_cells
 
 NOTHING = "Nothing was measured."
@@ -214,11 +214,12 @@ class Results(Numbers):
     def _repr_html_(self) -> str:
         """The table in a notebook, and the figure."""
         if not self.content:
-            return table([repr(self)], [])
-        header, rows = table_cells({self.display_name: self.content})
+            return as_html(Cells("", [repr(self)], []))
+        cells = table_cells({self.display_name: self.content})
         worth = [f"No gold labels: {UNKNOWN_WORTH}."] if self.content["counts"].get("unlabelled") else []
         captions = [*worth, *footnotes(self.content), *([f"in {self.folder}"] if self.folder else [])]
-        return table([header[0], f"{self.content['data']}, {self.content['split']}"], rows, captions) + self._figure()
+        header = [cells.header[0], f"{self.content['data']}, {self.content['split']}"]
+        return as_html(Cells("", header, cells.rows, "\n".join(captions))) + self._figure()
 
     def _figure(self) -> str:
         """Attentiveness by part as HTML; "" where there is none."""
@@ -231,7 +232,7 @@ class Results(Numbers):
             and m["value"] is not None
             and not too_few(m["n"], m["flags"])
         }
-        return f"<br>{image(figure(parts), 'attentiveness by part')}" if parts else ""
+        return f"<br>{image(bars_of(parts), 'attentiveness by part')}" if parts else ""
 
     def save(self, folder: str | PathLike[str]) -> "Results":
         """Write the results into a folder, for every report to read: compare, rescore, ``heedful.load``.
@@ -257,6 +258,8 @@ class Results(Numbers):
             raise RunError(f"{to} lies in {self.folder}, which would be copied into itself. Name another folder.")
         with self.in_folder() as source, writing(to):
             read_results(source)
+            if self.folder is None and self.unsaved is not None:
+                write_examples(source, self.unsaved.contents)
             to.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as parent:
                 complete = Path(parent) / "results"
@@ -285,8 +288,9 @@ class Results(Numbers):
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as page('report.html'), or save them first.")
         with self.in_folder() as folder:
-            providers = {} if self.unsaved is None else {folder: self.unsaved.contents}
-            return write_page([folder], folder / REPORT if path is None else Path(path), examples, providers)
+            if self.folder is None and self.unsaved is not None:
+                write_examples(folder, self.unsaved.contents)
+            return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
         """What these results are above others on the same examples, with paired 95 % intervals.
@@ -357,12 +361,12 @@ class Differences(Numbers):
         if in_notebook():
             _display(self)
         else:
-            print_cells(self._cells(), Console())
+            emit([self._cells()])
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
         cells = self._cells()
-        return table(cells.header, cells.rows, [cells.heading])
+        return as_html(Cells("", cells.header, cells.rows, cells.heading))
 
     def _cells(self) -> Cells:
         """The differences as texts."""

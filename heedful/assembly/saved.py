@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from heedful.assembly.identity import HOW
 from heedful.assembly.settings import SEED
-from heedful.callbacks.checkpoints.files import LAST, best_of, newest, progress, require_whole
+from heedful.callbacks.checkpoints.files import LAST, best_of, outline, progress
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import has_weights
 from heedful.records import HeedfulError, RunError, SettingError, inform
@@ -62,7 +62,7 @@ def source_of(given: str) -> tuple[Path, dict[str, Any]]:
     if checkpoint.is_dir():
         run = config_of(checkpoint, display_name).parent
         checkpoint = best_of(run, display_name, is_finished(run))
-    require_whole(checkpoint, display_name)
+    outline(checkpoint, display_name)
     run = checkpoint.absolute().parent.parent
     saved = _saved(config_of(run, display_name), run / BACKBONE)
     saved["data"]["init_args"].pop("seed", None)
@@ -127,12 +127,12 @@ class Start(NamedTuple):
 
 
 def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> Start:
-    """Where a run begins, or goes on: from the newest whole checkpoint of ``resume``, and it is said from which.
+    """Where a run begins, or resumes: from ``last.ckpt`` of ``resume``, or from the checkpoint that it names.
 
     ``ckpt_path="last"`` does the same for the run in ``output``, which need not have begun.
 
     Raises:
-        HeedfulError: There is no such run, no checkpoint of it is whole, or two settings say the same.
+        HeedfulError: There is no such run, its checkpoint is damaged, or two settings say the same.
     """
     if resume is not None and (ckpt_path or output):
         flags = " and ".join(name for name, value in {"ckpt_path": ckpt_path, "output": output}.items() if value)
@@ -154,33 +154,22 @@ def _going_on(given: Path, display_name: str) -> Start:
     config_of(run, display_name)
     if is_finished(run) and not given.is_file():
         return Start(run, None, None)  # and its results are shown
-    checkpoint: Path | None = given
-    damaged = False
-    if given.is_file():
-        require_whole(given, display_name)
-    else:
-        checkpoint, damaged = newest(run / "checkpoints")
-    if checkpoint is None:
+    checkpoint = given if given.is_file() else run / "checkpoints" / LAST
+    if not checkpoint.is_file():
         inform(f"{run}: no checkpoint was saved yet, so the run starts from the beginning.")
         return Start(run, None, None)
     epoch, step = progress(checkpoint)
-    aside = f", since {LAST} is damaged" if damaged else ""
-    inform(f"{run}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}){aside}.")
+    inform(f"{run}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}).")
     return Start(run, str(checkpoint), None)
 
 
 def tidy(run: Path) -> None:
-    """Before a folder is used again: remove what a killed process was writing, and set a damaged ``last.ckpt`` aside.
-
-    Otherwise the damaged file would become ``previous.ckpt`` when the next one is written.
-    """
+    """Remove the unfinished files of a killed process from a folder that is used again."""
     for folder in (run, run / "rows", run / "figures", run / "checkpoints"):
         remove_abandoned(folder)
     for path in (run / "checkpoints").glob(".backbone.*"):  # whose owner has the lock of the run
         if re.fullmatch(r"\.backbone\.\w{8}", path.name):
             shutil.rmtree(path)
-    if newest(run / "checkpoints")[1]:
-        (run / "checkpoints" / LAST).replace(run / "checkpoints" / "damaged.ckpt")
 
 
 def max_epochs_of(run: Path, display_name: str) -> int:

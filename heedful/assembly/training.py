@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytorch_lightning import seed_everything
+from pytorch_lightning.loggers import TensorBoardLogger
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.evaluation import contents_of
@@ -24,8 +25,7 @@ from heedful.assembly.settings import SEED, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, Evaluation, RunFolder
-from heedful.callbacks.checkpoints.files import remove_states
-from heedful.callbacks.outputs.board import BoardLogger
+from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.outputs.page import Page
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
@@ -177,7 +177,7 @@ def _finished(config: Config, run: Path) -> Run:
     """The results of a finished run, as they are."""
     require_same_settings(config.as_dict(), run)
     if is_first():
-        remove_states(run / "checkpoints")  # left there by a process that was killed
+        remove_last(run / "checkpoints")  # left there by a process that was killed
     return Run.finished(run)
 
 
@@ -187,7 +187,7 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
     engine = plan.engine([run, board, Page(lambda: run.written, contents_of(plan))])
     settings = dict(plan.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
-        settings["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
+        settings["logger"] = TensorBoardLogger(str(folder), name="", version="", default_hp_metric=False)
     assert plan.checkpoints is not None
     trainer = make_trainer([engine, run, board], settings, evaluating=False, own=[plan.checkpoints], folder=folder)
     checkpoint = checkpoint_of(plan.config.run_settings())

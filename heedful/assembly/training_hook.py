@@ -19,6 +19,7 @@ from heedful.assembly.results import Results
 from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
 from heedful.lightning_modules.transformers_pair import evaluating
+from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.records import RunError, SettingError, warn
 from heedful.records.messages import LOGGER
 from heedful.records.parser import require_types
@@ -110,17 +111,18 @@ class TrainingHook:
 def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:
     """Attentiveness to each part with its interval, and flips of the null control, by the names they are logged under.
 
-    An undefined number, as of a model that always gives the default label, is NaN: Trainers fail where a monitored
-    number is missing, and NaN is never the best.
+    A number that is undefined, as of a model that always gives the default label, or that rests on fewer than ten
+    examples, is NaN: Trainers fail where a monitored number is missing, and NaN is never the best.
     """
     logged = {}
     for name, number in numbers.items():
-        value = math.nan if number["value"] is None else float(number["value"])
+        is_defined = number["value"] is not None and FEW_EXAMPLES not in number["flags"]
+        value = float(number["value"]) if is_defined else math.nan
         if (name.family, name.statistic, name.slice) == ("null", "flips", ""):
             logged["null_flips"] = value
         elif name.family == "attentiveness" and name.part and name.statistic in ("", "kept") and not name.slice:
             key = "_".join(filter(None, (name.family, name.part, name.statistic)))
-            low, high = number["ci95"] or (math.nan, math.nan)
+            low, high = (number["ci95"] if is_defined else None) or (math.nan, math.nan)
             logged |= {key: value, f"{key}_low": float(low), f"{key}_high": float(high)}
     return logged
 

@@ -21,13 +21,12 @@ COMMANDS = {
     "compare": ("heedful.cli.compare", "numbers of one run, or of several side by side"),
     "matrix": ("heedful.reports.matrix", "models by data sets, as tables of a paper"),
     "page": ("heedful.reports.page.command", "one page of HTML about runs, to send to a colleague"),
-    "card": ("heedful.reports.card.command", "a model for the hub, with a card of its numbers"),
+    "card": ("heedful.reports.card", "a model for the hub, with a card of its numbers"),
     "rank": ("heedful.reports.ranking", "which models will hold on other data, by attributions"),
     "suite": ("heedful.cli.suite", "train, measure and rank many models; finished steps stay"),
     "rescore": ("heedful.reports.rescore", "make results.json anew from the rows beside it"),
     "sheet": ("heedful.reports.sheet", "does a swap make the label wrong? sheets for people"),
     "figure": ("heedful.cli.figure", "draw a figure of runs again"),
-    "info": ("heedful.cli.info", "versions, machine and settings, for a report of a fault"),
 }
 
 

@@ -103,7 +103,8 @@ class Swap:
         draws = draws[drawn]
         partners = partners[drawn]
         uids = pool.uids.take(partners)
-        clusters = lists_of(pool.uids.take(bases), uids)
+        # examples that lend the same content are one in intervals, as those of a cluster are
+        clusters = lists_of(pool.uids.take(bases), pc.coalesce(pool.clusters(self.parts).take(partners), uids))
         return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)
 
 

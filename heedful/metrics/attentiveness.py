@@ -10,47 +10,62 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.hits import Hits, alike, eligible, hits, is_answer, is_distractor
 from heedful.metrics.metric import Metric, Numbers, lines
 from heedful.metrics.slices import slice_of_label, slices_of
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
-from heedful.records import MANY, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
+from heedful.records import MANY, NO_LABEL, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.rows import BASE, strings, where
 
 FEW = 2  # labels that are never predicted and still have a line each
-MANY_QUESTIONS, MOST_ALIKE = 10, 0.2  # one text that is the answer to as many changed questions, and to such a share
-ONE_TEXT = "one_text"  # flags attentiveness where one is the answer to more
+FEWEST_ALIKE = 5  # changed inputs; fewer that get one text may be chance
+MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one text at which a number is flagged, and withheld
+ONE_TEXT = "one_text"  # flags these numbers
 KEPT = "kept"
 NOT_SWAPPED = "no example of it was swapped"
 NOTHING = f"{NOT_SWAPPED}, or all are predicted as the default label"
 NO_PARTNER = "no example has a partner"
 NO_ANSWERS_BEFORE = "every prediction is no answer"
+WITHHELD = "half of the changed inputs or more get one text that no base input gets"
 
 
 class OneText(NamedTuple):
-    """The commonest answer to the changed questions about a part, and to how many of how many different ones."""
+    """A text that is the answer to many changed inputs and to no base input, as the text of a failure is.
+
+    Attributes:
+        text: The text.
+        n: Number of changed inputs that get it.
+        of: Number of changed inputs.
+    """
 
     text: str
     n: int
     of: int
 
     @classmethod
-    def of_rows(cls, rows: pa.Table, part: str) -> "OneText | None":
-        """The answer in rows of texts, normalised, if it is that to many different questions; else None.
+    def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
+        """The commonest such text after swaps of a part; None where there is none, or answers are labels.
 
-        What says that there is no answer is wanted there, and does not count.
+        Of questions about passages, no answer is wanted there, and does not count.
         """
-        swapped = where(rows, intervention="swap", part=part)
-        answered = rows.filter(pa.array(swapped & is_answer(rows, "y2") & ~where(rows, y2=NO_ANSWER)))
-        texts = map(normalised, strings(answered, "y2"))
-        questions = Counter(text for text, _ in set(zip(texts, strings(answered, "uid"), strict=True)))
-        of = len(pc.unique(rows["uid"].filter(pa.array(swapped))))
-        text, n = min(questions.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
-        return cls(text, n, of) if n >= MANY_QUESTIONS and n > MOST_ALIKE * of else None
+        if context.kind.has_labels:
+            return None
+        written = normalised if context.kind is SPAN else str
+        base = set(map(written, strings(rows.filter(pa.array(where(rows, intervention=BASE))), "y")))
+        after = strings(rows.filter(pa.array(where(rows, intervention="swap", part=part))), "y2")
+        counts = Counter(map(written, after))
+        for text in base | {written(NO_LABEL), *([NO_ANSWER] if context.kind is SPAN else [])}:
+            counts.pop(text, None)
+        text, n = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
+        return cls(text, n, len(after)) if n >= FEWEST_ALIKE and n >= MOST_ALIKE * len(after) else None
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether there is no number, since half of the answers or more are this text."""
+        return self.n >= TOO_MANY_ALIKE * self.of
 
 
 def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str, ...] | None = None) -> Numbers:
@@ -71,7 +86,7 @@ def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str,
         part: The part that was swapped.
         context: Of the rows.
         flags: What a reader must know of all numbers; by default, that accuracy is not above the majority share, which
-            nobody knows without gold labels, and that one text is the answer to many different questions.
+            nobody knows without gold labels. One text that many changed inputs get is flagged besides.
 
     Returns:
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``, or of a distractor ``name/kept``;
@@ -88,7 +103,9 @@ def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str,
     base = where(rows, intervention=BASE)
     n = int(base.sum())
     counts = int((base & eligible(rows, part, context)).sum())
-    flags = _flags(rows, part, context) if flags is None else flags
+    flags = _flags(rows, context) if flags is None else flags
+    one_text = OneText.of_rows(rows, part, context)
+    flags = flags if one_text is None else (*flags, ONE_TEXT)
     none = NO_PARTNER if stays or counts else _why_none(rows, context)
     headline = headline_of(part, context)
     drawn = Drawn.of(rows)
@@ -96,7 +113,10 @@ def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str,
 
     def measure(full: MetricName, hit: np.ndarray, is_counted: np.ndarray, reason: str) -> None:
         of = drawn.where(is_counted)
-        result[full] = mean_over_draws(hit[is_counted], of, (*flags, *few_examples(of.examples)), reason)
+        measured = mean_over_draws(hit[is_counted], of, (*flags, *few_examples(of.examples)), reason)
+        if one_text is not None and one_text.is_withheld:
+            measured = Measurement(None, measured.n, flags=measured.flags, reason=WITHHELD)
+        result[full] = measured
 
     measure(headline, swaps.hit, swaps.counted, none)
     for full, hit, is_counted, reason in _others(rows, name, swaps, context, none):
@@ -145,11 +165,8 @@ def _others(
             yield full, swaps.hit, swaps.counted & where(rows, y=label), reason
 
 
-def _flags(rows: pa.Table, part: str, context: Context) -> tuple[str, ...]:
-    flags = () if context.unlabelled else majority_flags(rows, context.kind, context.seed)
-    if context.kind is not SPAN or is_distractor(part, context) or OneText.of_rows(rows, part) is None:
-        return flags
-    return (*flags, ONE_TEXT)
+def _flags(rows: pa.Table, context: Context) -> tuple[str, ...]:
+    return () if context.unlabelled else majority_flags(rows, context.kind, context.seed)
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:

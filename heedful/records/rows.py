@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from heedful.records.errors import RunError
+from heedful.records.pool.contents import keys
 from heedful.records.storage.schema import ENTRY, SCHEMA, require_schema
 
 BASE = "base"
@@ -139,6 +140,28 @@ def cluster_of(rows: pa.Table) -> np.ndarray:
     if rows["group"].null_count == rows.num_rows:
         return runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
+
+
+def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """The number of the cluster of each row, and the number of the cluster of the example that lent a part to it.
+
+    A cluster has one number in both; a lender outside the base examples has a number from its name, which is the same
+    in all runs. It is -1 where nothing was lent. Two int64 [rows].
+    """
+    clusters = cluster_of(rows).astype(np.int64)
+    has_lender = pc.not_equal(rows["partner"], "")
+    lent = rows.filter(has_lender)
+    lenders = np.full(rows.num_rows, -1, dtype=np.int64)
+    if not lent.num_rows:
+        return clusters, lenders
+    names = pc.unique(pc.coalesce(rows["group"], rows["uid"]))
+    lender = pc.list_element(lent["clusters"].combine_chunks(), 1)  # the first is the example's own uid
+    unique = pc.unique(lender)
+    numbers = pc.index_in(unique, value_set=names)
+    elsewhere = len(names) + (keys(unique.to_pylist()) >> np.uint64(2)).astype(np.int64)
+    numbers = np.where(numbers.is_valid(), pc.fill_null(numbers, 0), elsewhere)
+    lenders[has_lender.to_numpy()] = numbers[pc.index_in(lender, value_set=unique)]
+    return clusters, lenders
 
 
 def require_canonical(rows: pa.Table) -> None:

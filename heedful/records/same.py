@@ -1,11 +1,11 @@
 """When two free texts are one answer."""
 
-import inspect
 import re
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from heedful.records.errors import ModelError, SettingError
+from heedful.records.task import NO_LABEL
 
 ARTICLES = {"a", "an", "the"}
 AROUND = re.compile(r"^[^\w<>=+$-]+|[^\w<>=+%$-]+$")  # a word; signs and units are not around it, but of it
@@ -33,10 +33,8 @@ class Same:
     """Writes texts that are one answer alike: as the first of them that it met.
 
     Args:
-        same: "normalised", by :func:`normal_form`; "exact"; a function of a text that returns its form, which is called
-            once for each text; or a function of two texts that says whether they are the same. The latter is asked
-            about each new text and every answer that is different so far, so that "the same" has to hold between any
-            two texts that are the same as a third.
+        same: "normalised", by :func:`normal_form`; "exact"; or a function from an answer to its normal form, None for
+            no answer. It is called once for each text.
 
     Attributes:
         given: The argument.
@@ -51,47 +49,29 @@ class Same:
         ('Paris.', 'Paris.', 'Rome')
     """
 
-    def __init__(self, same: str | Callable[..., Any] = "normalised") -> None:
-        if isinstance(same, str) and same in FORMS:
-            form = FORMS[same]
-        elif callable(same):
-            form = same
-        else:
+    def __init__(self, same: str | Callable[[str], Any] = "normalised") -> None:
+        if not callable(same) and (not isinstance(same, str) or same not in FORMS):
             raise SettingError(
-                f"same {same!r} does not say when two texts are the same. Give normalised, exact, or a function of "
-                "one text or of two."
+                f"same {same!r} does not say when two texts are the same. Give normalised, exact, or a function from "
+                "an answer to its normal form."
             )
         self.given = same
-        self._form: Callable[..., Any] = form
-        self._is_pair = _takes_two(form)
+        self._form: Callable[[str], Any] = FORMS[same] if isinstance(same, str) else same
         self.representatives: dict[str, str] = {}
-        self._first: dict[Hashable, str] = {}  # form to the first text of that form
+        self._first: dict[Hashable, str] = {None: NO_LABEL}  # form to the first text of that form
 
     def __call__(self, text: str) -> str:
-        """The text that stands for this one.
+        """The first text of the same form; NO_LABEL for no answer.
 
         Raises:
             HeedfulError: The user's function raises, or its form of a text cannot be compared.
         """
         if text not in self.representatives:
             try:
-                first = self._alike(text) if self._is_pair else self._first.setdefault(self._form(text), text)
+                self.representatives[text] = self._first.setdefault(self._form(text), text)
             except Exception as error:
-                wrong = f"same raised {type(error).__name__} for the text {text[:80]!r}: {error}"
-                raise ModelError(f"{wrong.rstrip('.')}. Correct it, or have it return None for no answer.") from error
-            self.representatives[text] = first
+                raise ModelError(
+                    f"same raised {type(error).__name__} for the text {text[:80]!r} ({error}). Give a function from an "
+                    "answer to its normal form, which returns None for no answer."
+                ) from error
         return self.representatives[text]
-
-    def _alike(self, text: str) -> str:
-        alike = next((first for first in self._first.values() if self._form(first, text)), text)
-        return self._first.setdefault(alike, alike)
-
-
-def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether a function needs two arguments."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of a function in C
-        return False
-    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in by_place and p.default is p.empty for p in parameters) == 2

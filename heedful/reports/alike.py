@@ -1,7 +1,6 @@
 """Whether the numbers of runs belong together: all reports ask :func:`differences`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -9,7 +8,6 @@ import pyarrow as pa
 
 from heedful.records import RunError
 from heedful.records.rows import BASE, contents, difference, select
-from heedful.records.storage.results import read_evaluation, read_results, rows_file
 from heedful.reports.runs import Measured, measured
 
 OF_SEEDS = {"seeds", "fold", "split", "weights"}  # of an identity: what a seed or a fold changes
@@ -34,89 +32,60 @@ REMEDIES = {
     GROUPS: "Evaluate both with the same data.groups and data.cluster, and by one version of the data set's YAML.",
     CHANGES: "Evaluate both with the same settings and version of Heedful.",
 }
+Found = Iterator[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Basis:
-    """What the numbers of a run rest on.
-
-    Attributes:
-        run: The run.
-        seed: That it was evaluated with.
-        rows: Evaluation to its rows and their metadata.
-        hashes: Evaluation to the sha256 of its rows.
-        sections: Heading to what identifies the examples below it, in results.json.
-    """
-
-    run: Measured
-    seed: int
-    rows: Mapping[str, tuple[pa.Table, Mapping[str, Any]]]
-    hashes: Mapping[str, str]
-    sections: Mapping[str, str]
-
-
-def basis(run: Measured, evaluations: Sequence[str] | None = None) -> Basis:
-    """Read what the numbers of a run rest on.
-
-    Args:
-        run: The run.
-        evaluations: Those whose rows count, where they are at hand; by default all.
-
-    Raises:
-        HeedfulError: The results or the rows are damaged.
-    """
-    results = read_results(run.folder)
-    wanted = [name for name in results["rows"] if evaluations is None or name in evaluations]
-    there = [name for name in wanted if rows_file(run.folder, name).exists()]
-    rows = {name: evaluation for name in there if (evaluation := read_evaluation(run.folder, name)) is not None}
-    sections = {heading: of["examples"] for heading, of in results["display"]["sections"].items() if of["examples"]}
-    return Basis(run, results["seed"], rows, results["rows"], sections)
-
-
-def differences(runs: Sequence[Basis], what: Collection[str]) -> Iterator[tuple[str, str]]:
+def differences(runs: Sequence[Measured], what: Collection[str], evaluations: Collection[str] | None = None) -> Found:
     """In what runs differ that should be alike, and in what they are alike that should differ.
 
-    Every report that averages runs, joins their rows, or shows them side by side, asks here, and says which of it
-    matters there. Two runs of any may be the same model; all others are held against the first.
+    Any two runs may be the same model; in all else the others are compared with the first.
 
     Args:
         runs: The runs.
         what: What matters, of :data:`REMEDIES` and :data:`SECTIONS`.
+        evaluations: Those whose rows count, where they are at hand; by default all.
 
-    Returns:
+    Yields:
         Which of it, and a sentence about two runs, without its full stop.
     """
     pairs = list(combinations(runs, 2))
-    for first, other in pairs:
-        yield from (entry for entry in _of_models(first, other) if entry[0] in what)
+    for pair in pairs:
+        yield from (entry for entry in _of_models(*pair) if entry[0] in what)
     for first, other in pairs[: len(runs) - 1]:
-        yield from _of_identities(first, other) if IDENTITY in what else ()
-        if first.run.data != other.run.data or (first.run.split != other.run.split and not _folds(first, other)):
-            sets = f"{' '.join(_set(first.run))} and {' '.join(_set(other.run))}"
-            yield from [(DATA, f"{_both(first, other)} were evaluated on {sets}")] if DATA in what else ()
+        both = f"{first.folder} and {other.folder}"
+        if IDENTITY in what:
+            yield from _of_identities(first, other, both)
+        if first.data != other.data or (first.split != other.split and first.fold == other.fold):
+            if DATA in what:
+                yield DATA, f"{both} were evaluated on {first.data} {first.split} and {other.data} {other.split}"
         elif OF_ROWS.intersection(what):
-            yield from (entry for entry in _of_rows(first, other) if entry[0] in what)
-        for heading in first.sections.keys() & other.sections.keys() if SECTIONS in what else ():
-            if first.sections[heading] != other.sections[heading]:
-                yield SECTIONS, f"The numbers below {heading!r} rest on different examples in these runs"
+            names = [name for name in first.rows if name in other.rows and (not evaluations or name in evaluations)]
+            names = [] if evaluations is not None and not evaluations else names
+            yield from (entry for entry in _of_rows(first, other, both, names) if entry[0] in what)
+        if SECTIONS in what:
+            sections = [run.results["display"]["sections"] for run in (first, other)]
+            for heading in (heading for heading in sections[0] if heading in sections[1]):
+                of = [section[heading]["examples"] for section in sections]
+                if all(of) and of[0] != of[1]:
+                    yield SECTIONS, f"The numbers below {heading!r} rest on different examples in these runs"
 
 
-def require_alike(runs: Sequence[Basis], what: Collection[str], remedies: Mapping[str, str] = REMEDIES) -> None:
+def require_alike(
+    runs: Sequence[Measured],
+    what: Collection[str],
+    evaluations: Collection[str] | None = None,
+    remedies: Mapping[str, str] = REMEDIES,
+) -> None:
     """Refuse runs of which :func:`differences` says something.
 
-    Args:
-        runs: The runs.
-        what: What matters.
-        remedies: What to do then.
-
     Raises:
-        HeedfulError: Two runs differ in it.
+        RunError: Two runs differ in what matters; ``remedies`` says what to do then.
     """
-    for aspect, sentence in differences(runs, what):
+    for aspect, sentence in differences(runs, what, evaluations):
         raise RunError(f"{sentence}. {remedies[aspect]}")
 
 
-def notes(runs: Sequence[Basis], what: Collection[str]) -> list[str]:
+def notes(runs: Sequence[Measured], what: Collection[str]) -> list[str]:
     """What :func:`differences` says, a sentence for each thing that matters: about two runs, and how many more."""
     sentences: dict[str, list[str]] = {}
     for aspect, sentence in differences(runs, what):
@@ -134,57 +103,45 @@ def side_by_side(folders: Sequence[str]) -> list[str]:
     Raises:
         HeedfulError: One of them has no results, or damaged ones.
     """
-    runs = [basis(run) for run in measured(folders)]
+    runs = measured(folders)
     of_sets = [note for of_set in of_each_set(runs) for note in notes(of_set, (MODEL, DEFAULT, EXAMPLES))]
     return [*of_sets, *notes(runs, (SECTIONS,))]
 
 
-def of_each_set(runs: Sequence[Basis]) -> list[list[Basis]]:
+def of_each_set(runs: Sequence[Measured]) -> list[list[Measured]]:
     """The runs on each data set and split."""
-    return [[one for one in runs if _set(one.run) == key] for key in dict.fromkeys(_set(one.run) for one in runs)]
+    keys = dict.fromkeys((run.data, run.split) for run in runs)
+    return [[run for run in runs if (run.data, run.split) == key] for key in keys]
 
 
-def _folds(first: Basis, other: Basis) -> bool:
-    """Whether two runs are of two folds, each of which is evaluated on its own."""
-    return first.run.fold != other.run.fold
-
-
-def _both(first: Basis, other: Basis) -> str:
-    return f"{first.run.folder} and {other.run.folder}"
-
-
-def _set(run: Measured) -> tuple[str, str]:
-    return run.data, run.split
-
-
-def _of_models(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
+def _of_models(one: Measured, two: Measured) -> Found:
     """Whether one model was measured twice, or was trained twice with one seed."""
-    one, two = first.run, other.run
-    is_copy = bool(one.of and first.hashes) and first.hashes == other.hashes
-    if is_copy or (one.same is not None and one.same == two.same):
-        yield MODEL, f"{_both(first, other)} hold results of the same model"
-    if one.of and two.of:  # else nobody knows what they are of
-        if (one.model, one.of) != (two.model, two.of):
-            yield KIND, f"{_both(first, other)} are of different models, {one.label} and {two.label}"
+    both = f"{one.folder} and {two.folder}"
+    is_copy = bool(one.kind and one.results["rows"]) and one.results["rows"] == two.results["rows"]
+    if is_copy or (one.fingerprint is not None and one.fingerprint == two.fingerprint):
+        yield MODEL, f"{both} hold results of the same model"
+    if one.kind and two.kind:  # else nobody knows what they are of
+        if (one.model, one.kind) != (two.model, two.kind):
+            yield KIND, f"{both} are of different models, {one.label} and {two.label}"
         regimes = [run.regime.removesuffix(f"-fold-{run.fold}") for run in (one, two)]
         if regimes[0] != regimes[1]:
-            yield REGIME, f"{_both(first, other)} were trained otherwise, {regimes[0]} and {regimes[1]}"
+            yield REGIME, f"{both} were trained otherwise, {regimes[0]} and {regimes[1]}"
     if one.seeds and (one.seeds, one.fold) == (two.seeds, two.fold):
         of_fold = "" if one.fold is None else f" on the fold {one.fold}"
-        yield TRAINING, f"{_both(first, other)} have the same seed, {one.seeds[0]}{of_fold}"
+        yield TRAINING, f"{both} have the same seed, {one.seeds[0]}{of_fold}"
 
 
-def _of_identities(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
+def _of_identities(first: Measured, other: Measured, both: str) -> Found:
     """In what else than the seed of its training, and the fold, a run is not the other."""
-    one, two = (_flat(side.run.identity) for side in (first, other))
-    both = _both(first, other)
+    one, two = (_flat(run.identity) for run in (first, other))
     for name in sorted(one.keys() | two.keys()):
         if one.get(name) != two.get(name):
             yield IDENTITY, f"{both} differ in {name}, {one.get(name)} and {two.get(name)}"
-    own = [side.seed == (side.run.seeds or (None,))[0] for side in (first, other)]  # of its training
-    if first.seed != other.seed and not all(own):
-        yield IDENTITY, f"{both} were evaluated with the seeds {first.seed} and {other.seed}, and swaps differ"
-    if "model" in one and not (first.run.seeds or other.run.seeds or one["trained"]):
+    seeds = [run.results["seed"] for run in (first, other)]
+    is_of_training = [seed == (run.seeds or (None,))[0] for seed, run in zip(seeds, (first, other), strict=True)]
+    if seeds[0] != seeds[1] and not all(is_of_training):
+        yield IDENTITY, f"{both} were evaluated with the seeds {seeds[0]} and {seeds[1]}, and swaps differ"
+    if "model" in one and not (first.seeds or other.seeds or one["trained"]):
         yield IDENTITY, f"{both} were not trained, so that they have no seed of a training"
 
 
@@ -198,21 +155,21 @@ def _flat(who: Mapping[str, Any]) -> dict[str, Any]:
     return flat | ({"regime": regime.removesuffix(f"-fold-{who.get('fold')}")} if regime else {})
 
 
-def _of_rows(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
+def _of_rows(first: Measured, other: Measured, both: str, names: Sequence[str]) -> Found:
     """In what the examples and the changes of two runs differ."""
-    both = _both(first, other)
-    common = [name for name in first.rows if name in other.rows]
-    abouts = [(first.rows[name][1], other.rows[name][1]) for name in common]
-    defaults = [tuple(about["context"].get("default_label") for about in two) for two in abouts]
+    seeds = first.results["seed"], other.results["seed"]
+    abouts = {name: (first.rows[name][1], other.rows[name][1]) for name in names}
+    defaults = [[about["context"].get("default_label") for about in two] for two in abouts.values()]
     if apart := next((two for two in defaults if two[0] != two[1]), None):
         yield DEFAULT, f"{both} have other default labels, {apart[0]!r} and {apart[1]!r}"
-    if first.seed != other.seed:
-        yield SEED, f"{both} were evaluated with the seeds {first.seed} and {other.seed}, so that changes differ"
-    if differ := _other_examples(first, other, [name for name in common if first.seed == other.seed or name in WHOLE]):
+    if seeds[0] != seeds[1]:
+        yield SEED, f"{both} were evaluated with the seeds {seeds[0]} and {seeds[1]}, so that changes differ"
+    same_base = [name for name in names if seeds[0] == seeds[1] or name in WHOLE]
+    if differ := _other_examples(first, other, same_base):
         yield EXAMPLES, f"{both} were evaluated on different examples: {differ}"
         return
-    for name, (one, two) in zip(common, abouts, strict=True):
-        groups = [select(side.rows[name][0], intervention=BASE)["group"] for side in (first, other)]
+    for name, (one, two) in abouts.items():
+        groups = [select(run.rows[name][0], intervention=BASE)["group"] for run in (first, other)]
         if name in WHOLE and not groups[0].equals(groups[1]):
             yield GROUPS, f"{both} name other groups as clusters of intervals"
         if name not in UNCHANGED and one["manifest"] != two["manifest"]:
@@ -225,16 +182,16 @@ def _contents(rows: pa.Table) -> dict[str, str]:
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
 
 
-def _other_examples(first: Basis, other: Basis, evaluations: Sequence[str]) -> str | None:
+def _other_examples(first: Measured, other: Measured, evaluations: Sequence[str]) -> str | None:
     """How the examples of two runs differ; None where they are the same, or are those of two folds."""
     for name in evaluations:
-        one, two = (_contents(side.rows[name][0]) for side in (first, other))
-        of_folds = _folds(first, other) and one.keys().isdisjoint(two)
+        one, two = (_contents(run.rows[name][0]) for run in (first, other))
+        of_folds = first.fold != other.fold and one.keys().isdisjoint(two)
         if not of_folds and (differ := difference(one, two)):
             return differ
-    if evaluations or _folds(first, other):
+    if evaluations or first.fold != other.fold:
         return None
-    told = [(run.score["n"], run.majority and run.majority["value"]) for run in (first.run, other.run) if run.score]
+    told = [(run.score["n"], run.majority and run.majority["value"]) for run in (first, other) if run.score]
     if len(told) < 2 or told[0] == told[1]:
         return None
     return f"there are {told[0][0]:,} and {told[1][0]:,}, or their best single answer is not worth the same"

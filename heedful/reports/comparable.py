@@ -5,52 +5,34 @@ Here all models are scored on U, the examples on which their base predictions ag
 several data sets are compared within each.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
+from heedful.metrics.attentiveness import OneText
 from heedful.metrics.hits import hits
 from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.statistics.draws import few_examples
-from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.shares import difference, share
-from heedful.records import MANY, SPAN, Context, Measurement, MetricName, RunError, percent, printable
+from heedful.records import MANY, SPAN, Context, Measurement, RunError, percent, printable
 from heedful.records.answers import normalised
 from heedful.records.rows import BASE, cluster_of, runs, strings, where
-from heedful.records.storage.results import distinct, named, read_evaluation, read_results
-from heedful.reports.alike import PAIRED, basis, of_each_set, require_alike
-from heedful.reports.runs import UNKNOWN_WORTH, measured
-from heedful.reports.tables import grid, number, table_text
-from heedful.reports.terminal.table import FLAGS
+from heedful.reports.alike import PAIRED, of_each_set, require_alike
+from heedful.reports.flags import FLAGS
+from heedful.reports.runs import UNKNOWN_WORTH, Measured, is_above_majority, measured
+from heedful.reports.tables import Cells, emit, grid, number
 
 ATTENTIVENESS = "attentiveness"
-ALONE, TOO_FEW_ANSWERS = "no prediction of this model counts", "more than half of the answers of a model are none"
+ALONE, TOO_FEW_ANSWERS = (
+    "no prediction of this model counts",
+    "more than half of the answers of a model are none, or one text",
+)
+NOTHING = {"flags": ()}
 HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
-
-
-class Run(NamedTuple):
-    """The attentiveness test of one run.
-
-    Attributes:
-        folder: As it was named.
-        rows: Its rows.
-        context: Of the rows.
-        split: The examples that were evaluated.
-        flagged: The parts whose score is marked, since accuracy is not above the majority share.
-        unfinished: How far the run was, where it had not ended.
-    """
-
-    folder: str
-    rows: pa.Table
-    context: Context
-    split: str
-    flagged: tuple[str, ...]
-    unfinished: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +60,8 @@ class Swaps:
         answers = strings(rows.filter(pa.array(base)), "y")
         example = runs(rows, "uid")
         swapped = hits(rows, part, context)
-        has_too_few = has_too_few_answers(rows, swapped.asked)
+        one_text = OneText.of_rows(rows, part, context)
+        has_too_few = has_too_few_answers(rows, swapped.asked) or (one_text is not None and one_text.is_withheld)
         counted = np.zeros_like(base) if has_too_few else swapped.counted
         swaps = np.bincount(example[counted], minlength=len(answers))
         changed = np.bincount(example[counted & swapped.hit], minlength=len(answers))
@@ -108,26 +91,21 @@ class Comparison:
     pairs: Mapping[tuple[int, int], Measurement]
 
 
-def read_run(folder: str) -> Run:
-    """Read the rows of the attentiveness test.
+def swaps_of(run: Measured) -> tuple[pa.Table, Context]:
+    """The rows of the attentiveness test, and their context.
 
     Raises:
-        HeedfulError: There are none, or no part was swapped.
+        RunError: There are none, or no part was swapped.
     """
-    evaluated = read_evaluation(folder, ATTENTIVENESS)
-    results = read_results(folder)
-    if evaluated is None:
+    if ATTENTIVENESS not in run.rows:
         raise RunError(
-            f"{folder} has no rows of {ATTENTIVENESS}. Evaluate again, with that evaluation among evaluations."
+            f"{run.folder} has no rows of {ATTENTIVENESS}. Evaluate again, with that evaluation among evaluations."
         )
-    rows, metadata = evaluated
+    rows, metadata = run.rows[ATTENTIVENESS]
     context = Context.of(metadata["context"])
     if not context.own["swap"]:
-        raise RunError(f"{folder}: no part was swapped, as for a model of one part alone. Leave it out.")
-    measured = named(results)
-    names = [MetricName(ATTENTIVENESS, context.data, part) for part in context.own["swap"]]
-    flagged = tuple(n.part for n in names if NOT_ABOVE_MAJORITY in measured.get(n, {"flags": ()})["flags"])
-    return Run(folder, rows, context, results["split"], flagged, results.get("unfinished"))
+        raise RunError(f"{run.folder}: no part was swapped, as for a model of one part alone. Leave it out.")
+    return rows, context
 
 
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
@@ -195,57 +173,47 @@ def _print(compared: Comparison, heading: str, names: Sequence[str], console: Co
     if not u:
         console.print(f"Undefined: {compared.on_u[0].reason}.", markup=False, highlight=False)
     for flag in dict.fromkeys(flag for m in (*compared.on_u, *compared.own, *compared.less) for flag in m.flags):
-        console.print(f"Note: {FLAGS[flag][1]}.", markup=False, highlight=False)
+        console.print(f"Note: {FLAGS[flag].short}.", markup=False, highlight=False)
     for (i, j), m in compared.pairs.items() if u else ():
         console.print(f"on U, {names[j]} - {names[i]}: {number(m, '+', ci95=True)}", markup=False, highlight=False)
 
 
-def _print_runs(read: Iterable[Run], names: Mapping[str, str], console: Console) -> None:
-    """Print which run each number stands for, and what a reader must know of it."""
-    for run in read:
-        how_far = f" (a run that had not ended: {run.unfinished})" if run.unfinished else ""
-        shown = printable(f"{names[run.folder]} {run.folder}{how_far}")
-        console.print(shown, soft_wrap=True, highlight=False, markup=False)
-        if run.context.unlabelled:
-            console.print(f"{names[run.folder]} has no gold labels: {UNKNOWN_WORTH}.", highlight=False, markup=False)
-
-
-def print_agreed(runs: Sequence[str], with_all: bool, text_format: str | None) -> None:
+def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None) -> None:
     """Print the comparison of runs on each data set, for each part that was swapped.
 
     Args:
-        runs: Folders of runs or of evaluations.
+        folders: Folders of runs or of evaluations.
         with_all: Whether models that are not above the majority share are compared, too.
         text_format: One of :data:`FORMATS`: the tables in this format, and nothing else.
     """
-    folders = distinct(runs)
-    if len(folders) < 2:
+    runs = measured(folders)
+    if len(runs) < 2:
         raise RunError("There is nothing to compare. Name the folders of two runs or more.")
-    names = {folder: f"({i})" for i, folder in enumerate(folders, 1)}
+    names = {run.folder: f"({i})" for i, run in enumerate(runs, 1)}
     console = Console()
-    read = {folder: read_run(folder) for folder in folders}
-    for alike in of_each_set([basis(run, (ATTENTIVENESS,)) for run in measured(folders)]):
-        require_alike(alike, PAIRED)
-        together = [read[one.run.folder] for one in alike]
-        context = together[0].context
+    swaps = {run.folder: swaps_of(run) for run in runs}
+    for alike in of_each_set(runs):
+        require_alike(alike, PAIRED, (ATTENTIVENESS,))
+        _, context = swaps[alike[0].folder]
         for part in context.own["swap"]:
-            included = [run for run in together if with_all or part not in run.flagged]
-            heading = f"{context.data}, {together[0].split}: {part} swapped"
-            numbers = [names[run.folder] for run in included]
+            included = [run for run in alike if with_all or is_above_majority(run.attentiveness().get(part, NOTHING))]
+            heading = f"{context.data}, {alike[0].split}: {part} swapped"
             if len(included) < 2:
-                told = (
-                    "fewer than two models have an accuracy above the majority share; --all compares the others, too."
-                )
-                console.print(f"\n{heading}: {told}", markup=False)
+                told = "fewer than two models have an accuracy above the majority share; --all compares the others, too"
+                console.print(f"\n{heading}: {told}.", markup=False)
                 continue
-            compared = comparison([run.rows for run in included], context, part)
+            compared = comparison([swaps[run.folder][0] for run in included], context, part)
             if text_format:
-                paths = [run.folder for run in included]
-                print(table_text((heading, *HEADER[1:]), cells(compared, paths), text_format), end="")
-            else:
-                _print(compared, heading, numbers, console)
-                for run in together:
-                    if run not in included:
-                        console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")
-    if not text_format:
-        _print_runs(read.values(), names, console)
+                rows = cells(compared, [run.folder for run in included])
+                emit([Cells(heading, HEADER, rows)], text_format)
+                continue
+            _print(compared, heading, [names[run.folder] for run in included], console)
+            for run in (run for run in alike if run not in included):
+                console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")
+    for run in runs if not text_format else ():
+        unfinished = run.results.get("unfinished")
+        how_far = f" (a run that had not ended: {unfinished})" if unfinished else ""
+        shown = printable(f"{names[run.folder]} {run.folder}{how_far}")
+        console.print(shown, soft_wrap=True, highlight=False, markup=False)
+        if run.unlabelled:
+            console.print(f"{names[run.folder]} has no gold labels: {UNKNOWN_WORTH}.", highlight=False, markup=False)

@@ -29,16 +29,15 @@ from heedful.reports.alike import (
     REGIME,
     TRAINING,
     UNCHANGED,
-    Basis,
-    basis,
     differences,
     notes,
     require_alike,
     side_by_side,
 )
-from heedful.reports.runs import measured, unlabelled_notes
-from heedful.reports.tables import table_text, too_few
-from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
+from heedful.reports.flags import FLAGS, marks
+from heedful.reports.runs import Measured, measured, unlabelled_notes
+from heedful.reports.tables import emit, too_few
+from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
 
 NOTHING = {"value": None}
 MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # matters where runs are averaged
@@ -103,12 +102,12 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
     Raises:
         HeedfulError: The runs were not evaluated on the same examples.
     """
-    runs = [basis(run) for folder in (first, second) for run in measured([str(folder)])]
+    runs = [run for folder in (first, second) for run in measured([str(folder)])]
     require_alike(runs, (DATA, EXAMPLES, GROUPS))
     return _changes(runs)
 
 
-def _changes(runs: Sequence[Basis]) -> dict[str, Measurement]:
+def _changes(runs: Sequence[Measured]) -> dict[str, Measurement]:
     """:func:`paired_differences` of two runs that were read and may be paired."""
     one_default = not any(differences(runs, (DEFAULT,)))
     changes_by_name = {}
@@ -131,7 +130,7 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the paired difference of each headline of two runs on the same examples, or why there is none."""
     if len(results) != 2:
         return
-    runs = [basis(run) for run in measured(list(results))]
+    runs = measured(list(results))
     if any(differences(runs, (EXAMPLES,))):  # which was said
         return
     for note in notes(runs, (DATA, GROUPS, CHANGES)):
@@ -145,10 +144,10 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
         if line.beside and line.metric in changes and both_count:
             m = changes[line.metric]
             flags = dict.fromkeys(flag for one in both for flag in one["flags"] if flag in FLAGS)
-            marks = "".join(f" ({FLAGS[flag][0]})" for flag in flags)
+            behind = marks(flags)
             low, high = (100 * bound for bound in m.ci95)
             interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, n={m.n}{marks}"))
+            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, n={m.n}{behind}"))
 
 
 def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | None) -> None:
@@ -164,14 +163,14 @@ def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | No
     if is_mean:
         if len(results) < 2:
             raise RunError("--mean is of several runs. Name the folders of two runs or more.")
-        require_alike([basis(run) for run in measured(list(results))], MEAN)
+        require_alike(measured(list(results)), MEAN)
         mean = averaged(list(results.values()))
         shown = {" ".join(results): mean}
         title = f"mean of {len(results)} runs, in %, ± std"
     told = [] if is_mean else side_by_side(list(results))
     if text_format:
         told = [*unlabelled_notes(measured(list(results))), *told]
-        print(table_text(*table_cells(shown, title), text_format), end="")
+        emit([table_cells(shown, title)], text_format)
     else:
         print_table(shown, title=title)
     for note in told:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from rich.console import Console
 
 from heedful.metrics.metric import Numbers
 from heedful.metrics.tables.challenge import BOTH_WAYS, FLIPPED, FROM, KINDS, TITLE, challenge_pairs, perturbations
@@ -22,9 +21,9 @@ from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inocula
 from heedful.records import Context, DataError, MetricName, RunError, printable
 from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
-from heedful.reports.alike import DATA, KIND, PAIRED, basis, require_alike
+from heedful.reports.alike import DATA, KIND, PAIRED, require_alike
 from heedful.reports.runs import measured, require_gold
-from heedful.reports.tables import Cells, number, percents, print_cells
+from heedful.reports.tables import Cells, emit, number, percents
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
 TIMES = ("before", "after", "change")
@@ -107,8 +106,9 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
         raise RunError(f"{after} is the evaluation before inoculation itself. Name one of another model.")
     rows_before, about_before = _original(before)
     rows_after, _ = _original(after)
-    runs = [basis(run, (ORIGINAL, MADE, SETS)) for run in measured([str(before), str(after)])]
-    require_alike(runs, (KIND, DATA, *PAIRED))
+    runs = measured([str(before), str(after)])
+    seed = runs[0].results["seed"]
+    require_alike(runs, (KIND, DATA, *PAIRED), (ORIGINAL, MADE, SETS))
     splits = Context.of(about_before["context"]).splits
     compared = {}
     for evaluation in (MADE, SETS):
@@ -119,7 +119,7 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
         for test in challenge_tests(challenge_before, evaluation, context, splits):
             original = _in(rows_before, test.split), _in(rows_after, test.split)
             challenge = test.of(challenge_before), test.of(challenge_after)
-            compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, runs[0].seed)
+            compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, seed)
     if not compared:
         raise RunError(
             f"{before} and {after} have no rows of {MADE} or {SETS} in common. Evaluate again, with that evaluation "
@@ -174,7 +174,7 @@ def print_comparison(before: Path, after: Path) -> None:
     if said := _chosen_by(after):
         print(said)
     for test, numbers in compare(before, after).items():
-        print_cells(_cells(test, numbers), Console(), between=1)
+        emit([_cells(test, numbers)], between=1)
         outcome = inoculation_outcome(numbers, str(test))
         print(fill(f"outcome {outcome}", 80, subsequent_indent="  "))
 

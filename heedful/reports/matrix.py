@@ -13,11 +13,10 @@ from heedful.metrics.statistics.draws import LEAST
 from heedful.records import MetricName, RunError, SettingError, printable
 from heedful.records.command_lines import CommandParser
 from heedful.reports.alike import side_by_side
-from heedful.reports.in_context.report import print_prompts
+from heedful.reports.in_context.tables import print_prompts
 from heedful.reports.runs import Measured, columns, is_above_majority, measured, unlabelled_notes
-from heedful.reports.tables import FORMATS, Cells, latex, number, print_cells, table_text
+from heedful.reports.tables import FORMATS, Cells, emit, number
 
-LATEX = "latex"  # among the formats
 MODEL, MAJORITY = "model", "majority"
 UNKNOWN = "-"  # of a model that may be no better than a single answer
 
@@ -88,13 +87,12 @@ TABLES = {
 }
 
 
-def table(cells: Matrix) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a table; an empty cell where nothing was measured."""
+def table(heading: str, cells: Matrix) -> Cells:
+    """A table, with an empty cell where nothing was measured."""
     rows = list(dict.fromkeys(key[0] for key in cells))
     across = list(dict.fromkeys(key[1] for key in cells))
-    return [MODEL, *across], [
-        [row, *(cells[row, column].text if (row, column) in cells else "" for column in across)] for row in rows
-    ]
+    texts = [[row, *(cells[row, column].text if (row, column) in cells else "" for column in across)] for row in rows]
+    return Cells(f"{heading}, %", [MODEL, *across], texts, caption(heading, cells))
 
 
 def caption(heading: str, cells: Matrix) -> str:
@@ -107,7 +105,7 @@ def caption(heading: str, cells: Matrix) -> str:
     sentences += [f"Numbers rest on {_range(n)} examples each"] if n else []
     sentences += [f"± is the sample standard deviation over {_range(draws)} draws"] if draws else []
     if UNKNOWN in texts:
-        sentences.append(f"{UNKNOWN}: accuracy not above the majority share (one-sided test, p >= 0.05)")
+        sentences.append(f"{UNKNOWN}: accuracy not above the majority share (one-sided test, p at least 0.05)")
     if any(text.startswith("n=") for text in texts):
         sentences.append(f"n=: fewer than {LEAST} examples count, too few for a share")
     if any(row == MAJORITY for row, _ in cells):
@@ -120,13 +118,6 @@ def caption(heading: str, cells: Matrix) -> str:
 def _range(numbers: Sequence[int]) -> str:
     ends = dict.fromkeys([numbers[0], numbers[-1]])
     return " to ".join(f"{number:,}" for number in ends)
-
-
-def _in_paper(heading: str, cells: Matrix) -> str:
-    """A table of LaTeX with its caption; it needs the package booktabs."""
-    header, rows = table(cells)
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption(heading, cells))}}}", r"\medskip"]
-    return "\n".join([*lines, table_text(header, rows, LATEX) + r"\end{table}", ""])
 
 
 def _parser() -> CommandParser:
@@ -149,13 +140,6 @@ def _parser() -> CommandParser:
     return parser
 
 
-def _formatted(heading: str, cells: Matrix, form: str) -> str:
-    if form == LATEX:
-        return _in_paper(heading, cells)
-    header, rows = table(cells)
-    return table_text([f"{heading}, %", *header[1:]], rows, form)
-
-
 def main(arguments: list[str]) -> None:
     """Print a table for each kind of number that these runs have."""
     options = _parser().parse_intermixed_args(arguments)
@@ -168,14 +152,9 @@ def main(arguments: list[str]) -> None:
         if getattr(options, flag):
             raise SettingError(f"{flag} is of the tables of prompts. Add prompts.")
     runs = measured(options.runs)
-    console = Console()
-    made = {heading: cells for heading, make in TABLES.items() if (cells := make(runs))}
-    if not made:
+    tables = [table(heading, cells) for heading, make in TABLES.items() if (cells := make(runs))]
+    if not tables:
         raise RunError("These folders hold no accuracy, no attentiveness and no scores of one part alone.")
-    if options.format:
-        print("\n".join(_formatted(heading, cells, options.format) for heading, cells in made.items()), end="")
-    else:
-        for heading, cells in made.items():
-            print_cells(Cells(f"{heading}, %", *table(cells)), console)
+    emit(tables, options.format)
     for note in [*unlabelled_notes(runs), *side_by_side(options.runs)]:
         Console(stderr=bool(options.format)).print(printable(f"Note: {note}"), markup=False, highlight=False)

@@ -3,78 +3,139 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Context, MetricName, RunError
-from heedful.records.storage.results import distinct, named, read_results
+from heedful.records.storage.results import distinct, named, read_evaluation, read_results, rows_file
 
 PLAIN = "plain"
 HASHES = {"weights": 8, "server": 12}  # hashes of who answers, and how many characters of each are shown
 FITTED = {"collapse", "compiled", "labels", "learning_rate", "max_length", "max_unknown", "warmup", "weight_decay"}
 UNKNOWN_WORTH = "whether the model is better than a single answer is not known"
-Numbers = Mapping[MetricName, Mapping[str, Any]]
+Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
     """The results of one model on one data set.
 
     Attributes:
         folder: As it was named.
-        model: The short name of the model, with the data that it was trained on where they are others.
-        regime: How it was trained: "plain", "counterfactual", "partial-hypothesis", ...
-        partial: The part that it reads, where it reads one alone.
-        data: Name of the data set.
-        split: Name of the examples that were evaluated.
-        seed: That the model was trained with; of one that was not trained, that it was evaluated with.
-        numbers: Measurements as results.json has them.
-        label: What tables call it.
-        of: Settings that tell this model from another of the same name.
-        seeds: Of its training, and of those that it began with; empty where nobody knows.
-        fold: That it was validated on, of a cross-validation.
-        same: Identifies what was measured: weights, how they are asked, and what they read. None where nobody knows.
-        unlabelled: Whether its examples have no gold labels: nobody knows whether it is above the majority share.
-        identity: What results.json says of who was measured.
+        results: Content of results.json, whose "identity" says who was measured.
+        label: Name in tables.
     """
 
     folder: str
-    model: str
-    regime: str
-    partial: str | None
-    data: str
-    split: str
-    seed: int
-    numbers: Numbers
-    label: str
-    of: Mapping[str, Any] = field(default_factory=dict)
-    seeds: tuple[int, ...] = ()
-    fold: int | None = None
-    same: str | None = None
-    unlabelled: bool = False
-    identity: Mapping[str, Any] = field(default_factory=dict)
+    results: Mapping[str, Any]
+    label: str = ""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Who was measured; empty where nobody knows."""
+        return self.results.get("identity", {})
+
+    @property
+    def model(self) -> str:
+        """The short name of the model, with the data that it was trained on where they are others."""
+        name = self.identity.get("model") or Path(self.folder).resolve().name
+        trained_on = self.identity.get("trained_on")
+        return name if trained_on in (None, self.data) else f"{name} trained on {trained_on}"
+
+    @property
+    def regime(self) -> str:
+        """How it was trained: "plain", "counterfactual", "partial-hypothesis", ..."""
+        return self.identity.get("regime", PLAIN)
+
+    @property
+    def partial(self) -> str | None:
+        """The part that it reads, where it reads one alone."""
+        return self.identity.get("partial")
+
+    @property
+    def data(self) -> str:
+        """Name of the data set."""
+        return self.results["data"]
+
+    @property
+    def split(self) -> str:
+        """Name of the examples that were evaluated."""
+        return self.results["split"]
+
+    @property
+    def fold(self) -> int | None:
+        """The fold of a cross-validation that it was validated on."""
+        return self.identity.get("fold")
+
+    @property
+    def seed(self) -> int:
+        """The seed of the training; of a model that was not trained, of the evaluation."""
+        return (self.identity.get("seeds") or [self.results["seed"]])[0]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of its training, of those that it began with, and of its demonstrations."""
+        prompt = self.identity.get("prompt")
+        return (*self.identity.get("seeds", ()), *([prompt["seed"]] if prompt else []))
+
+    @property
+    def unlabelled(self) -> bool:
+        """Whether its examples have no gold labels: nobody knows whether it is above the majority share."""
+        return bool(self.results["counts"].get("unlabelled"))
+
+    @property
+    def kind(self) -> Mapping[str, Any]:
+        """Settings that tell a model from another one of its name; of a trained one what its training began with."""
+        settings = self.identity.get("settings", {})
+        if "model" not in self.identity:
+            return {}
+        if self.identity.get("trained"):
+            return {"backbone": settings.get("backbone"), "trained": True}
+        hashes = {name: str(self.identity[name])[:n] for name, n in HASHES.items() if self.identity.get(name)}
+        return {name: value for name, value in settings.items() if name not in FITTED} | {"trained": False} | hashes
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Identifies what was measured: weights or server, how it is asked, and what it reads; None if unknown."""
+        who = self.identity
+        origin = who.get("weights") or who.get("server")
+        settings = {name: value for name, value in who.get("settings", {}).items() if name != "backbone"}
+        return json.dumps([origin, settings, who.get("reads"), who.get("prompt")], sort_keys=True) if origin else None
+
+    @cached_property
+    def numbers(self) -> Mapping[MetricName, Mapping[str, Any]]:
+        """Measurements as results.json has them."""
+        return named(self.results)
+
+    @cached_property
+    def rows(self) -> Mapping[str, Evaluated]:
+        """Evaluation to its rows and their metadata, of those whose files are there."""
+        there = [name for name in self.results["rows"] if rows_file(self.folder, name).exists()]
+        return {name: found for name in there if (found := read_evaluation(self.folder, name)) is not None}
 
     @property
     def score(self) -> Mapping[str, Any] | None:
         """Accuracy, or exact match of texts."""
-        names = (MetricName(family, self.data) for family in ("accuracy", "exact_match"))
-        return next((self.numbers[name] for name in names if name in self.numbers), None)
+        return self._quality("")
 
     @property
     def majority(self) -> Mapping[str, Any] | None:
         """The score of the best single answer."""
-        names = (MetricName(family, self.data, statistic="majority") for family in ("accuracy", "exact_match"))
+        return self._quality("majority")
+
+    def _quality(self, statistic: str) -> Mapping[str, Any] | None:
+        names = (MetricName(family, self.data, statistic=statistic) for family in ("accuracy", "exact_match"))
         return next((self.numbers[name] for name in names if name in self.numbers), None)
 
     def attentiveness(self) -> dict[str, Mapping[str, Any]]:
         """Part to attentiveness to it."""
-        return {
-            name.part: m
-            for name, m in self.numbers.items()
-            if name == MetricName("attentiveness", self.data, name.part) and name.part
-        }
+        of = {name: m for name, m in self.numbers.items() if name.part}
+        return {n.part: m for n, m in of.items() if n == MetricName("attentiveness", self.data, n.part)}
 
 
 def is_above_majority(m: Mapping[str, Any]) -> bool:
@@ -91,7 +152,7 @@ def require_gold(folder: str | Path, context: Context) -> None:
     """Refuse rows without gold labels, for a report that is about right and wrong answers.
 
     Raises:
-        HeedfulError: They are such.
+        RunError: They are such.
     """
     if context.unlabelled:
         raise RunError(
@@ -104,18 +165,18 @@ def measured(folders: Sequence[str]) -> list[Measured]:
     """The results in these folders, each once, with labels that tell models apart, and runs on the same data.
 
     Raises:
-        HeedfulError: One of them has no results, or a damaged configuration.
+        HeedfulError: One of them has no results, or damaged ones.
     """
-    results = [_read(folder) for folder in distinct(folders)]
-    labels = told_apart([run.label for run in results], [run.of for run in results])
-    results = [replace(run, label=label) for run, label in zip(results, labels, strict=True)]
-    for more in (lambda run: f"{run.label}, seed {run.seed}", lambda run: f"{run.label}: {run.folder}"):
-        keys = [(run.label, run.data, run.split, run.partial) for run in results]
-        results = [
-            replace(run, label=more(run)) if keys.count(key) > 1 else run
-            for run, key in zip(results, keys, strict=True)
-        ]
-    return results
+    runs = [Measured(folder, read_results(folder)) for folder in distinct(folders)]
+    names = []
+    for run in runs:
+        state = f" ({run.results['unfinished']})" if run.results.get("unfinished") else ""
+        names.append((run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}") + state)
+    labels = told_apart(names, [run.kind for run in runs])
+    for more in (lambda run: f", seed {run.seed}", lambda run: f": {run.folder}"):
+        keys = [(label, run.data, run.split, run.partial) for label, run in zip(labels, runs, strict=True)]
+        labels = [key[0] + (more(run) if keys.count(key) > 1 else "") for key, run in zip(keys, runs, strict=True)]
+    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
 
 
 def told_apart(names: Sequence[str], of: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -149,53 +210,7 @@ def short_names(folders: Sequence[str]) -> list[str]:
 
 
 def columns(runs: Sequence[Measured]) -> dict[tuple[str, str], str]:
-    """(data, split) of all runs to what a column is called: the data, with the split where there are several."""
+    """(data, split) of all runs to the heading of a column: the data, with the split where there are several."""
     pairs = list(dict.fromkeys((run.data, run.split) for run in runs))
     data = [name for name, _ in pairs]
     return {(name, split): name if data.count(name) == 1 else f"{name} {split}" for name, split in pairs}
-
-
-def _read(folder: str) -> Measured:
-    results = read_results(folder)
-    data, split, seed = results["data"], results["split"], results["seed"]
-    who = results.get("identity", {})
-    model = who.get("model") or Path(folder).resolve().name
-    if who.get("trained_on") not in (None, data):
-        model = f"{model} trained on {who['trained_on']}"
-    regime, partial = who.get("regime", PLAIN), who.get("partial")
-    prompt = who.get("prompt")
-    seeds = (*who.get("seeds", ()), *([prompt["seed"]] if prompt else []))
-    state = f" ({results['unfinished']})" if results.get("unfinished") else ""
-    return Measured(
-        folder,
-        model,
-        regime,
-        partial,
-        data,
-        split,
-        who["seeds"][0] if who.get("seeds") else seed,
-        named(results),
-        (model if partial or regime == PLAIN else f"{model} {regime}") + state,
-        of=_told_by(who) if "model" in who else {},
-        seeds=seeds,
-        fold=who.get("fold"),
-        same=_same(who),
-        unlabelled=bool(results["counts"].get("unlabelled")),
-        identity=who,
-    )
-
-
-def _told_by(who: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells a model from another of the same name: what it began with, or where nobody trained it all of it."""
-    of_model = who.get("settings", {})
-    if who.get("trained"):
-        return {"backbone": of_model.get("backbone"), "trained": True}
-    hashes = {name: str(who[name])[:length] for name, length in HASHES.items() if who.get(name)}
-    return {name: value for name, value in of_model.items() if name not in FITTED} | {"trained": False} | hashes
-
-
-def _same(who: Mapping[str, Any]) -> str | None:
-    """Identifies what was measured, by the hash of its weights or of its server; None where nobody knows."""
-    origin = who.get("weights") or who.get("server")
-    of_model = {name: value for name, value in who.get("settings", {}).items() if name != "backbone"}
-    return json.dumps([origin, of_model, who.get("reads"), who.get("prompt")], sort_keys=True) if origin else None

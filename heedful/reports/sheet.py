@@ -7,7 +7,6 @@ answers.
 """
 
 import csv
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +35,9 @@ from heedful.records import (
 from heedful.records.command_lines import CommandParser
 from heedful.records.rows import strings, where
 from heedful.records.storage.folder_names import folder_name
-from heedful.reports.comparable import read_run
+from heedful.records.storage.results import read_results
+from heedful.reports.comparable import swaps_of
+from heedful.reports.runs import measured
 from heedful.reports.tables import number
 
 DRAW = 0  # the draw that people judge
@@ -72,16 +73,16 @@ def cases_of(folder: str, n: int) -> list[Case]:
     """
     from heedful.reports.evaluated_data import data_of, require_examples  # imports torch
 
-    run = read_run(folder)
-    parts = run.context.own["swap"]
+    rows, context = swaps_of(measured([folder])[0])
+    parts = context.own["swap"]
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
-    places = [chosen(run.rows, part, run.context, count) for part, count in zip(parts, counts, strict=True)]
+    places = [chosen(rows, part, context, count) for part, count in zip(parts, counts, strict=True)]
     if not sum(map(len, places)):
         raise RunError(f"{folder} has no example whose prediction counts, so there is nothing to annotate.")
-    data = data_of(folder, run.context.seed)
-    require_examples(data, run.rows, folder)
+    data = data_of(folder, context.seed)
+    require_examples(data, rows, folder)
     cases = []
-    for row in run.rows.select(["uid", "partner", "part", "y"]).take(np.concatenate(places)).to_pylist():
+    for row in rows.select(["uid", "partner", "part", "y"]).take(np.concatenate(places)).to_pylist():
         position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
         (example,) = Composed(data.pool, position, dict.fromkeys(row["part"].split("+"), lender))
         texts = {name: _text(example.parts[name]) for name in data.task.parts}
@@ -106,8 +107,8 @@ def read_sheet(path: str | Path) -> list[Case]:
             lines = [{name: text or "" for name, text in line.items()} for line in csv.DictReader(file)]
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read ({error}). Save the sheet as CSV in UTF-8.") from None
-    if missing := [name for name in (UID, PART, LABEL, ANSWER, PARTNER) if not lines or name not in lines[0]]:
-        raise DataError(f"{path} has no column {missing[0]!r}. Name a sheet that heedful sheet wrote, saved as CSV.")
+    if not lines or ANSWER not in lines[0]:
+        raise DataError(f"{path} has no column {ANSWER!r}. Name a sheet that heedful sheet wrote, saved as CSV.")
     for k, line in enumerate(lines, 2):
         line[ANSWER] = line[ANSWER].strip().lower()
         if line[ANSWER] not in ("yes", "no", ""):
@@ -128,59 +129,23 @@ def wilson(hits: int, n: int, reason: str) -> Measurement:
     return Measurement(hits / n, n, ci95=(float(bounds.low), float(bounds.high)))
 
 
-def attentive_among(rows: pa.Table, context: Context, lines: Sequence[Mapping[str, str]], run: str) -> Measurement:
-    """Attentiveness among the cases whose label is now wrong; cases without a second answer do not count.
-
-    Args:
-        rows: The rows of the run.
-        context: Their context.
-        lines: The lines of the sheet.
-        run: Name of the run in messages.
+def print_scores(file: str) -> None:
+    """Print how often the label is now wrong, and where that is not often a note for the data set.
 
     Raises:
-        RunError: The sheet is of another run.
+        DataError: The sheet is damaged.
     """
-    cases = {}
-    for part in context.own["swap"]:
-        swaps = hits(rows, part, context)
-        here = swaps.asked & where(rows, draw=DRAW)
-        swapped = rows.select(["uid", "y", "partner"]).filter(pa.array(here))
-        columns = [strings(swapped, name) for name in ("uid", "y", "partner")]
-        for uid, *case in zip(*columns, swaps.hit[here].tolist(), swaps.counted[here].tolist(), strict=True):
-            cases[uid, part] = case
-    found = [cases.get((line[UID], line[PART])) for line in lines]
-    for line, case in zip(lines, found, strict=True):
-        if case is None or case[:2] != [line[LABEL], line[PARTNER]]:
-            raise RunError(
-                f"{run}: {line[UID]} is not predicted as {line[LABEL]!r} there, or has not the {line[PART]} of "
-                f"{line[PARTNER]}. Name the run that the sheet was made of."
-            )
-    changed = [case[2] for line, case in zip(lines, found, strict=True) if case and line[ANSWER] == "yes" and case[3]]
-    return wilson(sum(changed), len(changed), "in no case is the label now wrong")
-
-
-def print_scores(file: str, folder: str) -> None:
-    """Print how often the label is now wrong, and attentiveness where it is.
-
-    Raises:
-        HeedfulError: The sheet is damaged, or of another run.
-    """
-    run, lines = read_run(folder), read_sheet(file)
+    lines = read_sheet(file)
     answers = [line[ANSWER] for line in lines if line[ANSWER]]
     share = wilson(answers.count("yes"), len(answers), "no case was answered")
-    print(printable(f"{file}: the label is now wrong: {_shown(share)}, n={share.n} of {len(lines)}"))
-    attentive = attentive_among(run.rows, run.context, lines, folder)
-    print(f"attentiveness where it is: {_shown(attentive)}, n={attentive.n}")
+    shown = f"undefined: {share.reason}" if share.value is None else f"{number(share, ci95=True)} %"
+    print(printable(f"{file}: the label is now wrong: {shown}, n={share.n} of {len(lines)}"))
     if share.ci95 is not None and share.ci95[0] < ENOUGH:
         low, high = map(percent, share.ci95)
         print(
-            f"Note for {run.context.data} (--data.note): an input with a part of another example makes the predicted "
-            f"label wrong in {low} to {high} of cases (people judged {share.n}), so attentiveness need not reach 100 %."
+            f"Note (--data.note): an input with a part of another example makes the predicted label wrong in {low} to "
+            f"{high} of cases (people judged {share.n}), so attentiveness need not reach 100 %."
         )
-
-
-def _shown(m: Measurement) -> str:
-    return f"undefined: {m.reason}" if m.value is None else f"{number(m, ci95=True)} %"
 
 
 def main(arguments: list[str]) -> None:
@@ -197,13 +162,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--score", metavar="FILE", help="sheet that was filled in")
     options = parser.parse_args(arguments)
     if options.score:
-        print_scores(options.score, options.run)
+        print_scores(options.score)
         return
     if options.n < 1:
         raise SettingError(f"--n is {options.n}. Take one case or more.")
     cases = cases_of(options.run, options.n)
-    run = read_run(options.run)
-    path = Path(options.output or folder_name("sheet", run.context.data, run.split) + ".csv")
+    results = read_results(options.run)
+    path = Path(options.output or folder_name("sheet", results["data"], results["split"]) + ".csv")
     if path.exists():
         raise RunError(f"{path} exists, and may hold answers. Move it away, or name another with --output.")
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", errors="replace", newline="") as file:

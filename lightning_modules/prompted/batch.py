@@ -1,14 +1,11 @@
 """An endpoint whose answers are those of a batch: nothing is sent."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 from heedful.lightning_modules.prompted.endpoint import Endpoint
-from heedful.lightning_modules.prompted.requests.asker import Asker
-from heedful.lightning_modules.prompted.requests.reply import Reply, Request
-from heedful.lightning_modules.prompted.requests.server import Unusable
+from heedful.lightning_modules.prompted.requests.replies import Reply, Request, Unusable
 from heedful.records import DataError, SettingError
 
 READ = "written", "first_token"  # the ways to read an answer that a batch can be asked in
@@ -26,32 +23,14 @@ class BatchEndpoint(Endpoint):
         super().__init__(**settings)
         self.responses = responses
 
-    def replies(self, requests: Sequence[Request]) -> list[Reply]:
-        """The answers to requests, in the place of an :class:`Asker`.
-
-        Raises:
-            HeedfulError: A response is not an answer, or there is none to a request.
-        """
+    def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
         return [self._reply(*self.responses(request)) for request in requests]
 
     def _reply(self, body: Any, where: str) -> Reply:
         try:
-            return replace(self.way.reply(body, self.prompt), run=self.run)
+            return self.way.reply(body, self.prompt)
         except Unusable as reason:
             raise DataError(f"{where}: {reason}. Have the model answer this request again.") from None
-
-    def _begin(self, questions: Sequence[str]) -> None:
-        self._require_answers(self.replies([self._request(question) for question in questions]))
-        self._has_begun = True
-
-    def _probe(self, asker: Asker, requests: Sequence[Request]) -> None:
-        """There is no server to try out."""
-
-    def _ask(self) -> Asker:
-        return cast(Asker, self)
-
-    def _request(self, question: str, repeat: int | str = 0) -> Request:
-        return Request("", self.way.path, self.read, self._body(question))
 
     def require_weights(self) -> None:
         """There is no server to look for."""
@@ -63,18 +42,14 @@ class BatchEndpoint(Endpoint):
     def hidden(self, text: str) -> str:
         return text
 
-    def finish(self) -> None:
-        """It cost nothing."""
-
 
 def require_batch(endpoint: Endpoint) -> None:
     """Refuse a way to read answers that batches do not have.
 
     Raises:
-        HeedfulError: It is a typed decision.
+        SettingError: It is a typed decision.
     """
     if endpoint.read not in READ:
         raise SettingError(
-            f"model.read {endpoint.read}: servers take typed decisions one by one. Use model.read written or "
-            "first_token."
+            f"read {endpoint.read}: servers take typed decisions one by one. Use read written or first_token."
         )

@@ -144,7 +144,7 @@ def test_requests_of_a_batch_that_failed_are_not_answers() -> None:
         ({"response": {"status_code": 500, "body": {"error": {"message": "overloaded"}}}}, f"1 of {n} inputs", "500"),
         ({"response": None, "error": {"code": "batch_expired"}}, f"1 of {n} inputs", "batch_expired"),
         ({"response": None}, f"1 of {n} inputs", "no answer"),
-        ({"response": {"status_code": 200, "body": {"choices": []}}}, "without choices"),
+        ({"response": {"status_code": 200, "body": {"choices": []}}}, "0 choices in place"),
         ({"response": {"status_code": 200, "body": {"choices": [choice] * 2}}}, "2 choices"),
     ):
         write_lines("failed.jsonl", [*lines[:3], {**lines[3], **failed}, *lines[4:]])
@@ -175,7 +175,11 @@ BAD: dict[str, tuple[Callable[[Line], list[Line]], type[HeedfulError], list[str]
     "both": (lambda line: [{**line, "probs": {}}], DataError, ["changed.jsonl, row 1", "probs"]),
     "label": (lambda line: [{**line, "answer": "maybe"}], ModelError, ["'maybe'", "changed.jsonl, row 1", "ID"]),
     "list": (lambda line: [{**line, "answer": ["neutral"]}], DataError, ["changed.jsonl, row 1"]),
-    "mixed": (lambda line: [{"id": line["id"], "probs": {"neutral": 1}}], DataError, ["changed.jsonl, row 1"]),
+    "mixed": (
+        lambda line: [{"id": line["id"], "probs": {"neutral": 1}}],
+        ModelError,
+        ["with probabilities"],
+    ),
 }
 
 

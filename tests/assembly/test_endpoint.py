@@ -1,6 +1,9 @@
 """An endpoint that is made in Python: its server and its key stand in no setting, and its prompt in run.json."""
 
 import json
+import logging
+import random
+import string
 import sys
 from pathlib import Path
 from typing import Any
@@ -233,38 +236,59 @@ def test_the_environment_names_what_is_not_given(monkeypatch: pytest.MonkeyPatch
         assert OTHER not in str(fake.headers)
 
 
+def random_key(kind: str, seed: int) -> str:
+    """A key that nothing else holds."""
+    draw = random.Random(f"{kind}{seed}")
+    if kind == "words":
+        return " ".join("".join(draw.choices("bcdfghjklmnpqrstvwz", k=7)) for _ in range(3))
+    letters = string.digits if kind == "digits" else string.ascii_letters + string.digits
+    return "".join(draw.choices(letters, k=6 if kind == "short" else 20))
+
+
+@pytest.mark.parametrize("kind", ["words", "digits", "short", "path", "query", "user"])
 def test_secrets_reach_no_file(
-    monkeypatch: pytest.MonkeyPatch, here: Path, capsys: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
+    capsys: pytest.CaptureFixture,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Not even where a script took them as arguments, whose words run.json holds."""
-    with FakeServer(lambda body, n: f"neutral {KEY}") as fake:
-        url = fake.url.replace("http://", f"http://me:{OTHER}@")
-        monkeypatch.setattr(sys, "argv", ["mine.py", f"--key={KEY}", url])
-        endpoint = heedful.Endpoint(url, "m", PROMPT, KEY)
+    """Nor what is shown, though the server repeats them; not even where a script took them as arguments."""
+    secret = random_key(kind, 1)
+    with caplog.at_level(logging.DEBUG), FakeServer(lambda body, n: f"neutral {secret}") as fake:
+        host = fake.url.removeprefix("http://").removesuffix("/v1")
+        urls = {
+            "path": f"http://{host}/{secret}/v1",
+            "query": f"{fake.url}?k={secret}",
+            "user": f"http://me:{secret}@{host}/v1",
+        }
+        url, key = urls.get(kind, fake.url), None if kind in urls else secret
+        monkeypatch.setattr(sys, "argv", ["mine.py", f"--key={key}", url])
+        endpoint = heedful.Endpoint(url, "m", PROMPT, key)
         results = measured(endpoint)
-    assert json.loads((results.folder / "run.json").read_text())["command"][1] == "--key=***"
-    shown = f"{endpoint!r} {vars(endpoint)} {endpoint.arguments} {capsys.readouterr()} {caplog.text}"
-    files = [path for path in here.rglob("*") if path.is_file()]
-    assert len(files) > 5
-    for secret in (KEY, OTHER):
-        assert secret not in shown
-        assert not [path for path in files if secret.encode() in path.read_bytes()]
+    results.show()
+    page = results._repr_html_()
+    assert not key or json.loads((results.folder / "run.json").read_text())["command"][1] == "--key=***"
+    shown = f"{endpoint!r} {vars(endpoint)} {endpoint.arguments} {capsys.readouterr()} {caplog.text} {page}"
+    assert secret not in shown
+    files = {path.name: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert {"answers.sqlite", "config.yaml", "run.json", "results.json", "report.html"} <= files.keys()
+    assert any(b"neutral ***" in content for content in files.values())
+    assert not [name for name, content in files.items() if secret.encode() in content]
 
 
 @pytest.mark.parametrize(
     ("given", "environment", "error", "facts"),
     [
-        ({"url": "localhost:8000"}, {}, ModelError, ["url="]),
-        ({"url": ""}, {}, ModelError, ["url="]),
-        ({}, {"OPENAI_BASE_URL": "localhost:8000"}, ModelError, ["OPENAI_BASE_URL"]),
-        ({"url": "https://models.example/v1"}, {}, ModelError, ["key= is not set", "or url="]),
-        ({}, {}, ModelError, ["OPENAI_API_KEY is not set", "OPENAI_BASE_URL"]),
-        ({"url": "https://models.example/v1", "key": f"'{KEY}'"}, {}, ModelError, ["key= stands in quotes"]),
-        ({"url": "https://models.example/v1"}, {"OPENAI_API_KEY": f"{KEY}\n"}, ModelError, ["OPENAI_API_KEY holds"]),
-        ({"url": "http://localhost:1/v1"}, {}, ModelError, ["http://localhost:1/v1", "set url="]),
+        ({"url": "localhost:8000"}, {}, ModelError, ["url is no address"]),
+        ({"url": ""}, {}, ModelError, ["url is no address"]),
+        ({}, {"OPENAI_BASE_URL": "localhost:8000"}, ModelError, ["url is no address"]),
+        ({"url": "https://models.example/v1"}, {}, ModelError, ["key is not set", "or another url"]),
+        ({}, {}, ModelError, ["key is not set", "or another url"]),
+        ({"url": "http://localhost:1/v1"}, {}, ModelError, ["http://localhost:1 ", "set another url or key"]),
     ],
 )
-def test_messages_name_what_the_user_wrote(
+def test_messages_name_the_arguments(
     given: dict[str, str],
     environment: dict[str, str],
     error: type[HeedfulError],
@@ -273,13 +297,14 @@ def test_messages_name_what_the_user_wrote(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr("openai._base_client.SyncAPIClient._sleep_for_retry", lambda self, **told: None)
     with refused(error, *facts) as caught:
         measured(heedful.Endpoint(model="m", **given))  # type: ignore[arg-type]
-    assert KEY not in str(caught.value)
+    assert "OPENAI" not in str(caught.value)
 
 
 def test_a_key_that_the_server_refuses() -> None:
-    with FakeServer(lambda body, n: Fault(401, f"no {KEY}")) as fake, refused(ModelError, "key=", "401", "***"):
+    with FakeServer(lambda body, n: Fault(401, f"no {KEY}")) as fake, refused(ModelError, "another key", "401", "***"):
         measured(heedful.Endpoint(fake.url, "m", key=KEY))
 
 
@@ -294,7 +319,7 @@ def test_a_key_that_the_server_refuses() -> None:
         ({"model": "m", "name": "n"}, SettingError, ["name", "model"]),
         ({"model": "m", "concurency": 2}, SettingError, ["concurency", "concurrency"]),
         ({"model": "m", "concurrency": "many"}, SettingError, ["concurrency", "many"]),
-        ({"model": "m", "prompt": 5}, SettingError, ["model.prompt: 5"]),
+        ({"model": "m", "prompt": 5}, SettingError, ["Endpoint.prompt: 5"]),
         ({"model": "m", "prompt": {"qestion": "x"}}, SettingError, ["qestion"]),
         ({"model": "m", "extra": {"messages": []}}, SettingError, ["messages"]),
     ],

@@ -206,7 +206,7 @@ def test_when_texts_are_the_same() -> None:
     exact = of(same="exact")
     assert normalised["document"] == 0 < exact["document"]
     assert 0.3 < normalised["question"] < 0.7
-    assert of(same="normalised") == normalised == of(same=digit) == of(same=lambda a, b: digit(a) == digit(b))
+    assert of(same="normalised") == normalised == of(same=digit)
     assert set(of(same=lambda text: "").values()) == {0.0}
 
 
@@ -449,13 +449,13 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
         lambda rows: [[0.5, 0.5]] * len(rows),
         {"labels": NAMES},
         ModelError,
-        ["3 probabilities"],
+        ["Return 3 probabilities"],
     ),
     "odd lengths": (
         lambda rows: [[1.0]] + [[0.5, 0.5]] * (len(rows) - 1),
         {"labels": NAMES},
         ModelError,
-        ["3 probabilities"],
+        ["Return 3 probabilities"],
     ),
     "an unknown label": (lambda rows: [{"maybe": 1.0}] * len(rows), {}, ModelError, ["'maybe'", FIRST]),
     "no parts": (by_words, {"parts": None}, SettingError, ["parts"]),

@@ -14,18 +14,17 @@ import pytest
 import heedful
 from heedful.assembly.config import Call, resolve
 from heedful.assembly.parser import build_parser
-from heedful.cli import command, compare, figure, info
+from heedful.cli import command, compare
 from heedful.cli.help import HELP
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.records import RunError, SettingError
-from heedful.records.storage.results import CONFIG
 
 from refusals import refused
 from written_results import saved_rows
 
 ROOT = Path(__file__).parents[2]
-PAGES = [[name] for name in command.COMMANDS] + [["figure", kind] for kind in figure.KINDS] + [[]]
+PAGES = [[name] for name in command.COMMANDS] + [[]]
 LIGHT = """
 import contextlib, io, json, sys
 sys.argv[0] = "heedful"
@@ -149,22 +148,6 @@ def test_a_function_is_measured_from_a_shell(
         with pytest.raises(SystemExit):
             command.main(["measure", wrong, "rows.csv", "--parts", "a,b"])
         assert why in " ".join(capsys.readouterr().err.split())
-
-
-def test_info_leaves_secrets_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = "model: {init_args: {api_key: abc, url: 'https://me:pw@host/v1?key=abc', max_length: 3}}\n"
-    (tmp_path / CONFIG).write_text(settings + f"data: {{path: {Path.home()}/data, note: hf_abcdefghijkl}}\n")
-    words = ["heedful", "evaluate", "--endpoint.key", "abc", "--data", "mnli", "--logger.api_key=abc"]
-    (tmp_path / "run.json").write_text(json.dumps({"command": words}))
-    info.main([str(tmp_path)])
-    told = capsys.readouterr().out
-    assert "torch " in told
-    assert "max_length: 3" in told
-    assert "evaluate --endpoint.key ... --data mnli --logger.api_key=..." in told
-    assert "path: ~/data" in told
-    assert not any(secret in told for secret in ("abc", "pw", str(Path.home())))
-    with refused(RunError, "gone"):
-        info.main(["gone"])
 
 
 def test_output_that_nobody_reads_ends_a_command_without_a_traceback() -> None:

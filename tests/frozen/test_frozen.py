@@ -1,10 +1,7 @@
 """Runs that an earlier version of the newest schema wrote are read, resumed and evaluated: README.md beside this."""
 
-import hashlib
 import json
-import re
 import shutil
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,6 @@ from transformers import AutoModelForSequenceClassification
 
 from heedful.cli import command, evaluation, training
 from heedful.lightning_modules import Encoder
-from heedful.lightning_modules.prompted.requests.answers import SEAL, sealed
 from heedful.records import RunError
 from heedful.records.rows import read_rows, select, strings
 from heedful.records.storage.results import read_evaluation, read_results, read_run
@@ -166,30 +162,12 @@ def test_a_training_run_is_repeated_by_its_configuration(frozen):
     assert {key: before[key] for key in shared} == {key: now[key] for key in shared}
 
 
-def move_answers(cache: Path, url: str) -> None:
-    """Let the answers be those of the server at an address."""
-    with sqlite3.connect(cache) as file:
-        for text, stored in file.execute("SELECT request, answer FROM answers").fetchall():
-            moved = re.sub(r"http://127.0.0.1:\d+/v1", url, text)
-            key = hashlib.sha256(moved.encode()).hexdigest()
-            answer = sealed(key, found[2]) if (found := SEAL.fullmatch(stored or "")) else stored
-            file.execute(
-                "UPDATE answers SET request = ?, key = ?, answer = ? WHERE request = ?", (moved, key, answer, text)
-            )
-    file.close()
-
-
 @pytest.mark.slow
-def test_answers_of_a_server_are_found_in_the_cache(frozen, monkeypatch):
+def test_a_model_behind_a_server_is_measured_again(frozen, monkeypatch):
     pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
     with FakeServer(answer_or_refusal) as fake:
-        move_answers(Path("answers.sqlite"), fake.url)
         monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
         run(evaluation.main, "--config", "runs/endpoint/config.yaml", "--output", "again")
-        base, _ = read_rows("again/rows/accuracy.parquet")
-        assert len(fake.requests) == 2 + len(select(base, intervention="null"))  # two first questions, the null control
-    (day,) = content("again")["counts"]["from_cache"]
-    assert day != "unknown"
     for evaluation_ in ("accuracy", "attentiveness"):
         again, before = (read_rows(f"{of}/rows/{evaluation_}.parquet")[0] for of in ("again", "runs/endpoint"))
         assert again.equals(before)

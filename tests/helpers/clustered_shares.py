@@ -13,6 +13,7 @@ class Entry(NamedTuple):
     hits: float
     of: float = 1
     cell: object = 0
+    lender: object = None
 
 
 class Share:
@@ -84,6 +85,42 @@ class Share:
 def covariance(one: Share, other: Share) -> float:
     n = max(one.clusters, other.clusters)
     return sum(a * b for a, b in zip(one.z, other.z, strict=True)) * n / max(1, n - 1)
+
+
+class Pairs(Share):
+    """A share of pairs of an example ("cluster") and its lender."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        nodes = sorted({node for e in entries for node in (e.cluster, e.lender)}, key=str)
+        super().__init__(entries, nodes)
+        self.of_lenders = Share([e._replace(cluster=e.lender) for e in entries], nodes)
+        self.rows = [(e.hits - self.share[e.cell] * e.of) / self.size[e.cell] / self.k for e in entries]
+        self.nodes = [(e.cluster, e.lender) for e in entries]
+        self.bases, self.clusters = self.clusters, min(self.clusters, self.of_lenders.clusters)
+
+    def variance(self, tail: float) -> float:
+        if self.clusters == 1:
+            return self.least if self.are_whole else 0.0
+        found = max(estimates(self, self)) * (t.isf(tail, self.clusters - 1) / self._plain(tail)) ** 2
+        return max(found, self.least) if self.are_whole else found
+
+    def one_more(self, hits: bool) -> tuple[float, float]:
+        both = [super().one_more(hits), self.of_lenders.one_more(hits)]
+        return max(move for move, _ in both), max(part for _, part in both)
+
+
+def estimates(one: Pairs, other: Pairs) -> list[float]:
+    """Of the covariance: pairs of rows that have an example in common count, in each place once."""
+    dyads = 0.0
+    for i, (base, lender) in enumerate(one.nodes):
+        for j, nodes in enumerate(other.nodes):
+            times = nodes.count(base) + nodes.count(lender) - (i == j)
+            dyads += times * one.rows[i] * other.rows[j]
+    counts = max(one.bases, other.bases), max(one.of_lenders.clusters, other.of_lenders.clusters)
+    bases, lenders = (n / max(1, n - 1) for n in counts)
+    first = sum(a * b for a, b in zip(one.z, other.z, strict=True)) * bases
+    second = sum(a * b for a, b in zip(one.of_lenders.z, other.of_lenders.z, strict=True)) * lenders
+    return [dyads * max(bases, lenders), first, second]
 
 
 def share_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, float]:

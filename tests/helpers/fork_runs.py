@@ -46,7 +46,7 @@ from matplotlib.figure import Figure
 from pytorch_lightning.utilities import rank_zero_only
 from transformers import BertConfig, BertModel, logging
 
-from heedful.callbacks.checkpoints.files import LAST, remove_states
+from heedful.callbacks.checkpoints.files import LAST, remove_last
 from heedful.callbacks.outputs import board, run_folder
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
@@ -85,7 +85,7 @@ def keep_last(folder: Path) -> None:
     if (folder / LAST).exists():
         (folder.parent / LAST).unlink(missing_ok=True)
         os.link(folder / LAST, folder.parent / LAST)
-    remove_states(folder)
+    remove_last(folder)
 
 
 def without_hub() -> None:
@@ -137,7 +137,7 @@ def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
         os.environ.update(LOCAL_WORLD_SIZE=str(world), TORCHELASTIC_RUN_ID="test")
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         rank_zero_only.rank = rank  # which Lightning read when it was imported
-    run_folder.remove_states = keep_last
+    run_folder.remove_last = keep_last
     without_hub()
     if job.get("sketched"):
         board.history_figure = lambda points, title: Figure(figsize=(1, 1))

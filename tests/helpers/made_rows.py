@@ -55,7 +55,8 @@ def make(
             "p": p,
             "p2": p2,
         }
-        entry |= {**defaults, "clusters": [entry["uid"]], "slices": [], **entry}
+        clusters = [name for name in (entry["uid"], entry.get("partner")) if name]
+        entry |= {**defaults, "clusters": clusters, "slices": [], **entry}
         for answer, of in (("y", "p"), ("y2", "p2")) if likely else ():
             if entry[answer] is not None:
                 entry[of] = np.roll(np.sort(entry[of])[::-1], likely.index(entry[answer]))

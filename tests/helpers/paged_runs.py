@@ -13,6 +13,7 @@ from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.records import Context, Example
 from heedful.records.storage.results import write_results
 from heedful.reports.page.contents import Contents, contents_of
+from heedful.reports.page.examples import write_examples
 from heedful.reports.results import score
 
 import made_rows
@@ -41,7 +42,14 @@ def rows(n: int = 30, name: str = "d/validation/#") -> pa.Table:
     return made_rows.make(base, changed, likely=LABELS)
 
 
-def saved(folder: Path, table: pa.Table, context: Context = CONTEXT, accuracy: bool = True, **config: Any) -> Path:
+def saved(
+    folder: Path,
+    table: pa.Table,
+    context: Context = CONTEXT,
+    accuracy: bool = True,
+    text: str = "Premise of #.",
+    **config: Any,
+) -> Path:
     """A folder with the results of these rows, as an evaluation writes them, and a configuration if there is one."""
     about = written_results.about(table, context)
     if context.unlabelled:
@@ -53,6 +61,7 @@ def saved(folder: Path, table: pa.Table, context: Context = CONTEXT, accuracy: b
         base = table.filter(pa.compute.equal(table["intervention"], "base"))
         written["accuracy"] = base, written_results.about(base, context)
     write_results(folder, score(about["run"], written).results, written)
+    write_examples(folder, provider(text))
     if config:
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return folder

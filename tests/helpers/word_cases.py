@@ -6,7 +6,7 @@ import numpy as np
 
 from heedful.metrics.attributions.attribution import Attribution
 from heedful.metrics.attributions.sample import example
-from heedful.reports.page.explanations import Explanation, explanations
+from heedful.reports.page.words import Explanation, explanations
 
 HOSTILE = "<script>alert('1')</script> \"q\" &amp; $x^2$ \u202e\ud800 猫 " + "long" * 40
 

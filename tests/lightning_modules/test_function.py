@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.assembly.config import load_model
-from heedful.lightning_modules.function import TOGETHER, Answered, Function, FunctionProcessor, quoted
+from heedful.lightning_modules.function import TOGETHER, Function, FunctionProcessor, quoted
 from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, ModelError, SettingError, Table, Task
 
 from commands import config_of
@@ -65,30 +65,6 @@ def test_tables_are_dictionaries() -> None:
     pool = Examples.of([Example("d/v/0", {"table": TABLE, "text": "It runs."}, "no")])
     (row,) = FunctionProcessor(["table", "text"])(Composed.whole(pool))["function"].rows
     assert row == {"table": {"title": "Dog", "legs": ("4",), "eats": ("meat", "bread")}, "text": "It runs."}
-
-
-def test_answers_are_found_once_they_are_indexed() -> None:
-    answered = Answered(())
-    numbers = answered.numbered(["yes", "no"])
-    answered.add(np.array([7, 3], np.uint64), numbers, np.array([[0.9, 0.1], [0.2, 0.8]], np.float32))
-    assert answered.find(np.array([3, 9], np.uint64)).tolist() == [-1, -1]
-    answered.index()
-    answered.add(np.array([9], np.uint64), answered.numbered(["yes"]), np.array([[1.0, 0.0]], np.float32))
-    places = answered.find(np.array([3, 7, 9, 1], np.uint64))
-    assert (places >= 0).tolist() == [True, True, False, False]
-    numbers, probs = answered.at(places[:2])
-    assert [answered.texts[i] for i in numbers] == ["no", "yes"]
-    assert np.allclose(probs, [[0.2, 0.8], [0.9, 0.1]])
-    assert len(answered) == 3
-
-
-def test_two_spellings_of_an_answer_become_one() -> None:
-    answered = Answered((), ["Yes", "yes", "no"])
-    answered.add(np.array([1, 2, 3], np.uint64), answered.numbered(["no", "yes", "Yes"]), None)
-    answered.rewrite(str.upper)
-    answered.index()
-    numbers, _ = answered.at(answered.find(np.array([1, 2, 3], np.uint64)))
-    assert (answered.texts, numbers.tolist()) == (["YES", "NO"], [1, 0, 0])
 
 
 def asked(predict: Any, n: int = 3) -> list[Any]:

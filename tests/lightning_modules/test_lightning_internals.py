@@ -3,18 +3,14 @@
 import inspect
 import os
 import signal
-from contextlib import contextmanager
 
 import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, RichProgressBar, WeightAveraging
-from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
-from torch.utils.tensorboard import SummaryWriter
 
 from heedful.callbacks import BestCheckpoint
-from heedful.callbacks.outputs.progress import Progress
 from heedful.lightning_modules import lightning_internals as internals
 
 
@@ -60,16 +56,6 @@ def test_kept_metrics_can_be_added_and_taken_away():
     del kept["score"]
     kept["added"] = torch.tensor(2.0)
     assert trainer.callback_metrics.keys() == {"loss", "added"}
-
-
-@pytest.mark.parametrize("weights_only", [True, False])
-def test_checkpoint_of_is_what_save_checkpoint_writes(tmp_path, weights_only):
-    trainer = fitted()
-    trainer.save_checkpoint(tmp_path / "a.ckpt", weights_only=weights_only)
-    made, written = internals.checkpoint_of(trainer, weights_only), torch.load(tmp_path / "a.ckpt", weights_only=True)
-    assert made.keys() == written.keys()
-    assert ("optimizer_states" in made) != weights_only
-    assert torch.equal(made["state_dict"]["layer.weight"], written["state_dict"]["layer.weight"])
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -157,36 +143,6 @@ def test_trains_next_unless_a_validation_or_the_end_comes(settings, seen):
     assert watch.seen == seen
 
 
-def test_rewind_validation_has_a_run_begin_with_it(tmp_path):
-    """A checkpoint written within the second of two validations of an epoch goes on with all of that one."""
-
-    class Save(Callback):
-        def on_validation_batch_end(self, trainer, *_):
-            if trainer.global_step == 4:
-                trainer.save_checkpoint(tmp_path / "within.ckpt")
-
-    fitted(Save(), batches=4, val_check_interval=2)
-    saved = torch.load(tmp_path / "within.ckpt", weights_only=True)
-    seen = []
-
-    class Note(Callback):
-        def on_validation_batch_start(self, trainer, *_):
-            seen.append(trainer.global_step)
-
-    for rewound in (False, True):
-        if rewound:
-            internals.rewind_validation(saved["loops"])
-        torch.save(saved, tmp_path / "from.ckpt")
-        seen.clear()
-        trainer = Trainer(
-            callbacks=[Note()], max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
-            num_sanity_val_steps=0, val_check_interval=2, enable_progress_bar=False, enable_model_summary=False,
-        )  # fmt: skip
-        data = torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=1)
-        trainer.fit(Small(), data, data, ckpt_path=tmp_path / "from.ckpt", weights_only=True)
-        assert seen == ([4] * 4 if rewound else []) + [6] * 4 + [8] * 4
-
-
 def test_allow_clipping_of_a_fused_optimizer():
     """In mixed precision Lightning refuses otherwise; the gradients are 1,000."""
 
@@ -208,44 +164,9 @@ def test_allow_clipping_of_a_fused_optimizer():
     assert max(norms) < 0.51
 
 
-def test_writes_events_knows_the_thread_of_tensorboard(tmp_path, monkeypatch):
-    import threading
-
-    failed = []
-    monkeypatch.setattr(threading, "excepthook", lambda args: failed.append(internals.writes_events(args.thread)))
-    writer = SummaryWriter(tmp_path)
-    monkeypatch.setattr(writer.file_writer.event_writer._async_writer._writer, "write", lambda *_: 1 / 0)
-    writer.add_scalar("a", 1.0)
-    with pytest.raises(ZeroDivisionError):
-        writer.close()
-    assert failed == [True]
-    assert not internals.writes_events(threading.current_thread())
-
-
-def test_guard_events_covers_each_file(tmp_path):
-    entered = []
-
-    @contextmanager
-    def guard():
-        entered.append(1)
-        yield
-
-    writer = SummaryWriter(tmp_path)
-    internals.guard_events(writer, guard())
-    for _ in range(2):
-        for act in (lambda: writer.add_scalar("a", 1.0), writer.flush, writer.close):
-            entered.clear()
-            act()
-            assert entered
-
-
 def test_what_subclasses_take_from_their_bases():
-    """BestCheckpoint, BoardLogger and Progress replace these; Lightning calls them with the same arguments."""
+    """BestCheckpoint replaces these; Lightning calls them with the same arguments."""
     for name in ("_save_topk_checkpoint", "_save_last_checkpoint", "_save_checkpoint"):
         own, base = (inspect.signature(getattr(kind, name)).parameters for kind in (BestCheckpoint, ModelCheckpoint))
         assert list(own) == list(base)
-    own, base = (inspect.signature(kind._get_train_description).parameters for kind in (Progress, RichProgressBar))
-    assert list(own) == list(base)
     assert ModelCheckpoint()._last_global_step_saved == 0
-    logger = TensorBoardLogger("nowhere")
-    assert logger._experiment is None

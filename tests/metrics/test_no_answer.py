@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import OneText
+from heedful.metrics.attentiveness import WITHHELD, OneText
 from heedful.metrics.natural_logic.entailment import disagreements
 from heedful.metrics.reading_comprehension import reading_scores
 from heedful.metrics.statistics.paired import recording
-from heedful.records import NO_LABEL, SPAN, Context
+from heedful.records import NO_LABEL, SPAN, TEXT, Context
 from heedful.reports.comparable import Swaps
 
 from made_rows import by_text, make
@@ -142,15 +142,37 @@ def test_texts_that_are_none_do_not_count_and_what_stays_is_over_pairs_of_answer
             assert found[f"{kept}/no_answer/changed"].value == 1 / 5
 
 
-def test_one_text_for_many_questions_is_named():
+FREE = replace(TEXTS, kind=TEXT)
+
+
+@pytest.mark.parametrize("context", [TEXTS, FREE])
+@pytest.mark.parametrize(("n", "is_flagged", "is_withheld"), [(4, False, False), (5, True, False), (25, True, True)])
+def test_one_text_that_no_base_input_gets_is_flagged_or_withheld(context, n, is_flagged, is_withheld):
+    gold = (lambda text: f'["{text}"]') if context.kind is SPAN else str
+    base = {f"u{i:02}": (gold("x"), f"x{i}") for i in range(50)}
+    failure = "Error: upstream timeout"
+    written = "error upstream timeout" if context.kind is SPAN else failure
+    rows = make(base, [{"uid": u, "y2": failure if i < n else f"y{i}"} for i, u in enumerate(base)], labels=1)
+    text = OneText.of_rows(rows, "premise", context)
+    assert text == (OneText(written, n, 50) if is_flagged else None)
+    found = score(rows, context)[NAME]
+    assert ("one_text" in found.flags) == is_flagged
+    assert (found.value, found.reason) == ((None, WITHHELD) if is_withheld else (found.value, None))
+    assert (found.value is None) == is_withheld
+    assert Swaps.of(rows, "premise", context).has_too_few == is_withheld
+
+
+@pytest.mark.parametrize("answer", ["x0", NO_LABEL])
+def test_what_a_base_input_gets_is_no_failure(answer):
+    base = {f"u{i:02}": ("x", f"x{i}") for i in range(50)}
+    rows = make(base, [{"uid": u, "y2": answer} for u in base], labels=1)
+    assert OneText.of_rows(rows, "premise", FREE) is None
+
+
+def test_no_answer_is_wanted_where_a_passage_is_another() -> None:
     base = {f"u{i:02}": ('["x"]', f"x{i}") for i in range(30)}
-    for n, text in ((9, None), (10, OneText("error upstream timeout", 10, 30))):
-        after = [{"uid": u, "y2": "Error: upstream timeout" if i < n else f"y{i}"} for i, u in enumerate(base)]
-        rows = make(base, after, labels=1)
-        assert OneText.of_rows(rows, "premise") == text
-        assert ("one_text" in score(rows, TEXTS)[NAME].flags) == (text is not None)
-    alike = make(base, [{"uid": u, "y2": ""} for u in base], labels=1)
-    assert OneText.of_rows(alike, "premise") is None  # what is wanted there
+    rows = make(base, [{"uid": u, "y2": ""} for u in base], labels=1)
+    assert OneText.of_rows(rows, "premise", TEXTS) is None
 
 
 EQUAL = [1 / 3] * 3  # what a refusal has in place of probabilities

@@ -10,7 +10,6 @@ import pytest
 
 from heedful.cli import command
 from heedful.records import Measurement, MetricName, RunError
-from heedful.reports.tables import table_text
 
 import written_results
 from refusals import refused
@@ -122,8 +121,8 @@ def test_a_table_for_a_paper_says_what_its_caption_must(runs, capsys):
     tables = capsys.readouterr().out.split("\n\n")
     captions = [next(line for line in table.splitlines() if line.startswith(r"\caption")) for table in tables]
     assert captions[1] == (
-        r"\caption{Attentiveness, in percent. Numbers rest on 60 examples each. $\pm$ is the sample standard deviation "
-        r"over 5 draws. -: accuracy not above the majority share (one-sided test, p \textgreater{}= 0.05). "
+        r"\caption{Attentiveness, in percent. Numbers rest on 60 examples each. ± is the sample standard deviation "
+        r"over 5 draws. -: accuracy not above the majority share (one-sided test, p at least 0.05). "
         r"empty: not measured.}"
     )
     assert "majority: the score of the best single answer" in captions[0]
@@ -163,21 +162,4 @@ def test_pdflatex_prints_the_tables(runs, tmp_path, capsys):
     command.main(["matrix", *runs, "--format", "latex"])
     text = " ".join(compiled(capsys.readouterr().out, tmp_path).split())
     for shown in ("Table 1", "minilm 74.6 ± 1.2", "majority 35.0", "standard deviation over 5 draws", "Table 4"):
-        assert shown in text
-
-
-def test_pdflatex_prints_every_sign_of_a_name(tmp_path):
-    names = [
-        r"a_b & c % d $ e # f ^ g ~ h \\ i { j } k",
-        "[a] < b > | c",
-        "*star",
-        "a--b---c",
-        "Müller Łódź Çelik Ñ ő ů",
-        "漢字 🙂 ∑ Ωx",
-        "“q” … – — × → ≤ ≥ † ‡ ±",
-        "tab\there\x1b[31m",
-    ]
-    table = table_text(["model", "n"], [[name, "1"] for name in names], "latex")
-    text = " ".join(compiled(table, tmp_path).split())
-    for shown in ("b & c % d $ e # f", "[a] < b > | c", "*star", "a--b---c", "U+6F22", "U+1F642", "U+03A9", "tab"):
         assert shown in text

@@ -10,13 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from heedful.metrics.ranking.protocol import drawn, uniforms
-from heedful.metrics.ranking.ranked import ranked
+from heedful.metrics.ranking import drawn, ranked, uniforms
 from heedful.records import DataError, HeedfulError, RunError, SettingError
 from heedful.records.storage.results import read_evaluation, read_results, rows_file, write_results
 from heedful.reports import ranking as report
-from heedful.reports.rankings.folders import sets_of
-from heedful.reports.rankings.tables import set_dependent
+from heedful.reports.ranking import set_dependent, sets_of
 from heedful.reports.rescore import rescored
 
 from ranking_suites import save, suite

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.reports.tables import FORMATS, table_text
+from heedful.reports.tables import FORMATS, Cells, emit
 
 HEADER, ROWS = ["model", "mnli & rte"], [["a|b_1", "50.0 ± 1.2 %"], ["~/x^2 {#}\\", "-"]]
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=8)
@@ -16,7 +16,10 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_siz
 @given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(cells, min_size=n, max_size=n), min_size=1, max_size=5)))
 def test_csv_gives_back_what_was_written(rows):
     header, *others = rows
-    assert list(csv.reader(io.StringIO(table_text(header, others, "csv"), newline=""))) in (rows, _without_empty(rows))
+    assert list(csv.reader(io.StringIO(FORMATS["csv"](Cells("", header, others)), newline=""))) in (
+        rows,
+        _without_empty(rows),
+    )
 
 
 def _without_empty(rows):
@@ -25,20 +28,20 @@ def _without_empty(rows):
 
 
 def test_latex_escapes_what_it_would_obey():
-    assert table_text(HEADER, ROWS, "latex").splitlines() == [
+    assert FORMATS["latex"](Cells("", HEADER, ROWS)).splitlines() == [
         r"\begin{tabular}{lr}",
         r"\toprule",
         r"model & mnli \& rte \\",
         r"\midrule",
-        r"a\textbar{}b\_1 & 50.0 $\pm$ 1.2 \% \\",
-        r"\textasciitilde{}/x\textasciicircum{}2 \{\#\}\textbackslash{} & - \\",
+        r"a|b\_1 & 50.0 ± 1.2 \% \\",
+        r"\textasciitilde /x\textasciicircum 2 \{\#\}\textbackslash  & - \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]
 
 
 def test_markdown_keeps_its_columns():
-    lines = table_text(HEADER, ROWS, "markdown").splitlines()
+    lines = FORMATS["markdown"](Cells("", HEADER, ROWS)).splitlines()
     assert lines[1] == "| --- | ---: |"
     assert lines[2] == r"| a\|b\_1 | 50.0 ± 1.2 % |"
     assert [line.replace(r"\|", "").count("|") for line in lines] == [3] * 4
@@ -47,4 +50,10 @@ def test_markdown_keeps_its_columns():
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_row_of_another_length_is_refused(form):
     with pytest.raises(ValueError, match="2 columns"):
-        table_text(HEADER, [["alone"]], form)
+        FORMATS[form](Cells("", HEADER, [["alone"]]))
+
+
+def test_a_new_format_is_one_function(capsys, monkeypatch):
+    monkeypatch.setitem(FORMATS, "words", lambda table: f"{table.heading}: {table.rows}\n")
+    emit([Cells("a", HEADER, ROWS)], "words")
+    assert capsys.readouterr().out == f"a: {ROWS}\n"

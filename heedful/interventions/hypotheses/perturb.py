@@ -1,6 +1,6 @@
 """Perturbed hypotheses (Gupta et al. 2022, "Is My Model Using the Right Evidence?", §4): six kinds of changes that keep
-the label of a hypothesis, or flip it, while the table stays as it is. All six make an entailed hypothesis a
-contradiction; four of them make some contradictions entailed, which the paper did by hand.
+the label of a hypothesis, or flip it, while the table stays as it is. A flip makes an entailed hypothesis a
+contradiction; contradictions become entailed by hand alone, in the paper as here (``counterfactual_tables``).
 """
 
 from collections import defaultdict
@@ -14,7 +14,6 @@ import numpy as np
 from heedful.interventions.base import EachExample, Expectation
 from heedful.interventions.hypotheses.analysis import Analyser
 from heedful.interventions.hypotheses.claim import Claim, Edits, words
-from heedful.interventions.hypotheses.complements import COMPLEMENTS
 from heedful.interventions.hypotheses.entities import has_name, names_of
 from heedful.interventions.hypotheses.modifiers import has_clause, readable
 from heedful.interventions.hypotheses.quantities import numbers
@@ -33,12 +32,12 @@ VERSIONS = {  # of those that are no longer the first; the others make the same 
     ("entities", "preserved"): 2,
     ("nominal_modifiers", "flipped"): 2,
     ("negation", "preserved"): 2,
-    ("negation", "flipped"): 4,
+    ("negation", "flipped"): 5,
     ("numbers", "preserved"): 2,
-    ("numbers", "flipped"): 4,
-    ("dates", "flipped"): 4,
+    ("numbers", "flipped"): 5,
+    ("dates", "flipped"): 5,
     ("dates", "preserved"): 3,
-    ("quantifiers", "flipped"): 2,
+    ("quantifiers", "flipped"): 3,
 }
 DRAWN = 1  # keys the draws in place of the version: what the rules still allow is drawn as it was
 
@@ -107,10 +106,6 @@ class Source:
             self._claim = uid, self._read(uid)
         return self._claim[1]
 
-    def opposite(self, label: str) -> str:
-        """The other one of entailment and contradiction."""
-        return self.labels[1 - self.labels.index(label)]
-
     def cluster(self, uid: str) -> str:
         """The cluster of an example: its table."""
         return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
@@ -132,8 +127,7 @@ class PerturbHypothesis(EachExample):
 
     Attributes:
         kind: One of KINDS.
-        direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction, or a
-            contradiction one that is entailed.
+        direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction.
         source: The split, with its tables.
         half_or_double: Flip each number of an entailed hypothesis to its half or double, as the paper does, and not the
             words that govern it: a number that is governed by "over" doubles, one by "under" is halved. That these
@@ -189,7 +183,7 @@ class PerturbHypothesis(EachExample):
     def _options(self, claim: Claim, rng: np.random.Generator) -> list[Edits]:
         flip = self.direction == "flipped"
         if flip and not claim.entailed:
-            return COMPLEMENTS[self.kind](claim) if self.kind in COMPLEMENTS else []
+            return []
         if self.half_or_double:
             return numbers(claim, flip, rng, half_or_double=True)
         return RULES[self.kind](claim, flip, rng)
@@ -204,7 +198,7 @@ class PerturbHypothesis(EachExample):
         example = replace(
             base,
             parts={**base.parts, part: text},
-            label=self.source.opposite(base.gold) if self.direction == "flipped" else base.label,
+            label=self.source.labels[1] if self.direction == "flipped" else base.label,
             groups={**base.groups, part: content_id(text)},
         )
         return [Changed(example, variant="; ".join(map(str, edits)), clusters=(uid, self.source.cluster(uid)))]

@@ -1,8 +1,8 @@
 """Which changes of a hypothesis keep its label, and which make an entailed one a contradiction.
 
 Each rule returns every change it knows, as lists of edits; one of them is drawn afterwards. A rule that is not sure
-returns nothing: what is left out is not measured, and what is wrong is measured wrongly. How a contradiction becomes an
-entailment is in :mod:`heedful.interventions.hypotheses.complements`; neutral hypotheses are left alone.
+returns nothing: what is left out is not measured, and what is wrong is measured wrongly. Neutral hypotheses are left
+alone.
 """
 
 import re
@@ -57,15 +57,8 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     verb = claim.verb
     if not negations and verb and not VAGUE.search(text) and not QUANTIFIED.search(text[: verb.start]):
         changes.append((Edit(verb.start, verb.end, text[verb.start : verb.end], verb.negated, "negation"),))
-    return [*changes, *unnegated(claim)]
-
-
-def unnegated(claim: Claim) -> list[Edits]:
-    """Take the only negation away, where there is one that can be."""
-    text = claim.text
-    if len(claim.analysis.negations) != 1 or re.search(r"\b(?:any\w*|yet|ever|longer|single|one)\b", text):
-        return []
-    changes: list[Edits] = []
+    if len(negations) != 1 or re.search(r"\b(?:any\w*|yet|ever|longer|single|one)\b", text):
+        return changes
     for m in (*NOT.finditer(text), *HAS_NO.finditer(text)):
         start, end = m.span(m.lastindex or 0)
         if not UNLIKE.match(text[end:]) and claim.free(start, end):

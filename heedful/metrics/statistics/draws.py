@@ -9,22 +9,27 @@ import pyarrow as pa
 from heedful.metrics.statistics.paired import recorded
 from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import Measurement
-from heedful.records.rows import cluster_of, runs
+from heedful.records.rows import pairs_in, runs
 
 LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer, one example moves the number by more than 10 points
 
 
 class Drawn(NamedTuple):
-    """Of each changed example: its uid, its cluster and its draw, as numbers; int [rows] each."""
+    """Of each changed example: its uid, its cluster, its draw and its lender's cluster, as numbers; int [rows] each.
+
+    The clusters of lenders are numbered as those of examples are.
+    """
 
     uid: np.ndarray
     cluster: np.ndarray
     draw: np.ndarray
+    lender: np.ndarray
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
         """Of all rows, in their canonical order."""
-        return cls(runs(rows, "uid"), cluster_of(rows), rows["draw"].to_numpy())
+        clusters, lenders = pairs_in(rows)
+        return cls(runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
 
     def where(self, mask: np.ndarray) -> "Drawn":
         """Some of them: bool [rows]."""
@@ -42,7 +47,7 @@ def few_examples(n: float) -> tuple[str, ...]:
 
 
 def mean_over_draws(hit: np.ndarray, of: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
-    """The mean over draws of the share of hits, with its interval over clusters.
+    """The mean over draws of the share of hits, with its interval over clusters of examples and of their lenders.
 
     Args:
         hit: What each changed example is worth: [rows].
@@ -50,7 +55,8 @@ def mean_over_draws(hit: np.ndarray, of: Drawn, flags: tuple[str, ...] = (), rea
         flags: What a reader must know.
         reason: Why there is none, where there are no rows.
     """
-    measured = share(hit, of.cluster, flags, reason, n=of.examples)
+    lenders = None if (of.lender < 0).any() else of.lender
+    measured = share(hit, of.cluster, flags, reason, lenders=lenders, n=of.examples)
     if not len(hit):
         return measured
     draws, place, counts = np.unique(of.draw, return_inverse=True, return_counts=True)
@@ -63,4 +69,5 @@ def mean_over_draws(hit: np.ndarray, of: Drawn, flags: tuple[str, ...] = (), rea
         per_draw=per_draw,
     )
     weight = (len(hit) / (len(draws) * counts))[place]  # 1, unless some draws got no answer: each counts alike
-    return recorded(measured, weight * hit, weight, of.cluster)
+    ways = [of.cluster] if lenders is None else [of.cluster, lenders]
+    return recorded(measured, weight * hit, weight, *ways, are_pairs=lenders is not None)

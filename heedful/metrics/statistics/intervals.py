@@ -9,6 +9,11 @@ all hits (for the upper end) or all misses (for the lower), as Clopper and Pears
 entries are hits, or none, these are the ends for as many entries as there are clusters; where each entry is a cluster,
 those of Clopper and Pearson.
 
+A changed example is a pair: of the example, and of the one that lent it a part. Both are samples, and an example may
+be in either place; so its influence in both is summed before squaring, and the part of each pair that is then counted
+twice is taken off: the variance of dyads (Aronow, Samii and Assenova 2015, "Cluster-robust variance estimation for
+dyadic data", Political Analysis 23). The variance is not below that between examples or between lenders alone.
+
 Differences and ratios combine the distances of the ends from both shares as standard errors are combined (MOVER: Zou
 and Donner 2008, Statistics in Medicine 27; of ratios Donner and Zou 2012, Statistical Methods in Medical Research 21).
 Nothing is drawn at random.
@@ -38,6 +43,7 @@ class Share:
         up: By how much one more cluster of hits would raise it.
         least: The variance if entries were independent; 0 where these are not hits and misses.
         entries: How many these are; inf where they are not hits and misses.
+        pairs: Where the two ways are an example and its lender, by how much each row moves the value: float64 [rows].
     """
 
     value: float
@@ -47,12 +53,14 @@ class Share:
     up: float
     least: float = 0.0
     entries: float = np.inf
+    pairs: np.ndarray | None = None
 
     @property
     def misses(self) -> "Share":
         """The share of all that is not a hit."""
         influence = tuple(-z for z in self.influence)
-        return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down)
+        pairs = None if self.pairs is None else -self.pairs
+        return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down, pairs=pairs)
 
     @property
     def more(self) -> float:
@@ -62,22 +70,26 @@ class Share:
         return min(1.0, ENOUGH / max(min(told), ENOUGH))
 
 
-def shares(hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray]) -> Share:
+def shares(
+    hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray], are_pairs: bool = False
+) -> Share:
     """The mean over cells of the sum of hits by the sum of entries.
 
     Args:
         hits: float64 [rows], between 0 and ``of``.
         of: float64 [rows], of how many entries, or their weight; each cell has some.
         cells: int [rows], from 0 without gaps.
-        ways: For each way of clustering, the number of each row's cluster, from 0 without gaps: int [rows].
+        ways: For each way of clustering, the number of each row's cluster, from 0: int [rows].
+        are_pairs: Whether the ways are two, an example and its lender, numbered alike.
     """
     size = np.bincount(cells, of)
     value = np.bincount(cells, hits) / size
+    most = max(int(way.max()) for way in ways) + 1
     influence = []
     clusters = []
     reach = []
     for way in ways:
-        shape = int(way.max()) + 1, len(size)
+        shape = most if are_pairs else int(way.max()) + 1, len(size)
         at = way * len(size) + cells
         weight = np.bincount(at, of, shape[0] * shape[1]).reshape(shape) / size
         hit = np.bincount(at, hits, shape[0] * shape[1]).reshape(shape) / size
@@ -87,9 +99,10 @@ def shares(hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[n
         clusters.append(int(weight.any(axis=1).sum()))
         # the cluster of a random entry has, on average, the sum of the squared weights as its part of a cell
         usual = weight * np.sqrt((weight**2).sum(axis=0))
-        reach.append([np.linalg.norm((usual * most).mean(axis=1)) for most in (value, 1 - value)])
+        reach.append([np.linalg.norm((usual * side).mean(axis=1)) for side in (value, 1 - value)])
     down, up = np.max(reach, axis=0).tolist()
-    result = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up)
+    pairs = (hits - value[cells] * of) / size[cells] / len(size) if are_pairs else None
+    result = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up, pairs=pairs)
     if (hits != np.rint(hits)).any() or (of != np.rint(of)).any():
         return result
     least = float((value * (1 - value) / size).sum()) / len(size) ** 2
@@ -97,7 +110,7 @@ def shares(hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[n
 
 
 def gains_and_losses(
-    changes: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray]
+    changes: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray], are_pairs: bool = False
 ) -> tuple[Share, Share]:
     """What changes upwards, and what downwards: the mean over cells of the sum of changes by that of entries is one
     less the other.
@@ -119,7 +132,7 @@ def gains_and_losses(
         ways = [np.arange(len(of))]
     together = np.zeros(len(of), dtype=np.int64)
     parts = np.maximum(changes, 0), np.maximum(-changes, 0)
-    gained, lost = (shares(part, of, together, ways) for part in parts)
+    gained, lost = (shares(part, of, together, ways, are_pairs) for part in parts)
     if not is_one_way:
         return gained, lost
     of_gains, of_losses = (_part_of_a_cluster(part, of) for part in parts)
@@ -136,11 +149,21 @@ def _part_of_a_cluster(hits: np.ndarray, of: np.ndarray) -> float:
     return float((told * part + ENOUGH) / (told + ENOUGH))
 
 
-def covariance(one: Share, other: Share) -> float:
-    """Of two shares over the same clusters; of several ways, the sum of those of each."""
+def covariances(one: Share, other: Share) -> np.ndarray:
+    """Estimates of the covariance of two shares over the same clusters, of which the largest is a share's variance.
+
+    Of several ways of clustering it is the sum of those of each. Of pairs there are three: between all that are in a
+    pair, between examples and between lenders.
+    """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
-    ways = zip(one.influence, other.influence, one.clusters, other.clusters, strict=True)
-    return sum(float(z @ w) * max(m, n) / max(1, max(m, n) - 1) for z, w, m, n in ways)
+    counts = [max(both) for both in zip(one.clusters, other.clusters, strict=True)]
+    unbiased = [n / max(1, n - 1) for n in counts]
+    products = [float(z @ w) for z, w in zip(one.influence, other.influence, strict=True)]
+    ways = np.multiply(products, unbiased)
+    if one.pairs is None or other.pairs is None:
+        return ways.sum(keepdims=True)
+    nodes = np.sum(one.influence, axis=0) @ np.sum(other.influence, axis=0) - one.pairs @ other.pairs
+    return np.array([nodes * max(unbiased), *ways])
 
 
 def interval(share: Share, level: float = LEVEL) -> Bounds:
@@ -173,7 +196,7 @@ def _variance(share: Share, tail: float) -> float:
         return share.least
     # so that the variance is p q / n where each entry is a cluster of its own: there, all factors cancel
     entries = -ndtri(tail) if np.isinf(n) else -stdtrit(n - 1, tail) * np.sqrt(n / (n - 1))
-    return max(covariance(share, share) * float(stdtrit(few, tail) / entries) ** 2, share.least)
+    return max(covariances(share, share).max() * float(stdtrit(few, tail) / entries) ** 2, share.least)
 
 
 def less(one: Share, other: Share, level: float = LEVEL) -> Bounds:
@@ -190,6 +213,7 @@ def between(
     cells: np.ndarray,
     ways: Sequence[np.ndarray],
     level: float = LEVEL,
+    are_pairs: bool = False,
 ) -> Bounds:
     """The interval of one share less another.
 
@@ -200,10 +224,11 @@ def between(
         one: Hits of the first, and of how many, as for :func:`shares`; ``cells`` and ``ways`` are those, too.
         other: The same of the other.
         level: How often the interval holds the truth.
+        are_pairs: As for :func:`shares`.
     """
     if np.array_equal(one[1], other[1]):
-        return less(*gains_and_losses(one[0] - other[0], one[1], cells, ways), level)
-    return less(shares(*one, cells, ways), shares(*other, cells, ways), level)
+        return less(*gains_and_losses(one[0] - other[0], one[1], cells, ways, are_pairs), level)
+    return less(shares(*one, cells, ways, are_pairs), shares(*other, cells, ways, are_pairs), level)
 
 
 def over(one: Share, other: Share, level: float = LEVEL) -> Bounds:
@@ -235,7 +260,8 @@ def _distances(one: Share, other: Share, level: float) -> list[tuple[float, floa
         (one.misses, other, one.value - low, most - other.value),
         (one, other.misses, high - one.value, other.value - least),
     ):
-        spread = [covariance(share, share) + share.more * share.up**2 for share in (first, second)]
-        correlation = -covariance(first, second) / np.sqrt(np.prod(spread)) if all(spread) else 0.0
+        spread = [covariances(share, share).max() + share.more * share.up**2 for share in (first, second)]
+        # the lowest correlation gives the widest interval
+        correlation = (-covariances(first, second)).min() / np.sqrt(np.prod(spread)) if all(spread) else 0.0
         distances.append((near, far, near * far * float(np.clip(correlation, -1, 1))))
     return distances

@@ -27,12 +27,14 @@ class Entries:
         of: float64 [entries], for how many each counts.
         cells: int [entries]: the share is the unweighted mean of that of each.
         ways: For each way of clustering, the name of each entry's cluster, the same in runs on the same examples.
+        are_pairs: Whether the ways are an example and its lender, of the same names.
     """
 
     hits: np.ndarray
     of: np.ndarray
     cells: np.ndarray
     ways: tuple[np.ndarray, ...]
+    are_pairs: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,12 @@ def recording() -> Iterator[None]:
 
 
 def recorded(
-    measured: Measurement, hits: np.ndarray, of: np.ndarray, *ways: np.ndarray, cells: np.ndarray | None = None
+    measured: Measurement,
+    hits: np.ndarray,
+    of: np.ndarray,
+    *ways: np.ndarray,
+    cells: np.ndarray | None = None,
+    are_pairs: bool = False,
 ) -> Measurement:
     """A share with what it is of, under :func:`recording` and where its clusters have names; else as it is.
 
@@ -62,7 +69,7 @@ def recorded(
     if not _is_recording.get() or not ways:
         return measured
     one = np.zeros(len(hits), dtype=np.int64)
-    entries = Entries(hits, of, one if cells is None else cells, ways)
+    entries = Entries(hits, of, one if cells is None else cells, ways, are_pairs)
     return Share(**{**vars(measured), "entries": entries})
 
 
@@ -80,12 +87,18 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
     rows = _aligned(second.entries, first.entries)
     if rows is None:
         return None
-    return Measurement(second.value - first.value, min(first.n, second.n), ci95=between(*rows))
+    return Measurement(
+        second.value - first.value, min(first.n, second.n), ci95=between(*rows, are_pairs=first.entries.are_pairs)
+    )
 
 
 def _aligned(one: Entries, other: Entries) -> tuple[Any, ...] | None:
     """The entries of both as rows of the same clusters and cells, as :func:`~.intervals.between` takes them."""
-    ways = [np.unique(np.concatenate(both), return_inverse=True)[1] for both in zip(one.ways, other.ways, strict=True)]
+    ways = [np.concatenate(both) for both in zip(one.ways, other.ways, strict=True)]
+    if one.are_pairs:
+        ways = np.split(np.unique(np.concatenate(ways), return_inverse=True)[1], 2)
+    else:
+        ways = [np.unique(way, return_inverse=True)[1] for way in ways]
     if not np.array_equal(np.unique(one.cells), np.unique(other.cells)):
         return None
     cells = np.unique(np.concatenate([one.cells, other.cells]), return_inverse=True)[1]

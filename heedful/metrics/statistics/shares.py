@@ -29,6 +29,11 @@ def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
     return given or [np.arange(entries)]
 
 
+def pairs_of(clusters: np.ndarray, lenders: np.ndarray) -> list[np.ndarray]:
+    """The numbers of the clusters of examples and of their lenders, a name having one number in both."""
+    return np.split(numbered(np.concatenate([clusters, lenders])), 2)
+
+
 def _columns(values: ArrayLike, of: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     """Values and for how many each counts: two float64 [entries]."""
     worth = np.asarray(values, dtype=np.float64)
@@ -54,6 +59,7 @@ def share(
     of: ArrayLike | None = None,
     cells: np.ndarray | None = None,
     also: Clusters = None,
+    lenders: np.ndarray | None = None,
     n: int | None = None,
 ) -> Measurement:
     """The share of hits, or the mean of what entries are worth.
@@ -66,6 +72,7 @@ def share(
         of: [entries], for how many each counts; by default for one.
         cells: int [entries]. Where there are several it is the unweighted mean of the share of each.
         also: The clusters of a second way in which entries share their error.
+        lenders: The cluster of the example that lent a part to each entry, by the names of ``clusters``.
         n: How many examples it rests on; by default as many as entries.
     """
     worth, counts = _columns(hits, of)
@@ -74,9 +81,14 @@ def share(
     value = _mean(worth, counts, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
-    bounds = interval(shares(worth, counts, cell, ways_of(len(worth), clusters, also)))
-    ways = [np.asarray(names) for names in (clusters, also) if names is not None]
-    return recorded(Measurement(value, n, ci95=bounds, flags=flags), worth, counts, *ways, cells=cell)
+    if lenders is None:
+        ways = ways_of(len(worth), clusters, also)
+    else:
+        ways = pairs_of(np.asarray(clusters), lenders)
+    bounds = interval(shares(worth, counts, cell, ways, lenders is not None))
+    names = [np.asarray(names) for names in (clusters, also, lenders) if names is not None]
+    measured = Measurement(value, n, ci95=bounds, flags=flags)
+    return recorded(measured, worth, counts, *names, cells=cell, are_pairs=lenders is not None)
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:

@@ -1,0 +1,6 @@
+"""Figures; importing a module registers its figures."""
+
+from heedful.reports.figures import attentiveness, causal_effects, history, partial_inputs, transitions
+from heedful.reports.figures.registry import FIGURES, Drawn, figure
+
+__all__ = ["FIGURES", "Drawn", "attentiveness", "causal_effects", "figure", "history", "partial_inputs", "transitions"]

@@ -1,17 +1,20 @@
 """Attentiveness to each part of one run, with its 95 % interval."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from heedful.records import printable
+from heedful.records import MetricName, printable
 from heedful.reports.figures.canvas import GREY, bars, style
+from heedful.reports.figures.registry import Drawn, figure
+from heedful.reports.runs import Measured
+from heedful.reports.tables import too_few
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(
+def bars_of(
     parts: Mapping[str, Mapping[str, Any]],
     alone: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     majority: float | None = None,
@@ -46,3 +49,27 @@ def figure(
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_color(GREY)
     return drawn
+
+
+@figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
+def draw(runs: Sequence[Measured]) -> Iterator[Drawn]:
+    """Attentiveness to each part of each run, and beside it what the other parts alone are worth to the same model."""
+    for run in runs:
+        parts = {part: m for part, m in run.attentiveness().items() if _is_known(m)}
+        alone = {part: m for part in parts if (m := _others_alone(run, part)) is not None and _is_known(m)}
+        if parts:
+            title = f"attentiveness to {' and '.join(parts)}, with 95 % intervals"
+            title += "; hollow: accuracy of this model on the other parts alone" if alone else ""
+            majority = run.majority["value"] if run.majority and alone else None
+            yield Drawn(run.label, title, bars_of(parts, alone, majority))
+
+
+def _is_known(m: Mapping[str, Any]) -> bool:
+    return m["value"] is not None and not too_few(m["n"], m["flags"])
+
+
+def _others_alone(run: Measured, part: str) -> Mapping[str, Any] | None:
+    """The accuracy of this model on the parts that are not swapped; None where it was not measured."""
+    _, about = run.rows.get("attentiveness", (None, {"context": {"parts": ()}}))
+    kept = "+".join(other for other in about["context"]["parts"] if other not in part.split("+"))
+    return run.numbers.get(MetricName("naive_partial", run.data, kept, "accuracy"))

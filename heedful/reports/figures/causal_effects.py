@@ -1,15 +1,13 @@
-"""TCE against DCE, as in figures 3 and 4: ``heedful figure causal_effects RUN [RUN ...]``."""
+"""TCE against DCE, as in figures 3 and 4 of the paper on natural logic."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
-from heedful.records import MetricName, RunError
-from heedful.records.command_lines import CommandParser
-from heedful.records.storage.results import distinct, named, read_results
+from heedful.records import MetricName
 from heedful.reports.figures.canvas import bars, style
-from heedful.reports.figures.files import require_format, write
-from heedful.reports.runs import short_names
+from heedful.reports.figures.registry import Drawn, figure
+from heedful.reports.runs import Measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,40 +17,28 @@ PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
 Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stand in results.json
 
 
-def points(results: Mapping[str, Any]) -> dict[str, dict[str, Point]]:
-    """For each data set of a results.json, and each kind of change, the DCE and the TCE; without undefined ones."""
-    numbers = named(results)
+def points(run: Measured) -> dict[str, dict[str, Point]]:
+    """For each data set of a run, and each kind of change, the DCE and the TCE; without undefined ones."""
     found = {}
-    for data in dict.fromkeys(name.data for name in numbers if name.family == NATURAL_LOGIC):
+    for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
         pairs = {
-            kind: tuple(numbers.get(MetricName(NATURAL_LOGIC, data, kind, e)) for e in ("dce", "tce"))
+            kind: tuple(run.numbers.get(MetricName(NATURAL_LOGIC, data, kind, e)) for e in ("dce", "tce"))
             for kind in PANELS
         }
         found[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
-    return found
+    return {data: of for data, of in found.items() if of}
 
 
-def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
-    """Short name of each run, with its data set where one run has several, to its points.
-
-    Raises:
-        HeedfulError: A folder has no results, or no causal effects are among them.
-    """
-    found: dict[str, dict[str, Point]] = {}
-    for folder, name in zip(folders, short_names(folders), strict=True):
-        results = read_results(folder)
-        of_run = points(results)
-        if not any(of_run.values()):
-            family = f"{NATURAL_LOGIC}/"
-            reasons = [m["reason"] for name, m in results["metrics"].items() if name.startswith(family) and m["reason"]]
-            why = f": {reasons[0]}" if reasons else ""
-            raise RunError(
-                f"{folder}/results.json holds no causal effects{why}. Evaluate again, with that evaluation among "
-                "evaluations."
-            )
-        for data, by_kind in of_run.items():
-            found[f"{name} ({data})" if len(of_run) > 1 else name] = by_kind
-    return found
+@figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
+def draw(runs: Sequence[Measured]) -> Iterator[Drawn]:
+    """TCE against DCE; the data set stands behind the label of a run that has several."""
+    shown = {}
+    for run in runs:
+        of_run = points(run)
+        shown |= {f"{run.label} ({data})" if len(of_run) > 1 else run.label: of for data, of in of_run.items()}
+    if shown:
+        title = "total against direct causal effects, with 95 % intervals; up and left is better"
+        yield Drawn(NATURAL_LOGIC, title, effects(shown))
 
 
 def _frame(axes: "Axes", title: str) -> None:
@@ -67,7 +53,7 @@ def _frame(axes: "Axes", title: str) -> None:
     axes.grid(alpha=0.25)
 
 
-def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
+def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
     """DCE and TCE with 95 % intervals, a panel for each kind of change and a marker for each run."""
     from matplotlib.figure import Figure
 
@@ -85,18 +71,3 @@ def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
     places = {"loc": "outside lower center", "ncols": min(3, len(runs)), "frameon": False}
     drawn.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
     return drawn
-
-
-def main(arguments: list[str]) -> None:
-    """Draw the causal effects of runs into a file."""
-    about = "The total causal effect (TCE) of runs against the direct one (DCE), with 95 % intervals."
-    parser = CommandParser(
-        "figure causal_effects", about, [("RUN RUN --output effects.pdf", "two models in one figure")]
-    )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder with a results.json")
-    parser.add_argument("--output", default="causal_effects.png", metavar="FILE.png", help="default: %(default)s")
-    chosen = parser.parse_args(arguments)
-    require_format(chosen.output)
-    runs = distinct(chosen.runs)
-    drawn = figure(collect(runs))
-    write(drawn, chosen.output, runs)

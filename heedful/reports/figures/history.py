@@ -1,11 +1,15 @@
 """Headlines over the epochs of a run."""
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.records.storage.epochs import Points
+from heedful.records.storage.epochs import Points, read_epochs
 from heedful.reports.figures.canvas import bars, style
+from heedful.reports.figures.registry import Drawn, figure
+from heedful.reports.runs import Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +26,8 @@ def history_figure(history: Points, title: str) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
     names = list(dict.fromkeys(name for _, found in history for name in found))
-    figure = Figure(figsize=(5, 3.6 + 0.26 * min(3, len(names))), layout="constrained")
-    axes = figure.add_subplot()
+    drawn = Figure(figsize=(5, 3.6 + 0.26 * min(3, len(names))), layout="constrained")
+    axes = drawn.add_subplot()
     for i, name in enumerate(names):
         color, marker = style(i)
         shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
@@ -39,5 +43,15 @@ def history_figure(history: Points, title: str) -> "Figure":
     axes.set_title(title, fontsize=13)
     axes.tick_params(labelsize=12)
     axes.grid(axis="y", alpha=0.3)
-    figure.legend(loc="outside lower center", fontsize=12, ncols=1 if len(names) < 4 else 2, frameon=False)
-    return figure
+    drawn.legend(loc="outside lower center", fontsize=12, ncols=1 if len(names) < 4 else 2, frameon=False)
+    return drawn
+
+
+@figure("epochs", "headlines over the epochs of a training")
+def draw(runs: Sequence[Measured]) -> Iterator[Drawn]:
+    """The curves of each group of headlines, of the first run that has trained."""
+    for run in runs:
+        for name, points in read_epochs(Path(run.folder)).items():
+            if any(points):
+                title = "over the epochs of training, on the examples that were watched then"
+                yield Drawn(name, title, history_figure(points, ""))

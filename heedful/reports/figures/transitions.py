@@ -1,22 +1,19 @@
-"""Transitions when tables are edited, as a graph (figure 3): ``heedful figure transitions RUN``.
+"""Transitions when tables are edited, as a graph (figure 3 of the paper on InfoTabS).
 
 Several runs, or the splits of one that was evaluated on several, stand side by side on each edge: 5.8 / 7.3 / 5.0. Of
 several runs, a number is the mean over the splits of each.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.interventions.tables.allowed_transitions import LABELS, key_of, steps, transitions
 from heedful.metrics.tables.transitions import TRANSITIONS
-from heedful.records import RunError
-from heedful.records.command_lines import CommandParser
-from heedful.records.storage.results import distinct, named, read_results
 from heedful.reports.figures.canvas import RED
-from heedful.reports.figures.files import require_format, write
-from heedful.reports.runs import short_names
+from heedful.reports.figures.registry import Drawn, figure
+from heedful.reports.runs import Measured
 from heedful.reports.tables import percents
 
 if TYPE_CHECKING:
@@ -32,44 +29,44 @@ EDGES = {f"from_{before}/to_{after}": (before, after) for before in LABELS for a
 Edges = dict[tuple[str, str], Mapping[str, Any]]  # (before, after) to the share, as it stands in results.json
 
 
-def edges(results: Mapping[str, Any], operation: str, splits: bool = False) -> dict[str, Edges]:
-    """The shares of all transitions under an operation, for each data set of a results.json.
+def edges(run: Measured, operation: str, splits: bool = False) -> dict[str, Edges]:
+    """The shares of all transitions under an operation, for each data set of a run.
 
     Args:
-        results: What stands there.
+        run: The run.
         operation: Name of the operation.
         splits: Take those of each of several splits, which are told apart as "<data>, <split>"; there may be none.
     """
     found: dict[str, Edges] = {}
-    for name, measurement in named(results).items():
+    for name, measurement in run.numbers.items():
         mine = (name.family, name.part, bool(name.slice)) == (TRANSITIONS, operation, splits)
         if mine and name.statistic in EDGES:
             of = f"{name.data}, {name.by[1]}" if splits else name.data
             found.setdefault(of, {})[EDGES[name.statistic]] = measurement
-    return found
+    return {of: shares for of, shares in found.items() if len(shares) == len(EDGES)}
 
 
-def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
-    """Short name of each run, with its data set where one run has several, to its transitions.
+def collect(runs: Sequence[Measured], operation: str) -> dict[str, Edges]:
+    """Label of each run, with its data set where one run has several, to its transitions.
 
     A single run that was evaluated on several splits has a name for each of them.
-
-    Raises:
-        HeedfulError: A folder has no results, or no such operation is among them.
     """
     found: dict[str, Edges] = {}
-    for folder, name in zip(folders, short_names(folders), strict=True):
-        results = read_results(folder)
-        of_splits = edges(results, operation, splits=True) if len(folders) == 1 else {}
-        of_run = of_splits or edges(results, operation)
-        if not of_run:
-            operations = dict.fromkeys(name.part for name in named(results) if name.family == TRANSITIONS)
-            wrong = f"{folder}/results.json holds no transitions of operation {operation}."
-            known = f"It holds those of {', '.join(operations)}." if operations else "Evaluate transitions first."
-            raise RunError(f"{wrong} {known}")
-        for data, shares in of_run.items():
-            found[f"{name} ({data})" if len(of_run) > 1 else name] = shares
+    for run in runs:
+        of_splits = edges(run, operation, splits=True) if len(runs) == 1 else {}
+        of_run = of_splits or edges(run, operation)
+        found |= {f"{run.label} ({data})" if len(of_run) > 1 else run.label: of for data, of in of_run.items()}
     return found
+
+
+@figure("transitions", "predictions of edited tables, an operation each (InfoTabS, figure 3)", "table_rows")
+def draw(runs: Sequence[Measured]) -> Iterator[Drawn]:
+    """The graph of each operation."""
+    operations = dict.fromkeys(name.part for run in runs for name in run.numbers if name.family == TRANSITIONS)
+    for operation in operations:
+        if shown := collect(runs, operation):
+            title = f"how predictions move: {operation.replace('_', ', ')}"
+            yield Drawn(operation, title, graph(shown, operation))
 
 
 def style(operation: str, before: str, after: str) -> str:
@@ -153,7 +150,7 @@ def _legend(figure: "Figure", kinds: set[str]) -> None:
     figure.legend(handles=shown, loc="outside lower center", ncols=min(2, len(shown)), frameon=False, fontsize=10)
 
 
-def figure(runs: Mapping[str, Edges], operation: str) -> "Figure":
+def graph(runs: Mapping[str, Edges], operation: str) -> "Figure":
     """The labels, and on the edges between them the percentages of each run: of what was predicted as the first label.
 
     Args:
@@ -195,16 +192,3 @@ def figure(runs: Mapping[str, Edges], operation: str) -> "Figure":
         )
     _legend(drawn, kinds)
     return drawn
-
-
-def main(arguments: list[str]) -> None:
-    """Draw the transitions of runs into a file."""
-    about = "How predictions move when rows of a table are deleted, inserted, ...: figure 3 of the InfoTabS paper."
-    parser = CommandParser("figure transitions", about, [("RUN --operation insert", "of one run, or several in one")])
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder with a results.json")
-    parser.add_argument("--operation", default="delete", help="default: %(default)s")
-    parser.add_argument("--output", default="transitions.png", metavar="FILE.png", help="default: %(default)s")
-    chosen = parser.parse_args(arguments)
-    require_format(chosen.output)
-    runs = distinct(chosen.runs)
-    write(figure(collect(runs, chosen.operation), chosen.operation), chosen.output, runs)

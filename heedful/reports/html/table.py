@@ -3,7 +3,6 @@
 import base64
 import io
 import sys
-from collections.abc import Sequence
 from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -12,28 +11,6 @@ from heedful.records import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], captions: Sequence[str] = ()) -> str:
-    """A table; all texts are escaped.
-
-    Args:
-        header: Above each column.
-        rows: The cells of each row, as many as the header has.
-        captions: Below the table, a line each.
-
-    Example:
-        >>> table(["part", "n"], [["<b>", "3"]])[-66:]
-        '<td style="text-align:left">&lt;b&gt;</td><td>3</td></tr>\\n</table>'
-    """
-    left = ' style="text-align:left"'
-    lines = []
-    for tag, cells in [("th", header), *(("td", row) for row in rows)]:
-        inner = (f"<{tag}{'' if k else left}>{_text(cell)}</{tag}>" for k, cell in enumerate(cells))
-        lines.append(f"<tr>{''.join(inner)}</tr>")
-    told = "<br>".join(map(_text, captions))
-    said = f'<caption style="caption-side:bottom;text-align:left">{told}</caption>\n' if told else ""
-    return "<table>\n" + said + "\n".join(lines) + "\n</table>"
 
 
 def image(drawn: "Figure", told: str) -> str:

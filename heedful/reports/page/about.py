@@ -1,4 +1,4 @@
-"""Each evaluation in words, for whoever has never heard of it; and each flag."""
+"""Each evaluation in words, for whoever has never heard of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,14 +58,3 @@ def about_null_control() -> About:
 
 def _about(texts: Mapping[str, Any], paper: str) -> About:
     return About(**texts | {"families": tuple(texts["families"]), "paper": paper})
-
-
-def about_ranking() -> Mapping[str, str]:
-    """What people must know of a ranking of several models: "question", "reading", "limits" and "paper"."""
-    return {**_texts()["ranking"], "paper": paper_of("attributions")}
-
-
-def warning(flag: str) -> str:
-    """What must not be read into a number with a flag, and why; the flag itself where nobody wrote it."""
-    text: str = _texts()["flags"].get(flag, flag)
-    return text

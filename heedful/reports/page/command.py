@@ -21,11 +21,6 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingError(
             f"{len(runs)} runs are named, and no file for the page about them. Name one: output page.html."
         )
-    if options.output is None and options.without_examples:
-        raise SettingError(
-            f"without_examples would take the examples out of {Path(runs[0]) / REPORT}, where they are kept. Name "
-            "another file: output page.html."
-        )
     to = Path(options.output or Path(runs[0]) / REPORT)
     if to.suffix.lower() not in ENDS:
         raise SettingError(f"output {to}: a page is HTML. Name a file that ends in {ENDS[0]}.")

@@ -10,7 +10,6 @@ from heedful.reports.compare import paired_differences
 from heedful.reports.matrix import TABLES, table
 from heedful.reports.page.made import without_places
 from heedful.reports.page.numbers import is_known
-from heedful.reports.page.ranked import Ranking, ranked_runs
 from heedful.reports.page.run import Run
 from heedful.reports.runs import unlabelled_notes
 from heedful.reports.tables import Cells, number
@@ -34,20 +33,17 @@ class Comparison:
         tables: Models by data sets.
         differences: Each other run less the first: a row for each number that both have.
         notes: What a reader must know, among it why runs cannot be paired.
-        ranking: Their order by attributions; None where it cannot be asked for.
     """
 
     tables: list[Cells]
     differences: list[Cells]
     notes: list[str]
-    ranking: Ranking | None
 
 
 def compared(runs: Sequence[Run]) -> Comparison:
     """Compare runs, the others with the first."""
     measured = [run.measured for run in runs]
-    made = {heading: cells for heading, make in TABLES.items() if (cells := make(measured))}
-    tables = [Cells(f"{heading}, %", *table(cells)) for heading, cells in made.items()]
+    tables = [table(heading, cells) for heading, make in TABLES.items() if (cells := make(measured))]
     notes = [NOT_ABOVE] if any("-" in row for of in tables for row in of.rows) else []
     notes += [*unlabelled_notes(measured), *side_by_side([run.measured.folder for run in runs])]
     differences = []
@@ -62,9 +58,8 @@ def compared(runs: Sequence[Run]) -> Comparison:
             differences.append(found)
         else:
             notes.append(f"{other.name} and {first.name} are not paired: their changes are not the same.")
-    ranking = ranked_runs(runs, lambda note: _told(note, runs))
     notes += [FLAGGED] if any(row[0].endswith(" *") for of in differences for row in of.rows) else []
-    return Comparison(tables, differences, [_told(note, runs) for note in notes], ranking)
+    return Comparison(tables, differences, [_told(note, runs) for note in notes])
 
 
 def _told(note: str, runs: Sequence[Run]) -> str:

@@ -18,7 +18,7 @@ ALIKE = 0.5  # texts that have less in common than this are shown as they are, w
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 Content = str | dict[str, Any] | None  # a text, {"title": ..., "rows": ...}, {"picture": ...}, or nothing to be seen
 Segments = list[list[Any]]  # [text, whether it is marked] each
-UNKNOWN = "Its texts are not in the rows, and the data are not at hand."
+UNKNOWN = "Its texts were not kept when it was evaluated."
 UNKNOWN_AFTER = "What it became is not in the rows, and could not be made again."
 
 
@@ -35,11 +35,6 @@ class Contents(NamedTuple):
 
 
 Provider = Callable[[Sequence[Mapping[str, Any]]], Sequence[Contents]]  # of rows
-
-
-def nothing_known(entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
-    """Of each row, that nobody knows what it is about."""
-    return [Contents([], UNKNOWN) for _ in entries]
 
 
 def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is_changed: bool = True) -> Contents:

@@ -1,13 +1,18 @@
-"""The examples of a page: rows with what they are about, as many as there is room for."""
+"""The examples of a page: an evaluation writes what they hold into examples.json, beside its rows."""
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from heedful.reports.page.contents import Contents, Provider
+from heedful.records.storage.files import read_json, write_json
+from heedful.records.storage.results import read_evaluation, read_results
+from heedful.reports.page.contents import UNKNOWN, Contents, Provider
 from heedful.reports.page.run import Run
-from heedful.reports.page.sample import Sample
+from heedful.reports.page.sample import Sample, sampled
 
+FILE = "examples.json"
+LARGEST = 2_200_000  # bytes of what the examples of a run hold
 BATCH = 40  # examples whose contents are asked for at a time
 NAMES = {
     "swap": "{part} of another example",
@@ -27,25 +32,53 @@ def key_of(entry: Mapping[str, Any]) -> list[Any]:
     return [entry[name] for name in KEY]
 
 
-def shown(run: Run, number: int, sample: Sample, provider: Provider, room: int) -> list[dict[str, Any]]:
+def write_examples(folder: Path, provider: Provider) -> None:
+    """Write what the examples hold that a page about these results shows, as many as there is room for.
+
+    Args:
+        folder: Of the results.
+        provider: Says what rows are about.
+    """
+    results = read_results(folder)
+    read = {name: read_evaluation(folder, name) for name in results["rows"]}
+    rows = sampled({name: found for name, found in read.items() if found is not None}, results["seed"]).rows
+    found: list[list[Any]] = []
+    room = LARGEST
+    for entries in (rows[start : start + BATCH] for start in range(0, len(rows), BATCH)):
+        for entry, contents in zip(entries, provider(entries), strict=True):
+            found.append([key_of(entry), *contents])
+            room -= len(json.dumps(found[-1], ensure_ascii=False).encode("utf-8", "backslashreplace"))
+        if room < 0:
+            break
+    write_json(folder / FILE, {"rows": results["rows"], "examples": found})
+
+
+def _read_examples(run: Run) -> dict[str, Contents]:
+    """What is known of the examples of a run, by the key of their row; nothing of other rows than those of the run."""
+    path = run.folder / FILE
+    known = read_json(path) if path.is_file() else {}
+    if known.get("rows") != run.results["rows"]:
+        return {}
+    return {json.dumps(key): Contents(parts, missing) for key, parts, missing in known["examples"]}
+
+
+def shown(run: Run, number: int, sample: Sample, room: int) -> list[dict[str, Any]]:
     """The rows of a sample as the page has them, until there is no room.
 
     Args:
         run: The run.
         number: Its place on the page.
         sample: Which rows.
-        provider: Says what they are about.
         room: How many bytes they may have.
     """
+    known = _read_examples(run)
     found: list[dict[str, Any]] = []
-    for start in range(0, len(sample.rows), BATCH):
-        entries = sample.rows[start : start + BATCH]
-        for entry, contents in zip(entries, provider(entries), strict=True):
-            example = _example(run, number, entry, contents)
-            room -= len(json.dumps(example, ensure_ascii=False).encode("utf-8", "backslashreplace")) + 2
-            if room < 0:
-                return found
-            found.append(example)
+    for entry in sample.rows:
+        example = _example(run, number, entry, known.get(json.dumps(key_of(entry)), Contents([], UNKNOWN)))
+        room -= len(json.dumps(example, ensure_ascii=False).encode("utf-8", "backslashreplace")) + 2
+        if room < 0:
+            break
+        found.append(example)
     return found
 
 

@@ -137,7 +137,7 @@ def _counts(counts: Mapping[str, Any], of: str) -> Iterator[tuple[str, str]]:
 def name_of(run: Measured) -> str:
     """What a page calls a run: no path of this machine, not in the form of a folder's name either."""
     label = f"{run.label}, {run.partial} alone" if run.partial else run.label
-    backbone = str(run.of.get("backbone", ""))
+    backbone = str(run.kind.get("backbone", ""))
     if without_places(backbone) != backbone:
         label = label.replace(folder_name(backbone).lower(), folder_name(_last(backbone)).lower())
     return printable(without_places(label))

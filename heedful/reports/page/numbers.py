@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heedful.records import Line
-from heedful.reports.page.about import warning
+from heedful.reports.flags import warnings
 from heedful.reports.page.run import Run
-from heedful.reports.tables import bounds, percents, too_few
+from heedful.reports.tables import bounds, percents, precise, too_few
 from heedful.reports.terminal.table import lines_of, meaning
 
 Measured = Mapping[str, Any]  # as results.json has it
@@ -73,24 +73,16 @@ def _number(line: Line, m: Measured | None) -> Number:
     plain = Number(line.metric, line.label, line.level, line.text, meaning=meaning(line.label))
     if line.text or m is None:
         return plain
-    plain = replace(plain, n=m["n"], warnings=tuple(warning(flag) for flag in m["flags"]))
+    plain = replace(plain, n=m["n"], warnings=warnings(m["flags"]))
     if m["value"] is None:
         return replace(plain, value=f"undefined: {m['reason']}")
     if too_few(m["n"], m["flags"]):
         return replace(plain, value="too few examples")
-    is_ratio = line.unit == "ratio"
-    scale, digits = (0.01, 2) if is_ratio else (1, 1)
-    value = _digits(m["value"], is_ratio) + ("" if m["std"] is None else f" ± {_digits(m['std'], is_ratio)}")
-    interval = "" if m["ci95"] is None else bounds([scale * bound for bound in m["ci95"]], digits=digits)
-    place = None if is_ratio else _place(m["value"], m["ci95"])
+    value, interval = precise(m, line.unit)
+    if line.unit != "ratio":
+        value = " ± ".join(f"{text} %" for text in value.split(" ± "))
+    place = None if line.unit == "ratio" else _place(m["value"], m["ci95"])
     return replace(plain, value=value, interval=interval, place=place)
-
-
-def _digits(value: float, is_ratio: bool) -> str:
-    """A share in percent, or a plain number; a tiny one in powers of ten, as the noise floor."""
-    scaled = value if is_ratio else 100 * value
-    text = f"{scaled:.0e}" if 0 < abs(scaled) < 1e-2 else percents(scaled / 100, digits=2)
-    return f"{text}{'' if is_ratio else ' %'}"
 
 
 def _place(value: float, ci95: Sequence[float] | None) -> tuple[float, float, float] | None:

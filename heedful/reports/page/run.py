@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from heedful.records import Context, MetricName
-from heedful.records.storage.results import named, read_evaluation, read_results, read_run, rows_file
+from heedful.records.storage.results import read_run
 from heedful.reports.page.about import abouts
-from heedful.reports.results import Evaluated
-from heedful.reports.runs import Measured
+from heedful.reports.runs import Evaluated, Measured
 
 
 @dataclass(frozen=True)
@@ -19,39 +18,34 @@ class Run:
 
     Attributes:
         measured: Which model it is.
-        name: What the page calls it: no path.
-        results: What results.json says.
-        about: What run.json says.
-        rows: Evaluation to its rows and their metadata, of those that are at hand.
+        name: Name on the page: no path.
+        about: Content of run.json.
     """
 
     measured: Measured
     name: str
-    results: Mapping[str, Any]
     about: Mapping[str, Any]
-    rows: Mapping[str, Evaluated]
 
     @classmethod
     def read(cls, measured: Measured, name: str) -> "Run":
-        """Read a folder.
+        """Read what else the folder of results has."""
+        return cls(replace(measured, label=name), name, read_run(measured.folder))
 
-        Raises:
-            HeedfulError: It has no results, or damaged ones.
-        """
-        folder = measured.folder
-        results = read_results(folder)
-        there = [name for name in results["rows"] if rows_file(folder, name).exists()]
-        rows = {name: found for name in there if (found := read_evaluation(folder, name)) is not None}
-        return cls(replace(measured, label=name), name, results, read_run(folder), rows)
+    @property
+    def results(self) -> Mapping[str, Any]:
+        return self.measured.results
+
+    @property
+    def rows(self) -> Mapping[str, Evaluated]:
+        return self.measured.rows
+
+    @property
+    def numbers(self) -> Mapping[MetricName, Mapping[str, Any]]:
+        return self.measured.numbers
 
     @property
     def folder(self) -> Path:
         return Path(self.measured.folder)
-
-    @cached_property
-    def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Each measurement by its name."""
-        return named(self.results)
 
     @cached_property
     def contexts(self) -> dict[str, Context]:

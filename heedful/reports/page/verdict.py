@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from heedful.metrics.attentiveness import parts_of
 from heedful.records import MetricName, percent
-from heedful.reports.page.about import abouts, warning
+from heedful.reports.figures.partial_inputs import other_parts, partial_of
+from heedful.reports.flags import warnings
+from heedful.reports.page.about import abouts
 from heedful.reports.page.numbers import Measured, is_known, quoted
 from heedful.reports.page.run import Run, in_order
-from heedful.reports.partial_figure import other_parts, partial_of
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import too_few
 from heedful.reports.terminal.table import asides_of
@@ -49,7 +50,7 @@ def verdicts(run: Run, others: Sequence[Run] = ()) -> list[Verdict]:
 
 def _verdict(run: Run, name: MetricName, m: Measured, says: str, others: Sequence[Run]) -> Verdict:
     """The sentence about one number; where it has no value, why not."""
-    warnings = tuple(warning(flag) for flag in m["flags"])
+    told = warnings(m["flags"])
     about = name.part.replace("+", " and ")
     if name.family == "attentiveness" and not name.statistic and _is_span(run):
         says = 'With another {part}, {value} of the answers become "no answer", as all should'
@@ -58,12 +59,12 @@ def _verdict(run: Run, name: MetricName, m: Measured, says: str, others: Sequenc
     if m["value"] is None:
         topic = f"{abouts()[run.evaluation_of(name)].title.lower()}{f' ({name.statistic})' if name.statistic else ''}"
         topic += f" to the {about}" if name.family == "attentiveness" else f", {about}" if about else ""
-        return Verdict(f"Nothing can be said of {topic}: {m['reason']}.", warnings, str(name))
+        return Verdict(f"Nothing can be said of {topic}: {m['reason']}.", told, str(name))
     if too_few(m["n"], m["flags"]):
-        return Verdict(f"Another {about}: only {m['n']:,} predictions count.", warnings, str(name))
+        return Verdict(f"Another {about}: only {m['n']:,} predictions count.", told, str(name))
     sentence = says.format(value=quoted(m), part=about, data=name.data)
     more = _to_default(run, name) + _beside(run, name, others)
-    return Verdict(f"{sentence} ({_rests_on(run, name, m)}){more}.", warnings, str(name))
+    return Verdict(f"{sentence} ({_rests_on(run, name, m)}){more}.", told, str(name))
 
 
 def _is_span(run: Run) -> bool:

@@ -1,59 +1,131 @@
 """Words coloured by what they add, as HTML: a block for each explained example."""
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from heedful.records import printable
-from heedful.reports.page.explanations import (
-    Explanation,
-    Segment,
-    Word,
-    about,
-    color,
-    legend,
-    line_color,
-    numbers,
-    variant_name,
-)
+import numpy as np
 
+from heedful.metrics.attributions.attribution import Attribution
+from heedful.records import printable
+
+MOST = 10  # examples that are shown
+ENDS = {True: (0xEF, 0x8A, 0x62), False: (0x67, 0xA9, 0xCF)}  # of phi above 0, and below: as light as each other
+UNDERLINE = 0x21, 0x66, 0xAC  # darker
+WHITE = 255
 LEVEL = 4  # of the heading of a block; those of methods are one below
+Explanation = Mapping[tuple[str, str], Attribution]  # (method, variant) to the attribution of one example
+
+
+def explanations(several: Iterable[Attribution], most: int = MOST) -> list[Explanation]:
+    """Choose the examples to show: those that are also explained as changed, or else the first ones.
+
+    Args:
+        several: Attributions in their order: those of an example together.
+        most: Choose so many.
+    """
+    of: dict[str, dict[tuple[str, str], Attribution]] = {}
+    for one in several:
+        of.setdefault(one.uid, {})[one.method, one.variant] = one
+    changed = [uid for uid, own in of.items() if any(variant for _, variant in own)]
+    return [of[uid] for uid in (changed or list(of))[:most]]
 
 
 def block(explanation: Explanation) -> str:
     """One example: what is known of it, its scale, and a row for each method.
 
-    Below each other stand the methods, beside each other the example and what it was changed into. All words of a block
+    Methods stand below each other; the example and what it was changed into beside each other. All words of a block
     have one scale of colours. A word shows its number when it is pointed at.
     """
-    scale = explanation.scale
-    steps = " ".join(_word(Word(f"{phi:+.2f}" if phi else "0", phi), scale, "w", "") for phi in legend(scale))
-    lines = [f"<article><h{LEVEL}>{_text(about(explanation))}</h{LEVEL}><p class=small>{steps}</p>"]
-    for method in explanation.methods:
-        cells = [_cell(explanation, method, variant) for variant in explanation.variants]
+    one, largest = next(iter(explanation.values())), scale_of(explanation)
+    about = f"{one.uid}, gold {'none' if one.gold is None else one.gold}, y {one.y}"
+    steps = " ".join(_word(f"{phi:+.2f}" if phi else "0", phi, largest, "w", "") for phi in legend(largest))
+    lines = [f"<article><h{LEVEL}>{_text(about)}</h{LEVEL}><p class=small>{steps}</p>"]
+    variants = sorted({variant for _, variant in explanation})
+    for method in dict.fromkeys(method for method, _ in explanation):
+        cells = [_cell(explanation, method, variant, largest) for variant in variants]
         lines.append(f"<div class=row>{''.join(cells)}</div>")
     return "\n".join([*lines, "</article>"])
 
 
-def _cell(explanation: Explanation, method: str, variant: str) -> str:
-    """One attribution: its numbers, and a paragraph for each part."""
-    one = explanation.of.get((method, variant))
+def scale_of(explanation: Explanation) -> float:
+    """The largest abs(phi) of all words, methods and variants, which has the full colour; 0 where there is none."""
+    phi = np.concatenate([np.concatenate([*one.phi.values(), one.separator_phi]) for one in explanation.values()])
+    return float(np.abs(phi[np.isfinite(phi)]).max(initial=0.0))
+
+
+def _cell(explanation: Explanation, method: str, variant: str, scale: float) -> str:
+    """One attribution: its numbers, and a paragraph for each part, with the separator behind it."""
+    one, base = explanation.get((method, variant)), explanation.get((method, ""))
     if one is None:
         return "<section></section>"
-    heading = f"<h{LEVEL + 1}>{_text(f'{method}, {variant_name(variant)}')}</h{LEVEL + 1}>"
+    heading = f"<h{LEVEL + 1}>{_text(', '.join([method, variant or 'as it is']))}</h{LEVEL + 1}>"
     lines = [f"{heading}<p class=small>{_text(numbers(one))}</p>"]
-    lines += [_paragraph(segment, explanation.scale) for segment in explanation.segments(method, variant)]
+    for (part, texts), separator, of_separator in zip(
+        one.words.items(), one.separators, one.separator_phi.tolist(), strict=True
+    ):
+        is_changed = base is not None and list(base.words[part]) != list(texts)
+        label = f"{part}{', swapped in' if is_changed else ''} ({sum(one.phi[part].tolist()):+z.3f})"
+        phis = zip(texts, one.phi[part].tolist(), one.errors[part].tolist(), strict=True)
+        words = [_word(text, phi, scale, "w", phi_text(phi, error)) for text, phi, error in phis]
+        words.append(_word(separator or "(no separator)", of_separator, scale, "s", phi_text(of_separator)))
+        kind = "swapped" if is_changed else "part"
+        lines.append(f"<p><span class={kind}>{_text(label)}</span> {' '.join(words)}</p>\n")
     return f"<section>{''.join(lines)}</section>"
 
 
-def _paragraph(segment: Segment, scale: float) -> str:
-    kind = "swapped" if segment.is_changed else "part"
-    words = [_word(word, scale, "s" if word.is_separator else "w", word.number) for word in segment.words]
-    return f"<p><span class={kind}>{_text(segment.label)}</span> {' '.join(words)}</p>\n"
-
-
-def _word(word: Word, scale: float, kind: str, number: str) -> str:
-    style = f"background:{color(word.phi, scale)};border-color:{line_color(word.phi, scale)}"
+def _word(text: str, phi: float, scale: float, kind: str, number: str) -> str:
+    style = f"background:{color(phi, scale)};border-color:{line_color(phi, scale)}"
     title = f' title="{_text(number)}"' if number else ""
-    return f'<span class={kind} style="{style}"{title}>{_text(word.text)}</span>'
+    return f'<span class={kind} style="{style}"{title}>{_text(text)}</span>'
+
+
+def phi_text(phi: float, error: float = math.nan) -> str:
+    """Phi and its standard error by the masks that were drawn, where some are.
+
+    Example:
+        >>> phi_text(0.3206, 0.0271), phi_text(-0.25)
+        ('+0.3206 ± 0.0271', '-0.2500')
+    """
+    return f"{phi:+z.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
+
+
+def color(phi: float, scale: float) -> str:
+    """The background of a word: white at 0, and at both ends of the scale so light that black can be read on it.
+
+    Args:
+        phi: What the word adds.
+        scale: The abs(phi) that has the full colour; more has it too.
+
+    Example:
+        >>> color(0.0, 0.5), color(0.5, 0.5), color(-0.5, 0.5), color(-0.25, 0.5)
+        ('#ffffff', '#ef8a62', '#67a9cf', '#b3d4e7')
+    """
+    return _mixed(ENDS[phi > 0], phi, scale)
+
+
+def line_color(phi: float, scale: float) -> str:
+    """The line below a word that adds less than nothing, which stands out in print without colours; else white."""
+    return _mixed(UNDERLINE, min(phi, 0.0), scale)
+
+
+def _mixed(end: Sequence[int], phi: float, scale: float) -> str:
+    share = min(1.0, abs(phi) / scale) if scale > 0 and not math.isnan(phi) else 0.0
+    return "#" + "".join(f"{round(WHITE + share * (channel - WHITE)):02x}" for channel in end)
+
+
+def numbers(one: Attribution) -> str:
+    """What is known of an attribution as a whole, in one line."""
+    told = f"f(x) {one.full:z.3f}, f(nothing) {one.nothing:z.3f}, delta {one.delta:+z.4f}"
+    errors = np.concatenate([*one.errors.values()])
+    drawn = errors[~np.isnan(errors)]
+    return told + (f", mean error of a phi {drawn.mean():.4f}" if len(drawn) else "")
+
+
+def legend(scale: float, steps: int = 7) -> list[float]:
+    """Values from the lowest to the highest of a scale, an odd number of them, with 0 in the middle."""
+    half = steps // 2
+    return [scale * k / half for k in range(-half, half + 1)]
 
 
 def _text(text: str) -> str:

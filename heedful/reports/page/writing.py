@@ -11,15 +11,13 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from heedful.records import DataError, atomic_path, printable
+from heedful.records import atomic_path, printable
 from heedful.records.storage.results import distinct
 from heedful.records.version import VERSION
 from heedful.reports.citing import bibtex
-from heedful.reports.page.about import About, about_null_control, about_ranking, abouts
-from heedful.reports.page.again import of_data
+from heedful.reports.page.about import About, about_null_control, abouts
 from heedful.reports.page.comparison import Comparison, compared
-from heedful.reports.page.contents import Contents, Provider, nothing_known
-from heedful.reports.page.examples import key_of, outcome, shown
+from heedful.reports.page.examples import outcome, shown
 from heedful.reports.page.figures import figures_of
 from heedful.reports.page.made import Made, made_of, name_of, without_places
 from heedful.reports.page.moves import Moves, moves_of
@@ -34,9 +32,8 @@ REPORT = "report.html"  # in the folder of a run
 LARGEST = 2_900_000  # bytes of a page
 LEAST = 200_000  # bytes of the examples of a run, however large the rest is
 PLAIN = 12  # examples that are there without a script
-DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-ROWS, NAMES, EXAMPLES = "rows", "names", "examples"  # in the data of a page
+NAMES, EXAMPLES = "names", "examples"  # in the data of a page
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,6 @@ def write_page(
     folders: Sequence[str | Path],
     to: str | Path,
     examples: bool = True,
-    providers: Mapping[Path, Provider] | None = None,
 ) -> Path:
     """Write a page about runs.
 
@@ -79,7 +75,6 @@ def write_page(
         folders: Of runs or of evaluations, each with its results.
         to: The file.
         examples: With the texts and pictures of examples.
-        providers: Folder to what says what its examples are about; by default the page that is there.
 
     Returns:
         The file.
@@ -89,7 +84,7 @@ def write_page(
     """
     names = distinct([str(folder) for folder in folders])
     runs = _runs(names)
-    text = _page(runs, examples, {Path(name).resolve(): of for name, of in (providers or {}).items()})
+    text = _page(runs, examples)
     with atomic_path(to) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # an id may hold any bytes
     return Path(to)
@@ -105,19 +100,18 @@ def _runs(folders: Sequence[str]) -> list[Run]:
     return [Run.read(run, label) for run, label in zip(found, labels, strict=True)]
 
 
-def _page(runs: Sequence[Run], with_examples: bool, providers: Mapping[Path, Provider]) -> str:
+def _page(runs: Sequence[Run], with_examples: bool) -> str:
     """The text of a page: all but the examples first, and then as many of these as there is room for."""
     samples = {k: sampled(run.rows, run.results["seed"]) for k, run in enumerate(runs)} if with_examples else {}
     parts = [_shown(run, k, runs, samples[k].of if samples else 0) for k, run in enumerate(runs)]
     comparison = compared(runs) if len(runs) > 1 else None
-    bare = _rendered(parts, comparison, {ROWS: [], EXAMPLES: [], NAMES: []})
+    bare = _rendered(parts, comparison, {EXAMPLES: [], NAMES: []})
     room = max(LARGEST - len(bare.encode("utf-8", "backslashreplace")), LEAST * len(runs))
     found: list[dict[str, Any]] = []
     for k, run in enumerate(runs) if with_examples else ():
-        provider = providers.get(run.folder.resolve()) or _of_page(run)
         room_of_run = room * 3 // 4 // len(runs)  # the first examples stand there twice
-        found += shown(run, k, samples[k], provider, room_of_run)
-    data = {ROWS: [run.results["rows"] for run in runs], NAMES: [run.name for run in runs], EXAMPLES: found}
+        found += shown(run, k, samples[k], room_of_run)
+    data = {NAMES: [run.name for run in runs], EXAMPLES: found}
     return _rendered(parts, comparison, data)
 
 
@@ -127,7 +121,7 @@ def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
     for name in in_order(run):
         ids = f"r{number}-{name}"
         section = Section(
-            name, _about(run, name), numbers_of(run, name), moves_of(run, name), figures_of(run, name, ids)
+            name, _about(run, name), numbers_of(run, name), moves_of(run, name), list(figures_of(run, name, ids))
         )
         if section.numbers or section.figures:
             sections.append(section)
@@ -144,39 +138,6 @@ def _about(run: Run, name: str) -> About:
     return abouts().get(name) or About(name.replace("_", " "), (name,), "", {}, "", "", "")
 
 
-def _of_page(run: Run) -> Provider:
-    """What the page in the folder of a run says of its examples, if it is of the same rows; else the data say it."""
-    path = run.folder / REPORT
-    known = read_examples(path) if path.is_file() else {}
-    contents = known.get(json.dumps(run.results["rows"], sort_keys=True), {})
-    if not contents:
-        return of_data(run)
-
-    def provider(entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
-        unknown = nothing_known(entries)
-        return [contents.get(json.dumps(key_of(e)), other) for e, other in zip(entries, unknown, strict=True)]
-
-    return provider
-
-
-def read_examples(path: Path) -> dict[str, dict[str, Contents]]:
-    """The contents of the examples in a page: by the hashes of the rows of their run, and by the key of their row.
-
-    Raises:
-        HeedfulError: The file cannot be read, or is not a page.
-    """
-    try:
-        data = json.loads(DATA.search(path.read_text(encoding="utf-8"))[1])
-        found: dict[str, dict[str, Contents]] = {json.dumps(rows, sort_keys=True): {} for rows in data[ROWS]}
-        of_runs = list(found.values())
-        for example in data[EXAMPLES]:
-            key = json.dumps(example["key"])
-            of_runs[example["run"]][key] = Contents(example["parts"], example["missing"])
-    except (OSError, ValueError, TypeError, KeyError, IndexError):
-        raise DataError(f"{path} is not a page that Heedful wrote. Move it away.") from None
-    return found
-
-
 def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mapping[str, Any]) -> str:
     """The page with this data for its script."""
     environment = Environment(
@@ -190,7 +151,6 @@ def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mappi
     return environment.get_template("page.html").render(
         parts=parts,
         comparison=comparison,
-        ranking=about_ranking(),
         plain=data[EXAMPLES][:PLAIN],
         shown=len(data[EXAMPLES]),
         of=sum(part.of for part in parts),

@@ -12,34 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.metrics import METRICS
-from heedful.metrics.accuracy import CONSTANT, ON_BATCH, ON_TIME
-from heedful.metrics.attentiveness import ONE_TEXT
-from heedful.metrics.metric import NO_ANSWERS, READ, UNREAD_CHANGES, WITHOUT_BASE, WITHOUT_CHANGED
-from heedful.metrics.statistics.bootstrap import FEW, FEW_CLUSTERS, LEFT_OUT
-from heedful.metrics.statistics.draws import FEW_EXAMPLES, LEAST
+from heedful.metrics.metric import READ, UNREAD_CHANGES, WITHOUT_BASE, WITHOUT_CHANGED
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable
 from heedful.records.rows import UNREAD
+from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import UNKNOWN_WORTH
-from heedful.reports.tables import bounds, grid, percents, too_few
+from heedful.reports.tables import Cells, grid, precise, too_few
 
-FLAGS = {  # flag: mark in the table, explanation
-    NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
-    CONSTANT: ("b", "all predictions are the same label or answer, whatever the example"),
-    ON_BATCH: ("c", "predictions depend on the batch they stand in, or on its padding: the numbers are not exact"),
-    "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
-    "interval_unbounded": ("e", "the interval of the DCE begins at 0.00 %, so the ratio has no upper bound"),
-    FEW_CLUSTERS: ("f", f"fewer than {FEW} groups (templates, tables) to resample: the interval is too narrow"),
-    LEFT_OUT: ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
-    "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
-    ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
-    FEW_EXAMPLES: ("j", f"fewer than {LEAST} examples count: so many, n, and no share of them"),
-    UNREAD_CHANGES: ("k", "more than 5 % of the changes never reach the model, which cannot heed them"),
-    NO_ANSWERS: ("l", "more than 5 % of the answers are none, and left out: see no_answer"),
-    ON_TIME: ("m", "the server answers differently when asked again: no change below that share is behaviour"),
-    ONE_TEXT: ("o", "one text is the answer to many different questions"),
-}
 # where attentiveness is flagged as of a model that is not above the majority
 WARNING = " A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
@@ -95,8 +75,8 @@ def _labels(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
     ]
 
 
-def table_cells(results: Mapping[str, Results], title: str = TITLE) -> tuple[list[str], list[list[str]]]:
-    """The table of :func:`print_table` as texts: its header and its rows, with a column for each run.
+def table_cells(results: Mapping[str, Results], title: str = TITLE) -> Cells:
+    """The table of :func:`print_table` as texts, with a column for each run.
 
     Flags have their names, for there are no footnotes; what is indented in a terminal has the label above it in front.
 
@@ -112,7 +92,7 @@ def table_cells(results: Mapping[str, Results], title: str = TITLE) -> tuple[lis
         above = above if line.level else label
         cells = (cell_text(run["metrics"].get(line.metric), line, " ", with_names=True) for run in runs)
         rows.append([f"{above} {label}" if line.level else label, *cells])
-    return [title, *map(printable, results)], rows
+    return Cells("", [title, *map(printable, results)], rows)
 
 
 def _shown(runs: Sequence[Results]) -> list[Line]:
@@ -124,18 +104,13 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str, with_name
     """A measurement as text; the separator stands before its interval. Flags are marks, or have their names."""
     if line.text or m is None:
         return line.text
-    marks = "".join(f" ({FLAGS[flag][0] if flag in FLAGS and not with_names else flag})" for flag in m["flags"])
+    behind = marks(m["flags"], with_names)
     if m["value"] is None:
-        return f"undefined: {m['reason']}{marks}"
+        return f"undefined: {m['reason']}{behind}"
     if few := too_few(m["n"], m["flags"]):
-        return f"{few}{marks}"
-    scale, digits = (0.01, 2) if line.unit == "ratio" else (1, 1)
-    tiny = 0 < abs(100 * scale * m["value"]) < 1e-2  # the noise floor
-    text = f"{100 * scale * m['value']:.0e}" if tiny else percents(scale * m["value"], digits=2)
-    text += "" if m["std"] is None else f" ± {percents(scale * m['std'], digits=2)}"
-    if m["ci95"] is not None:
-        text += separator + bounds([scale * bound for bound in m["ci95"]], digits=digits)
-    return text + f" n={m['n']}" + marks
+        return f"{few}{behind}"
+    text, interval = precise(m, line.unit)
+    return f"{text}{separator if interval else ''}{interval} n={m['n']}{behind}"
 
 
 def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
@@ -161,14 +136,14 @@ def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
     """The known flags of what is shown, in the order of their marks."""
     measured = (run["metrics"].get(line.metric, {"flags": ()}) for run in runs for line in lines)
     flags = {flag for m in measured for flag in m["flags"]}
-    return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0])
+    return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag].mark)
 
 
 def explained(runs: Sequence[Results], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
     """Each known flag of what is shown, and what it means."""
     for flag in _raised(runs, lines):
         warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
-        yield flag, f"{FLAGS[flag][1]}.{warning}"
+        yield flag, f"{FLAGS[flag].short}.{warning}"
 
 
 def footnotes(run: Results) -> list[str]:
@@ -235,13 +210,8 @@ def _answers(run: Results) -> Iterator[str]:
         yield f"{several:,} answers name several labels, and were read as the wording says."
     for evaluation in METRICS:
         for part, (text, n, of) in counts.get(f"{evaluation}/one_text", {}).items():
-            yield f"With another {part}, {n:,} of {of:,} questions get the answer {text!r}."
-    if len(systems := counts.get("fingerprints", {})) > 1:
-        yield f"The answers are of {len(systems)} systems behind the server, as their fingerprints say: results.json."
-    if dates := counts.get("from_cache"):
-        first, last = min(dates), max(dates)
-        when = first if first == last else f"{first} to {last}"
-        yield f"{sum(dates.values()):,} answers are from the cache, of {when}."
+            share = percent(n / of)
+            yield f"With another {part}, {share} ({n:,} of {of:,}) get the answer {text!r}, and no base input does."
 
 
 def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
@@ -313,7 +283,7 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
     if terms := _terms(lines):
         console.print(terms, highlight=False, markup=False)
     for flag, told in explained(runs, lines):
-        console.print(f"({FLAGS[flag][0]}) {told}")
+        console.print(f"({FLAGS[flag].mark}) {told}")
     for text in () if several else asides_of(runs[0]):
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:

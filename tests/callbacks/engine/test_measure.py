@@ -135,7 +135,7 @@ class InTwoStages(Attentiveness):
         plan = super().plan(setting)
         return type(plan)(plan.pool, self._swaps(self.limits[0]), plan.context)
 
-    def second_stage(self, plan, rows):
+    def second_stage(self, plan, rows, context):
         assert pc.count_distinct(select(rows, intervention="swap")["uid"]).as_py() >= self.limits[0]
         return self._swaps(self.limits[1])
 
@@ -146,7 +146,7 @@ class InTwoStages(Attentiveness):
 class InOneStage(InTwoStages):
     limits = 12, 12
 
-    def second_stage(self, plan, rows):
+    def second_stage(self, plan, rows, context):
         return None
 
 

@@ -13,7 +13,7 @@ from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import Loader, PairedData, Planted, load_reading
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.predictor_module import module_of
-from heedful.records import SPAN, Example, Examples, HeedfulError, ModelError, SettingError
+from heedful.records import SPAN, Example, Examples, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 from heedful.records.rows import read_rows, select
@@ -53,6 +53,10 @@ def parts_of(question):
     return {line.partition(": ")[0]: line.partition(": ")[2] for line in question.split("\n")}
 
 
+def counts(engine):
+    return engine.content["counts"]
+
+
 def value(engine, name):
     return engine.content["metrics"][name]["value"]
 
@@ -83,8 +87,8 @@ def test_a_part_that_is_not_sent_is_never_read_and_costs_nothing(at):
         assert row["unread"] == same
     assert value(engine, "attentiveness/planted/premise/unread") == 1
     assert value(engine, "attentiveness/planted/hypothesis/unread") < 1
-    assert set(map(parts_of_hypothesis, fake.requests[1:])) == sent  # the first asks whether the server heeds it
-    assert sum(fake.counted.values()) == 1 + 2 * len(sent)
+    assert set(map(parts_of_hypothesis, fake.requests)) == sent
+    assert sum(fake.counted.values()) == 2 * len(sent)
     assert engine.content["counts"]["attentiveness/identical"] > 27
 
 
@@ -155,7 +159,7 @@ def test_what_would_be_sent_is_what_the_server_gets(at, settings, rule):
     assert value(engine, "accuracy/planted") is not None
     assert [{"path": path.removeprefix("/v1"), "body": body}
             for path, body in zip(fake.paths, fake.requests, strict=True)] == examples  # fmt: skip
-    assert len(examples) == 9  # with the null control and a first question
+    assert len(examples) == 8  # with the null control
 
 
 def test_the_null_control_finds_a_server_that_answers_otherwise_the_second_time(at):
@@ -164,19 +168,6 @@ def test_the_null_control_finds_a_server_that_answers_otherwise_the_second_time(
         assert fake.most_at_once <= 3
     assert value(engine, "null/planted/flips") == 1
     assert value(engine, "accuracy/planted/neutral") == 1
-
-
-def test_what_is_not_a_label_is_counted(at):
-    empty = lambda body: share_of(question_of(body)) < 0.4  # noqa: E731
-    with FakeServer(
-        lambda body, n: "Well" if "answer is" in question_of(body) else None if empty(body) else "?"
-    ) as fake:
-        module = at(fake, allow_invalid=True)
-        engine = measured(module, planted(), Accuracy())
-        assert max(fake.counted.values()) == 4  # of empty ones each of the two repeats once more
-    assert engine.content["counts"]["no_label"] == 12
-    assert module.counts["answers"] == 24
-    assert 0 < module.counts["empty"] < 24
 
 
 @pytest.mark.slow
@@ -205,29 +196,6 @@ def test_probabilities_reach_the_rows(at, read):
     assert len({tuple(p) for p in ps}) == 9
     assert len(shown) == len(set(shown)) + 9 > 50  # the null control comes twice
     assert value(engine, "null/planted/max_change") == 0
-
-
-@pytest.mark.parametrize(
-    ("read", "answer", "error", "facts"),
-    [
-        ("written", None, ModelError, ["first question", "max_tokens"]),
-        ("first_token", "entailment", ModelError, ["no log-probabilities", "read first_token"]),
-        (
-            "systemone",
-            {"answers": {"answer": {"probabilities": dict.fromkeys("ab", 0.0)}}},
-            ModelError,
-            ["/systemone", "4 times", "one for each label"],
-        ),
-        ("systemone", Fault(404, "{}"), ModelError, ["/systemone", "model tiny,", "HTTP 404"]),
-    ],
-)
-def test_a_server_that_ignores_what_it_is_asked_for_is_refused_at_the_first_question(
-    at, read, answer, error: type[HeedfulError], facts
-):
-    with FakeServer(lambda body, n: answer) as fake:
-        with refused(error, *facts):
-            measured(at(fake, read=read), planted())
-        assert len(fake.counted) == 1
 
 
 class Questions(PairedData):
@@ -269,117 +237,6 @@ def test_other_words_for_no_answer_are_no_answer(at, none):
     with FakeServer(rule) as fake:
         engine = measured(at(fake), Questions(9), Answers(), Attentiveness())
     assert value(engine, "exact_match/asked") == value(engine, "attentiveness/asked/context") == 1
-
-
-@pytest.mark.slow
-def test_a_refusal_on_foreign_texts_is_no_attentiveness_and_one_text_for_all_is_named(at):
-    own = {f"What is {i}?": f"It is {i}." for i in range(25)}
-    name = "attentiveness/asked/context"
-
-    def says(text):
-        def rule(body, n):
-            parts = parts_of(question_of(body))
-            return parts["context"].split()[-1] if own.get(parts["question"]) == parts["context"] else text
-
-        return rule
-
-    with FakeServer(says("I can't help with that.")) as fake:
-        engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=1))
-    assert value(engine, name) is None
-    assert engine.content["counts"]["no_answers"] == [["I can't help with that.", 25]]
-    with FakeServer(says("Error: upstream timeout")) as fake:
-        engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=2))
-    assert (value(engine, name), value(engine, f"{name}/changed")) == (0, 1)
-    assert "one_text" in engine.content["metrics"][name]["flags"]
-    assert engine.content["counts"]["attentiveness/one_text"] == {"context": ["error upstream timeout", 25, 25]}
-
-
-@pytest.mark.slow
-def test_empty_texts_are_not_no_answer(at):
-    def rule(empty):
-        return lambda body, n: "" if any(f"What is {i}?" in question_of(body) for i in range(empty)) else "x"
-
-    with FakeServer(rule(1)) as fake:
-        engine = measured(at(fake), Questions(25), Answers())
-    assert select(engine.rows["answers"][0], uid="a/0", intervention="base")["y"].to_pylist() == ["(no label)"]
-    with (
-        FakeServer(rule(9)) as fake,
-        refused(ModelError, "9 of 25 ", "tiny", "5 %", "max_tokens", "allow_invalid true"),
-    ):
-        measured(at(fake), Questions(25), Answers())
-
-
-def test_what_a_model_thinks_aloud_is_no_answer(at):
-    with FakeServer(lambda body, n: "<think>It may be 3") as fake, refused(ModelError, "max_tokens"):
-        measured(at(fake), Questions(25), Answers())
-
-
-@pytest.mark.slow
-def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
-    def rule(n_refused):
-        refusal = Fault(400, '{"error": {"message": "content_filter"}}')
-        is_refused = lambda body: any(f"What is {i}?" in question_of(body) for i in range(n_refused))  # noqa: E731
-        return lambda body, n: refusal if is_refused(body) else "entailment"
-
-    with FakeServer(rule(2)) as fake:
-        module = at(fake)
-        engine = measured(module, Questions(25), Answers())
-        assert module.counts["refused"] == 4  # of the null control, too
-        assert module.counts["empty"] == 0
-        assert len(fake.requests) == 51  # and the first question, each once
-        measured(at(fake), Questions(25), Answers())
-        assert len(fake.requests) == 51 + 1 + 1 + 2 + 25  # a first question, one asked again, what was refused, null
-    said = select(engine.rows["answers"][0], intervention="base")
-    assert {r["uid"] for r in said.to_pylist() if r["y"] == "(no label)"} == {"a/0", "a/1"}
-    facts = "9 of 25 ", "5 %", "HTTP 400 (content_filter)", "tuples", "extra", "allow_invalid true"
-    with FakeServer(rule(9)) as fake, refused(ModelError, *facts):
-        measured(at(fake), Questions(25), Answers())
-    with FakeServer(lambda body, n: Fault(400, "no")) as fake:
-        with refused(ModelError, fake.url, "HTTP 400 (no).", "tuples", "extra"):
-            measured(at(fake), Questions(25), Answers())
-        assert len(fake.requests) == 1
-
-
-@pytest.mark.slow
-def test_deployments_behind_one_address_are_told_apart_without_their_names(at, monkeypatch):
-    with FakeServer(lambda body, n: "entailment") as fake:
-        for name, sent in (("first-model", 9), ("second-model", 18), ("first-model", 24)):
-            module = at(fake)
-            monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}?deployment={name}")
-            measured(module, planted(4), Accuracy())
-            assert len(fake.requests) == sent
-    files = Path(module.cache).parent.iterdir()
-    assert not any(b"first-model" in file.read_bytes() for file in files)
-
-
-@pytest.mark.parametrize(
-    ("settings", "most"),
-    [
-        ({}, 8),
-        ({"extra": {"max_tokens": None, "max_completion_tokens": 2000}}, 2000),
-        ({"extra": {"max_tokens": None}}, None),
-        ({"read": "first_token"}, 1),
-        ({"read": "systemone"}, 0),
-    ],
-)
-def test_most_tokens_of_an_answer_are_those_that_are_sent(settings, most):
-    module = Endpoint("tiny", **settings)
-    module.prepare(planted().task)
-    assert module.most_written == most
-
-
-@pytest.mark.slow
-def test_a_server_that_was_mended_is_asked_again(at):
-    """What another run heard at its first question does not count."""
-    says = [""]
-    with FakeServer(lambda body, n: says[0]) as fake:
-        with refused(ModelError, "first question", "max_tokens"):
-            measured(at(fake), planted(4))
-        says[0] = "entailment"
-        assert value(measured(at(fake), planted(4)), "accuracy/planted/entailment") == 1
-        says[0] = ""
-        with refused(ModelError, "tiny", " 20", "'entailment' then", "'' now", "answers.sqlite"):
-            measured(at(fake), planted(4))
 
 
 @pytest.mark.parametrize(
@@ -435,7 +292,7 @@ def oracle(data, attentive, failing, on, failure):
         parts = parts_of(question)
         is_base = (parts["premise"], parts["hypothesis"]) in own
         here = on == "both" or on == ("base" if is_base else "swapped")
-        if here and "answer is" not in question and share_of(f"fails {question}") < failing:
+        if here and share_of(f"fails {question}") < failing:
             return failure
         return "entailment" if is_base or share_of(f"changes {question}") >= attentive else "contradiction"
 
@@ -476,21 +333,6 @@ def test_a_server_that_fails_now_and_then_has_its_attentiveness_or_none(at, atte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("failure", FAILURES)
-def test_a_server_of_which_all_first_answers_are_none_is_asked_no_more(at, failure):
-    data = planted(80)
-    data.setup("validate")
-    always = oracle(data, 0.4, 1.0, "both", failure)
-    with FakeServer(always) as fake:
-        with refused(ModelError, "50 of the first 50 ", "tiny", "prompts", "read", "allow_invalid true"):
-            measured(at(fake), data)
-        assert len(fake.counted) == 51
-    drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]
-    asked = {(p["premise"], p["hypothesis"]) for p in map(parts_of, map(question_of, fake.requests[1:]))}
-    assert asked == {(data.pool[i].parts["premise"], data.pool[i].parts["hypothesis"]) for i in drawn}
-
-
-@pytest.mark.slow
 def test_whoever_wants_it_goes_on_with_answers_that_are_none(at):
     data = planted(20)
     data.setup("validate")
@@ -507,43 +349,14 @@ def named(model, text, fingerprint=None):
     return told if fingerprint is None else told | {"system_fingerprint": fingerprint}
 
 
-@pytest.mark.slow
-def test_two_models_behind_one_name_make_no_table(at):
-    says = lambda body, n: named("big" if share_of(question_of(body)) < 0.5 else "small", "neutral")  # noqa: E731
-    with FakeServer(says) as fake, refused(ModelError, "tiny", "big, small", "answers.sqlite"):
-        measured(at(fake), planted())
-    models = ["big"]
-    with FakeServer(lambda body, n: named(models[0], "neutral", "fp_1")) as fake:
-        other = {"cache": str(Path(at(fake).cache).parent / "other.sqlite")}
-        engine = measured(at(fake, **other), planted(10), Accuracy())
-        assert engine.content["counts"]["models"] == {"big": 20}
-        assert engine.content["counts"]["fingerprints"] == {"fp_1": 20}
-        models[0] = "small"
-        sent = len(fake.requests)
-        with refused(ModelError, "tiny", "big, small", "other.sqlite"):
-            measured(at(fake, **other), planted(10), Accuracy())
-        assert len(fake.requests) == sent + 1
-
-
-def test_a_model_that_changed_without_saying_so_is_seen_at_the_first_question(at):
-    says = ["neutral"]
-    with FakeServer(lambda body, n: says[0]) as fake:
-        measured(at(fake), planted(10), Accuracy())
-        says[0] = "entailment"
-        with refused(ModelError, "tiny", "'neutral' then", "'entailment' now", "allow_invalid true"):
-            measured(at(fake), planted(10), Accuracy())
-        engine = measured(at(fake, allow_invalid=True), planted(10), Accuracy())
-        assert value(engine, "null/planted/flips") == 1
-
-
 def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatch):
     """A sample is asked again, in each run, and not taken from the cache."""
     monkeypatch.setattr("heedful.lightning_modules.prompted.endpoint.REPEATED", 12)
     with FakeServer(lambda body, n: "entailment" if n == 0 or share_of(question_of(body)) < 0.5 else "neutral") as fake:
         engine = measured(at(fake), planted(16))
         first = len(fake.requests)
-        measured(at(fake, allow_invalid=True), planted(16))
-        assert len(fake.requests) == first + 1 + 1 + 12
+        measured(at(fake), planted(16))
+        assert len(fake.requests) == first + 12
     flips = engine.content["metrics"]["null/planted/flips"]
     assert (flips["n"], flips["flags"]) == (12, ["answers_differ"])
     assert 0 < flips["value"] < 1
@@ -551,18 +364,114 @@ def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatc
         assert "answers_differ" in engine.content["metrics"][f"attentiveness/planted/{part}"]["flags"]
 
 
-@pytest.mark.parametrize("entry", ["model", "messages", "prompt", "stream"])
-def test_what_is_asked_and_of_whom_is_not_a_further_entry(entry):
-    for given in ("x", None):
-        with refused(SettingError, f"extra holds '{entry}'"):
-            Endpoint("tiny", extra={entry: given})
-
-
 def test_of_several_labels_the_wording_says_which_counts_and_they_are_counted(at):
     with FakeServer(lambda body, n: "Contradiction? No. Neutral.") as fake:
         engine = measured(at(fake), planted(9), Accuracy(), word=lambda plain: replace(plain, read="last"))
     assert value(engine, "accuracy/planted/neutral") == 1
     assert engine.content["counts"]["several_labels"] == 18
+
+
+@pytest.mark.parametrize(
+    ("settings", "answer", "facts"),
+    [
+        ({}, None, ["12 of the first 12 answers of tiny are none: ''", "max_tokens"]),
+        ({}, "<think>It may be 3", ["12 of the first 12", "max_tokens"]),
+        ({"read": "first_token"}, "entailment", ["12 of the first 12", "no different log-probabilities"]),
+        ({"read": "systemone"}, {"answers": {}}, ["12 of the first 12", "no finite probability for each label"]),
+        ({}, Fault(200, "<html>"), ["12 of the first 12", "something else than JSON"]),
+        ({}, Fault(400, "{}"), ["12 of the first 12", "HTTP 400 ({})"]),
+        ({"read": "systemone"}, Fault(404, "{}"), ["no model tiny", "HTTP 404"]),
+    ],
+)
+def test_a_server_without_answers_is_refused(at, settings, answer, facts):
+    with FakeServer(lambda body, n: answer) as fake:
+        with refused(ModelError, *facts):
+            measured(at(fake, **settings), planted())
+        assert len(fake.requests) == (1 if "HTTP 404" in facts else 12)
+        assert set(fake.counted.values()) == {1}
+
+
+@pytest.mark.slow
+def test_fifty_examples_are_asked_first(at):
+    data = planted(80)
+    data.setup("validate")
+    with FakeServer(oracle(data, 0.4, 1.0, "both", "Error: upstream timeout")) as fake:
+        with refused(ModelError, "50 of the first 50 ", "tiny", "prompts", "read", "allow_invalid"):
+            measured(at(fake), data)
+        assert len(fake.requests) == 50
+    drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]
+    asked = {(p["premise"], p["hypothesis"]) for p in map(parts_of, map(question_of, fake.requests))}
+    assert asked == {(data.pool[i].parts["premise"], data.pool[i].parts["hypothesis"]) for i in drawn}
+
+
+@pytest.mark.slow
+def test_answers_that_are_none_are_asked_for_in_the_next_command_alone(at):
+    says = [""]
+    empty = lambda body: share_of(question_of(body)) < 0.4  # noqa: E731
+    with FakeServer(lambda body, n: says[0] if empty(body) else "neutral") as fake:
+        engine = measured(at(fake), planted(20), Accuracy())
+        n = sum(map(empty, fake.requests)) // 2
+        assert counts(engine)["no_label"] == n > 0
+        assert len(fake.requests) == 40
+        says[0] = "entailment"
+        engine = measured(at(fake), planted(20), Accuracy())
+        assert len(fake.requests) == 40 + n + 20
+    assert counts(engine)["no_label"] == 0
+    assert value(engine, "null/planted/flips") == 0
+
+
+@pytest.mark.slow
+def test_deployments_behind_one_address_have_their_own_answers(at, monkeypatch):
+    with FakeServer(lambda body, n: "entailment") as fake:
+        for name, sent in (("first-model", 8), ("second-model", 16), ("first-model", 20)):
+            module = at(fake)
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}?deployment={name}")
+            measured(module, planted(4), Accuracy())
+            assert len(fake.requests) == sent
+    files = Path(module.cache).parent.iterdir()
+    assert not any(b"first-model" in file.read_bytes() for file in files)
+
+
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [
+        ({}, 8),
+        ({"extra": {"max_tokens": None, "max_completion_tokens": 2000}}, 2000),
+        ({"extra": {"max_tokens": None}}, None),
+        ({"read": "first_token"}, 1),
+        ({"read": "systemone"}, 0),
+    ],
+)
+def test_most_tokens_of_an_answer_are_those_that_are_sent(settings, most):
+    module, task = Endpoint("tiny", **settings), planted().task
+    module.prepare(task)
+    module.prompt_with(Prompt(Wording.plain(task.parts, task.labels), task))
+    assert module.most_written == most
+
+
+@pytest.mark.slow
+def test_two_models_behind_one_name_make_no_table(at):
+    says = lambda body, n: named("big" if share_of(question_of(body)) < 0.5 else "small", "neutral")  # noqa: E731
+    with FakeServer(says) as fake, refused(ModelError, "tiny", "big, small", "answers.sqlite"):
+        measured(at(fake), planted())
+    models = ["big"]
+    with FakeServer(lambda body, n: named(models[0], "neutral")) as fake:
+        other = {"cache": str(Path(at(fake).cache).parent / "other.sqlite")}
+        assert counts(measured(at(fake, **other), planted(10), Accuracy()))["models"] == {"big": 20}
+        models[0] = "small"
+        with refused(ModelError, "tiny", "big, small", "other.sqlite"):  # answers of the first are in the file
+            measured(at(fake, **other), planted(10), Accuracy())
+
+
+@pytest.mark.parametrize("entry", ["model", "messages", "prompt", "stream", "api_key", "extra_headers", "AUTH_TOKEN"])
+def test_what_is_asked_and_keys_are_no_further_entries(entry):
+    for given in ({entry: "x-123"}, {entry: None}):
+        with refused(SettingError, f"extra has the entry {entry}") as caught:
+            Endpoint("tiny", extra=given)
+        assert "x-123" not in str(caught.value)
+    Endpoint("tiny", extra={"max_tokens": 3, "stop_token_ids": [1], "chat_template_kwargs": {"model": "x"}})
+    with refused(SettingError, "password"):
+        Endpoint("tiny", extra={"options": [{"password": "x"}]})
 
 
 PROCESS = """
@@ -574,14 +483,14 @@ from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Endpoint
-from heedful.lightning_modules.prompted.requests import asker
+from heedful.lightning_modules.prompted.requests import client
 from heedful.records import HeedfulError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 from fake_server import FakeServer, Fault, question_of, share_of
 from ranks import fork
 
-asker.BEAT = 0.0  # those who wait hear of the first after each look
+client.BEAT = 0.0  # those who wait hear of the first after each look
 
 
 def rank_of(rank, world, folder):

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.ranking.baselines import baselines, gap, guess, random_scores
-from heedful.metrics.ranking.protocol import Ranking
+from heedful.metrics.ranking import Ranking, baselines, gap, guess, random_scores
 
 suite = st.dictionaries(st.sampled_from("abcd"), st.sampled_from([0.1, 0.4, 0.8, 0.9]), min_size=2).filter(
     lambda truth: len(set(truth.values())) > 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from heedful.metrics.ranking.protocol import Ranking, drawn, kendall, ordered_pairs, regret, sample_means, uniforms
+from heedful.metrics.ranking import Ranking, drawn, kendall, ordered_pairs, regret, sample_means, uniforms
 
 few = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 

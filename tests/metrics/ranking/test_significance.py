@@ -7,9 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.ranking.protocol import drawn, ordered_pairs, sample_means, successes, uniforms
-from heedful.metrics.ranking.ranked import ranked
-from heedful.metrics.ranking.significance import holm, over_examples_and_models, over_samples, two_sided
+from heedful.metrics.ranking import (
+    drawn,
+    holm,
+    ordered_pairs,
+    over_examples_and_models,
+    over_samples,
+    ranked,
+    sample_means,
+    successes,
+    two_sided,
+    uniforms,
+)
 from heedful.records import generator
 
 
@@ -177,13 +186,13 @@ def test_a_factor_that_is_plainly_better_is_found():
     correct = truth[:, None] + rng.normal(size=(10, 1_000))
     found = ranked(values, ("f", "g", "h"), correct, np.arange(100), np.arange(1_000), 10, 100, resamples=400)
     better, worse, nothing = (found.tests[name] for name in "fgh")
-    assert better.is_better
-    assert better.is_better_by_samples
+    assert better.is_better(better.p_holm)
+    assert better.is_better(better.p_samples)
     assert better.p < better.p_holm < 0.05
     assert better.own.ci95[0] > 0
-    assert not worse.is_better
-    assert not worse.is_better_by_samples
-    assert not nothing.is_better
+    assert not worse.is_better(worse.p_holm)
+    assert not worse.is_better(worse.p_samples)
+    assert not nothing.is_better(nothing.p_holm)
     assert worse.own.value < 0
     assert set(found.rankings) == {"acc", "f", "g", "h", "random"}
     assert found.few_shot["random"].ci95 is None
@@ -208,7 +217,7 @@ def test_too_few_models_have_no_p_value_of_our_own_test(models, equal, is_tested
     assert (test.p is not None, test.p_holm is not None) == (is_tested, is_tested)
     assert test.own.ci95 is not None
     if not is_tested:
-        assert not test.is_better
+        assert not test.is_better(test.p_holm)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from made_rows import make
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), min_size=1, max_size=20))
 def test_each_draw_counts_alike(entries):
     uid, draw, hit = (np.array(column) for column in zip(*sorted(entries), strict=True))
-    of = Drawn(uid, uid, draw)
+    of = Drawn(uid, uid, draw, np.full(len(uid), -1))
     with recording():
         found = mean_over_draws(hit, of, ("f",), "none")
     shares = [mean(float(h) for h, d in zip(hit, draw, strict=True) if d == k) for k in sorted(set(draw.tolist()))]
@@ -34,7 +34,7 @@ def test_each_draw_counts_alike(entries):
 
 def test_without_rows_it_is_undefined():
     none = np.zeros(0, dtype=int)
-    found = mean_over_draws(none, Drawn(none, none, none), (), "nothing was swapped")
+    found = mean_over_draws(none, Drawn(none, none, none, none), (), "nothing was swapped")
     assert (found.value, found.n, found.reason) == (None, 0, "nothing was swapped")
 
 
@@ -43,6 +43,34 @@ def test_rows_say_of_which_example_cluster_and_draw_they_are():
     of = Drawn.of(rows)
     assert (of.uid.tolist(), of.cluster.tolist(), of.draw.tolist()) == ([0, 1, 1, 1], [0, 1, 1, 1], [-1, -1, 0, 1])
     assert of.where(np.array([0, 0, 1, 1], dtype=bool)).examples == 1
+
+
+def test_clusters_of_lenders_are_numbered_as_those_of_examples():
+    base = {"a": ("x", "x"), "b": ("x", "x"), "c": ("x", "x")}
+    swaps = [{"uid": u, "y2": "x", "partner": p} for u, p in (("a", "c"), ("b", "c"), ("c", "elsewhere"))]
+    rows = make(base, [{"group": "g", **swap} if swap["uid"] == "a" else swap for swap in swaps])
+    of = Drawn.of(rows)
+    number = dict(zip(rows["uid"].to_pylist(), of.cluster.tolist(), strict=True))
+    lent = of.lender[of.draw == 0].tolist()
+    assert lent[:2] == [number["c"]] * 2
+    assert lent[2] > max(number.values())
+    assert (of.lender[of.draw < 0] == -1).all()
+    fewer = Drawn.of(rows.slice(2))
+    assert fewer.lender[-1] - lent[2] == len(set(fewer.cluster.tolist())) - len(set(of.cluster.tolist()))
+
+
+def test_the_mean_over_draws_has_the_interval_of_pairs():
+    base = dict.fromkeys("abcdef", ("x", "x"))
+    swaps = [
+        {"uid": u, "draw": d, "y2": "xy"[(i + d) % 3 == 0], "partner": "abcdef"[(i + d + 1) % 6]}
+        for i, u in enumerate(base)
+        for d in range(2)
+    ]
+    rows = make(base, swaps)
+    of = Drawn.of(rows).where(rows["draw"].to_numpy() >= 0)
+    hit = np.array([answer == "y" for answer in rows["y2"].to_pylist() if answer])
+    assert mean_over_draws(hit, of).ci95 == share(hit, of.cluster, lenders=of.lender).ci95
+    assert mean_over_draws(hit, of).ci95 != share(hit, of.cluster).ci95
 
 
 def test_few_examples_are_fewer_than_ten():

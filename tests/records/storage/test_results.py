@@ -213,7 +213,7 @@ READERS = [
     "compare run --require accuracy>0",
     "compare run . --inoculation",
     "figure causal_effects run --output f.png",
-    "figure transitions run --output f.png",
+    "figure attentiveness run --output f.png",
 ]
 
 

@@ -16,10 +16,9 @@ from heedful.records.numbers.measurement import Measurement
 from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, read_results, rows_file
 from heedful.records.task import SOFT
-from heedful.reports.in_context import folders
-from heedful.reports.in_context.folders import folders_of, read
-from heedful.reports.in_context.groups import groups_of
-from heedful.reports.in_context.summary import print_summary
+from heedful.reports.in_context import prompts
+from heedful.reports.in_context.prompts import find, groups_of
+from heedful.reports.in_context.tables import print_summary
 
 import written_results
 from made_rows import make
@@ -53,21 +52,17 @@ def runs(tmp_path_factory):
                 folder = root / data / f"{wording}-{kind}-k{tuples}-seed{seed}"
                 save(folder, rows, tuples, seed, kind, wording, context)
 
-    def once(function):
-        found = {}
+    read, found = prompts._read, {}
 
-        def remembered(run, of):
-            if not Path(run.folder).is_relative_to(root):
-                return function(run, of)
-            if (run.folder, of) not in found:
-                found[run.folder, of] = function(run, of)
-            return found[run.folder, of]
-
-        return remembered
+    def once(run, model):
+        if not Path(run.folder).is_relative_to(root):
+            return read(run, model)
+        if (run.folder, model) not in found:
+            found[run.folder, model] = read(run, model)
+        return found[run.folder, model]
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_read", "basis"):  # 32 folders, which no test changes, are read once
-            patch.setattr(folders, name, once(getattr(folders, name)))
+        patch.setattr(prompts, "_read", once)  # 32 folders, which no test changes, are read once
         yield str(root)
 
 
@@ -141,13 +136,13 @@ def test_numbers_are_those_of_loops_over_the_rows(runs, capsys):
 def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, group):
     rows = rows_of(group=group, invalid=0.0)  # else draws are not of as many pairs of answers
     save(tmp_path / "one", rows, 1, 0)
-    (of,) = groups_of(read([str(tmp_path / "one")]))
+    (of,) = groups_of([str(tmp_path / "one")])
     own = accuracy(rows, "nli", CONTEXT.seed)[MetricName("accuracy", "nli")]
-    assert of.answers["worth"].value == own.value
-    assert of.answers["worth"].ci95 == pytest.approx(own.ci95)
+    assert of.numbers["written", "", "worth"].value == own.value
+    assert of.numbers["written", "", "worth"].ci95 == pytest.approx(own.ci95)
     found = attentiveness(rows, "premise", CONTEXT)
     measured = found[MetricName("attentiveness", "nli", "premise")]
-    swapped = of.written["premise"]["attentiveness"]
+    swapped = of.numbers["written", "premise", "attentiveness"]
     assert (swapped.value, swapped.std_draws) == (pytest.approx(measured.value), measured.std)
     assert swapped.ci95 == pytest.approx(measured.ci95)
 
@@ -204,23 +199,15 @@ def test_demonstrations_of_another_version_stand_apart(tmp_path, capsys, kind, v
     for seed in range(2):
         save(tmp_path / f"old{seed}", rows_of(seed=seed), seed=seed, kind=kind, version=version)
         save(tmp_path / f"new{seed}", rows_of(seed=seed + 2), seed=seed + 2, kind=kind)
-    groups = groups_of(read(folders_of([str(tmp_path)]).folders))
+    groups = groups_of(find([str(tmp_path)])[0])
     if kind == "plain":
-        assert [group.seeds for group in groups] == [(0, 1, 2, 3)]
+        assert [[prompt.seed for prompt in group.prompts] for group in groups] == [[0, 1, 2, 3]]
         return
-    assert {group.key.kind: group.seeds for group in groups} == {
-        kind: (2, 3), f"{kind}, version {max(1, version)}": (0, 1)}  # fmt: skip
+    assert {group.key.kind: [prompt.seed for prompt in group.prompts] for group in groups} == {
+        kind: [2, 3], f"{kind}, version {max(1, version)}": [0, 1]}  # fmt: skip
     command.main(["matrix", "--prompts", str(tmp_path)])
     text = " ".join(capsys.readouterr().out.split())
     assert f"{kind}, version {max(1, version)}: drawn otherwise than now, and so a kind of its own;" in text
-
-
-def test_wordings_have_a_spread(runs, capsys):
-    found = tables(capsys, f"{runs}/nli")
-    (rows,) = (rows for heading, rows in found.items() if "least and largest over wordings" in heading)
-    values = [100 * mean(by_loops(runs, wording, "plain", 1, 3)[0]) for wording in ("paper", "short")]
-    assert [row[""] for row in rows] == ["k=1"]
-    assert [rows[0]["wordings"], rows[0]["accuracy"]] == ["2", f"{min(values):.1f} to {max(values):.1f}"]
 
 
 @pytest.mark.slow
@@ -341,15 +328,15 @@ def test_models_of_one_name_are_told_apart_by_their_settings(tmp_path, capsys):
     for decoding in ("greedy", "likelihood"):
         save(tmp_path / decoding, rows_of(), decoding=decoding)
     save(tmp_path / "other", rows_of(), backbone="models/other")
-    models = {group.key.model for group in groups_of(read(folders_of([str(tmp_path)]).folders))}
+    models = {group.key.model for group in groups_of(find([str(tmp_path)])[0])}
     assert models == {"models-tiny, decoding greedy", "models-tiny, decoding likelihood", "models-other"}
 
 
 def test_settings_that_change_no_answer_make_no_other_model(tmp_path):
     for seed, most in enumerate((5, None)):
         save(tmp_path / str(seed), rows_of(seed=seed), seed=seed, max_requests=most, concurrency=seed + 1)
-    (group,) = groups_of(read(folders_of([str(tmp_path)]).folders))
-    assert (group.key.model, len(group.seeds)) == ("models-tiny", 2)
+    (group,) = groups_of(find([str(tmp_path)])[0])
+    assert (group.key.model, len(group.prompts)) == ("models-tiny", 2)
 
 
 @pytest.mark.slow
@@ -447,5 +434,5 @@ def test_folders_without_prompts_are_refused(tmp_path):
 def test_of_the_versions_of_an_evaluation_the_newest_is_read(tmp_path):
     for n, seed in enumerate((0, 1)):
         save(tmp_path / "run" / "evaluations" / "nli-validation" / f"version_{n}", rows_of(), seed=seed)
-    (asked,) = read(folders_of([str(tmp_path / "run")]).folders)
-    assert asked.seed == 1
+    (group,) = groups_of(find([str(tmp_path / "run")])[0])
+    assert [prompt.seed for prompt in group.prompts] == [1]

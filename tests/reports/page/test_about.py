@@ -6,8 +6,8 @@ import pytest
 
 from heedful.callbacks import EVALUATIONS
 from heedful.metrics import METRICS
-from heedful.reports.page.about import abouts, warning
-from heedful.reports.terminal.table import FLAGS
+from heedful.reports.flags import FLAGS, warnings
+from heedful.reports.page.about import abouts
 
 
 def test_each_evaluation_has_an_entry():
@@ -28,6 +28,7 @@ def test_an_entry_is_whole(name):
 
 def test_each_flag_has_a_warning_that_says_what_not_to_do():
     for flag in FLAGS:
-        assert warning(flag).startswith("Do not "), flag
-        assert ": " in warning(flag)
-    assert warning("of_a_plugin") == "of_a_plugin"
+        (warning,) = warnings([flag])
+        assert warning.startswith("Do not "), flag
+        assert ": " in warning
+    assert warnings(["of_a_plugin"]) == ("of_a_plugin",)

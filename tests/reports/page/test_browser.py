@@ -15,10 +15,9 @@ NARROW, WIDE = {"width": 400, "height": 800}, {"width": 1280, "height": 900}
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the page with")
 def test_a_page_works_in_a_browser(tmp_path):
     playwright = pytest.importorskip("playwright.sync_api")
-    folder = paged_runs.saved(tmp_path / "run", paged_runs.rows())
-    other = paged_runs.saved(tmp_path / "other", paged_runs.rows(28))
-    texts = {of: paged_runs.provider(text="<b>Premise</b> of #") for of in (folder, other)}
-    page_of = write_page([folder, other], tmp_path / "a.html", providers=texts)
+    folder = paged_runs.saved(tmp_path / "run", paged_runs.rows(), text="<b>Premise</b> of #")
+    other = paged_runs.saved(tmp_path / "other", paged_runs.rows(28), text="<b>Premise</b> of #")
+    page_of = write_page([folder, other], tmp_path / "a.html")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport=WIDE)

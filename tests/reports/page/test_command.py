@@ -40,12 +40,9 @@ def test_what_it_cannot_do_is_said(folder, tmp_path):
     ):
         with refused(error):
             command.main(["page", *map(str, words)])
-    with refused(SettingError):  # which would take the texts out of the page of the run
-        command.main(["page", str(folder), "--without_examples"])
 
 
 def test_it_needs_no_torch(folder, tmp_path):
-    """Where the page of the run is there."""
     command.main(["page", str(folder)])
     code = f"""
 import sys

@@ -6,6 +6,7 @@ import getpass
 import hashlib
 import json
 import re
+import shutil
 import socket
 
 import pyarrow as pa
@@ -13,9 +14,10 @@ import pytest
 
 from heedful.assembly.measuring import measure
 from heedful.assembly.results import load
-from heedful.records import DataError, Measurement, MetricName, RunError, read_json
+from heedful.cli import command
+from heedful.records import Measurement, MetricName, RunError, read_json
 from heedful.records.storage.epochs import write_epochs
-from heedful.reports.page.writing import REPORT, read_examples, write_page
+from heedful.reports.page.writing import REPORT, write_page
 
 import paged_runs
 import written_results
@@ -37,7 +39,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def text(folder):
-    to = write_page([folder], folder / REPORT, providers={folder: paged_runs.provider()})
+    to = write_page([folder], folder / REPORT)
     return to.read_text()
 
 
@@ -98,24 +100,16 @@ def test_a_table_of_moves_counts_the_rows(folder, text):
 
 def test_it_is_whole_without_its_data_and_the_same_each_time(folder, text, tmp_path):
     again = write_page([folder], tmp_path / "a.html")
-    assert again.read_text() == text  # with the texts of the page that was there
-    other = write_page([folder], tmp_path / "b.html", providers={folder: paged_runs.provider(text="Else #")})
-    assert other.read_text() != text
+    assert again.read_text() == text
 
 
 @pytest.mark.slow
 def test_texts_of_other_rows_are_not_taken(folder, text, tmp_path):
     other = paged_runs.saved(tmp_path / "other", paged_runs.rows(28))
-    (other / REPORT).write_text(text)
+    shutil.copy(folder / "examples.json", other)
     page = write_page([other], tmp_path / "a.html").read_text()
     assert "Premise of" not in page
-    assert "Its texts are not in the rows" in page
-
-
-def test_a_file_that_is_no_page_is_named(folder, tmp_path):
-    (tmp_path / REPORT).write_text("<p>mine</p>")
-    with refused(DataError, tmp_path / REPORT):
-        read_examples(tmp_path / REPORT)
+    assert "Its texts were not kept" in page
 
 
 def test_without_examples_nothing_of_the_data_is_there(folder, tmp_path):
@@ -128,9 +122,8 @@ def test_without_examples_nothing_of_the_data_is_there(folder, tmp_path):
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_what_stands_in_data_stays_text(tmp_path, hostile):
     table = paged_runs.rows(8, "d/validation/# " + hostile)
-    folder = paged_runs.saved(tmp_path / "run", table)
-    texts = paged_runs.provider(text=f"{hostile} #")
-    text = write_page([folder], tmp_path / "a.html", providers={folder: texts}).read_text()
+    folder = paged_runs.saved(tmp_path / "run", table, text=f"{hostile} #")
+    text = write_page([folder], tmp_path / "a.html").read_text()
     page = Page(text)
     assert len(page.scripts) == 2
     assert not [name for name, _ in page.attributes if name.startswith("img ") or " on" in name]
@@ -181,9 +174,8 @@ def test_headings_are_in_order(folder, text, tmp_path):
 
 @pytest.mark.slow
 def test_it_stays_small_and_says_how_much_is_shown(tmp_path):
-    folder = paged_runs.saved(tmp_path / "run", paged_runs.rows(2000), accuracy=False)
-    texts = paged_runs.provider(text="word # " * 400)
-    to = write_page([folder], tmp_path / "a.html", providers={folder: texts})
+    folder = paged_runs.saved(tmp_path / "run", paged_runs.rows(2000), accuracy=False, text="word # " * 400)
+    to = write_page([folder], tmp_path / "a.html")
     assert 1_000_000 < to.stat().st_size < 3_000_000
     page = Page(to.read_text())
     shown = len(json.loads(page.scripts[0])["examples"])
@@ -206,7 +198,7 @@ def test_it_names_no_place_no_user_and_no_host(tmp_path, monkeypatch):
     about |= {"host": "host-of-somebody", "server": "abc", "python": "3.11.1", "packages": {"torch": "2.13.0"}}
     (folder / "run.json").write_text(json.dumps(about))
     for runs in ([folder], [folder, other]):
-        text = write_page(runs, tmp_path / "a.html", providers={f: paged_runs.provider() for f in runs}).read_text()
+        text = write_page(runs, tmp_path / "a.html").read_text()
         for secret in (str(tmp_path), "somebody", "host-of", "~/", getpass.getuser() + "/", socket.gethostname() + " "):
             assert secret not in text, secret
         page = Page(text).text
@@ -289,6 +281,25 @@ def test_the_curves_of_a_training_are_drawn_where_their_evaluation_stands(tmp_pa
 def test_the_results_write_their_page(folder, text, tmp_path):
     assert load(folder).page(tmp_path / "mine.html").read_text() == text
     assert load(folder).page() == folder / REPORT
+
+
+@pytest.mark.slow
+def test_rescore_writes_the_page_again_where_there_is_one(tmp_path, capsys):
+    folder = paged_runs.saved(tmp_path / "run", paged_runs.rows())
+    results = folder / "results.json"
+    told = results.read_text()
+    command.main(["page", str(folder)])
+    page = (folder / REPORT).read_text()
+    written_results.rewrite(folder, note="Old.")
+    command.main(["page", str(folder)])
+    assert "Old." in (folder / REPORT).read_text()
+    command.main(["rescore", str(folder)])
+    assert results.read_text() == told
+    assert (folder / REPORT).read_text() == page
+    (folder / REPORT).unlink()
+    written_results.rewrite(folder, note="Old.")
+    command.main(["rescore", str(folder)])
+    assert not (folder / REPORT).exists()
 
 
 def test_a_page_that_cannot_be_written_is_named(folder, tmp_path):

@@ -10,7 +10,7 @@ from live_runs import MEASURED, ONCE, pairs
 from transformers import T5ForConditionalGeneration
 
 import heedful
-from heedful.reports.card.folder import write_card
+from heedful.reports.card import write_card
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 

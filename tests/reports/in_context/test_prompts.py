@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from heedful.reports.in_context.folders import scored
+from heedful.reports.in_context.prompts import scored
 
 from prompted_runs import LABELS, rows_of
 

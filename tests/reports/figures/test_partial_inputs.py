@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.cli import command
+from heedful.cli.figure import FORMATS
 from heedful.records import Context, Measurement, MetricName, RunError, SettingError
-from heedful.reports import partial_figure as report
+from heedful.reports.figures import partial_inputs as report
 from heedful.reports.figures.canvas import COLORS
-from heedful.reports.figures.files import FORMATS
-from heedful.reports.figures.partial_inputs import Point, figure, spearman, spearman_within
+from heedful.reports.figures.partial_inputs import Point, scatter, spearman, spearman_within
 from heedful.reports.runs import measured
 
 import written_results
@@ -120,14 +121,14 @@ def test_names_of_points_that_are_close_stand_on_both_sides(apart, below):
     points = [
         Point("d", name, Measurement(0.1, 9), Measurement(0.5 + k * apart, 9), True) for k, name in enumerate("ab")
     ]
-    (axes,) = figure(points, {}).axes
+    (axes,) = scatter(points, {}).axes
     assert [text.xyann[1] < 0 for text in axes.texts] == below
 
 
 @pytest.mark.slow
 def test_the_figure_shows_each_point_with_bars_both_ways(runs):
     points, _ = report.points_of(measured(runs))
-    (axes,) = figure(points, {"over all": "+0.50 (n=2)", "d: premise": "+1.00"}).axes
+    (axes,) = scatter(points, {"over all": "+0.50 (n=2)", "d: premise": "+1.00"}).axes
     drawn = list(axes.containers)
     assert [(round(c[0].get_xdata()[0], 6), round(c[0].get_ydata()[0], 6)) for c in drawn] == [
         (20, 70),
@@ -146,7 +147,7 @@ def test_the_figure_shows_each_point_with_bars_both_ways(runs):
 def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     for suffix in (end[1:] for end in FORMATS):
-        report.main([*runs, "--output", str(tmp_path / f"f.{suffix}")])
+        command.main(["figure", "partial", *runs, "--output", str(tmp_path / f"f.{suffix}")])
         assert (tmp_path / f"f.{suffix}").stat().st_size > 1000
     text = capsys.readouterr().out
     assert "+20.0 [+15.0, +25.0]" in text
@@ -156,18 +157,18 @@ def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, ca
 
 def test_mistakes_are_one_sentence(runs, tmp_path):
     with refused(SettingError, f"output {tmp_path}/f.gif", ".png, .pdf, .svg"):
-        report.main([*runs, "--output", str(tmp_path / "f.gif")])
+        command.main(["figure", "partial", *runs, "--output", str(tmp_path / "f.gif")])
     with refused(RunError, runs[0], "partial hypothesis"):
-        report.main([runs[0]])
+        command.main(["figure", "partial", runs[0]])
     with refused(RunError, "attentiveness"):
-        report.main([runs[1]])
+        command.main(["figure", "partial", runs[1]])
     with pytest.raises(SystemExit):
-        report.main(["--help"])
+        command.main(["figure", "partial", "--help"])
 
 
 def test_names_of_points_that_are_close_do_not_meet():
     """The lower one stands below its point; and so does one that is alone, but near the top."""
     named = [point("a", 0.2, 0.6), point("a", 0.22, 0.62), point("a", 0.1, 0.3), point("a", 0.1, 0.95)]
-    drawn = figure([p._replace(model=str(i)) for i, p in enumerate(named)], {})
+    drawn = scatter([p._replace(model=str(i)) for i, p in enumerate(named)], {})
     below = {text.get_text(): text.xyann[1] < 0 for text in drawn.axes[0].texts}
     assert below == {"0": True, "1": False, "2": False, "3": True}

@@ -1,1 +1,0 @@
-"""Rankings of models by a few examples, against their accuracy on many."""

@@ -1,1 +1,0 @@
-"""What ``heedful rank`` reads, computes and prints."""

@@ -1,0 +1,146 @@
+"""Reads an answer of a function: a label, a number, a text, probabilities, or nothing."""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful.records import NO_LABEL, SPAN, SettingError, Task, listing
+from heedful.records.same import Same
+
+ROUNDED = 1e-2  # how far a sum of probabilities may be from 1
+EXACT = 1e-6  # how far the sum of a softmax in single precision is
+KEYS = "answer", "label"  # of an answer in a dictionary
+Answer = str | np.ndarray  # a label, a text, or NO_LABEL; or probabilities, float32 [labels]
+
+
+class Unreadable(Exception):
+    """A value is no answer; the text goes on after the value and the input that it answers."""
+
+
+class AnswerReader:
+    """Reads answers to a task.
+
+    Args:
+        task: The task.
+        spellings: Text to the label that it means.
+        same: When two free texts are one answer; None where answers are labels.
+        is_ordered: Whether somebody says the order of the labels.
+        has_numbers: Whether a number that is no spelling is the place of a label in that order.
+    """
+
+    def __init__(
+        self, task: Task, spellings: Mapping[str, str], same: Same | None, is_ordered: bool, has_numbers: bool
+    ) -> None:
+        self.task, self.same, self.is_ordered = task, same, is_ordered
+        self.spellings = spellings
+        self._by_case = {text.lower(): label for text, label in spellings.items()}
+        self._has_numbers = has_numbers and not any(label.isdecimal() for label in task.labels)
+
+    @property
+    def known(self) -> Mapping[str, str]:
+        """Texts whose answers are known, which need no reading."""
+        return self.spellings if self.same is None else self.same.representatives
+
+    def read(self, value: Any) -> Any:
+        """A label, a text or NO_LABEL; or numbers in the order of the labels, for :meth:`probabilities`.
+
+        Raises:
+            Unreadable: It is none of these.
+            SettingError: There are probabilities, and nobody names their labels in their order.
+        """
+        value = plain_value(value)
+        if isinstance(value, Mapping):
+            inner = [value[key] for key in KEYS if key in value and key not in self.spellings]
+            return self.read(inner[0]) if inner else self._in_order(value)
+        if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str):  # a label and its score
+            return self.read(value[0])
+        if isinstance(value, list | tuple | np.ndarray):
+            self._require_labels(self.is_ordered)
+            return value
+        return NO_LABEL if value is None else self._label(value)
+
+    def _label(self, value: Any) -> str:
+        """A text or a number as a label or a text."""
+        if not isinstance(value, str | int | float) or value != value:
+            raise Unreadable(", which is not a label or a text. Return None where there is no answer.")
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, float) and self.same is not None:
+            raise Unreadable(
+                ", a number where texts are compared. Return probabilities, and name their labels=[...], or compare "
+                "the number with a threshold."
+            )
+        text = str(value).strip()
+        if not text and self.task.kind is not SPAN:
+            return NO_LABEL
+        if self.same is not None:
+            return self.same(text)
+        label = self.spellings.get(text) or self._by_case.get(text.lower())
+        is_place = self._has_numbers and type(value) is int and 0 <= value < len(self.task.labels)
+        if label is None and not is_place:
+            raise Unreadable(f"; the labels are {listing(self.task.labels)}. Name all: labels=[...]; of texts, same=.")
+        return self.task.labels[value] if label is None else label
+
+    def _in_order(self, value: Mapping[Any, Any]) -> list[Any]:
+        """The probabilities of a dictionary, in the order of the labels."""
+        self._require_labels(True)
+        by_label: dict[str, Any] = {}
+        for text, probability in value.items():
+            label = self.read(text)
+            if label in by_label:
+                raise Unreadable(f", with two probabilities of {label!r}. Return one for each label.")
+            by_label[label] = probability
+        return [by_label.get(label, 0.0) for label in self.task.labels]
+
+    def _require_labels(self, is_ordered: bool) -> None:
+        if not self.task.labels or not is_ordered:
+            raise SettingError(
+                "predict returned probabilities, and nobody says in which order. Name their labels in their order, as "
+                "labels=[...]."
+            )
+
+    def probabilities(self, values: Sequence[Any]) -> np.ndarray | int:
+        """The probabilities float32 [inputs, labels]; or the place of the first values that are no probabilities."""
+        n = len(self.task.labels)
+        arrays = [_floats(value, n) for value in values]
+        if wrong := [place for place, array in enumerate(arrays) if array is None]:
+            return wrong[0]
+        probs = np.array(arrays)
+        sums = probs.sum(axis=1, dtype=np.float64)
+        sound = np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED)
+        if not sound.all():
+            return int((~sound).argmax())
+        sums[np.abs(sums - 1) <= EXACT] = 1  # so that each bit stays
+        return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
+
+
+def _floats(value: Any, n: int) -> np.ndarray | None:
+    """Numbers as float32 [n]; None where they are others."""
+    try:
+        array = np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError):
+        return None
+    return array if array.shape == (n,) else None
+
+
+def plain_value(value: Any) -> Any:
+    """A tensor as an array; one number of torch or numpy, and a member of an enumeration, as a plain value."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        value = (value.float() if value.is_floating_point() else value).numpy()
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size == 1):
+        value = value.item()
+    return value.value if isinstance(value, Enum) else value
+
+
+def values_of(returned: Any) -> list[Any] | None:
+    """The values that a function returned, one an input; None where they are not one after the other."""
+    if isinstance(returned, torch.Tensor):
+        returned = returned.detach().cpu()
+    is_sequence = hasattr(returned, "__len__") and hasattr(returned, "__getitem__") and not hasattr(returned, "columns")
+    if isinstance(returned, str | bytes | Mapping) or not is_sequence or getattr(returned, "ndim", 1) == 0:
+        return None
+    return returned.tolist() if isinstance(returned, np.ndarray) and returned.ndim == 1 else list(returned)

@@ -1,0 +1,319 @@
+"""Asks a server that speaks the OpenAI protocol: many requests at once, and none that has an answer already."""
+
+import ipaddress
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from heedful.lightning_modules.prompted.requests.answers import Answers
+from heedful.lightning_modules.prompted.requests.replies import Reply, Request, Unusable
+from heedful.records import ModelError, RunError, stopping
+
+URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
+USUAL = "https://api.openai.com/v1"
+RETRIES = 8  # of a request by the client: after HTTP 408, 409, 429, 5xx, a time-out or a broken connection
+FIRST_RETRIES = 4  # of the first request: some seven seconds
+REFUSED = 400, 413, 422  # HTTP statuses of a server that refuses one request and may answer others
+LIBRARIES = "openai", "httpx2", "httpcore2", "httpx", "httpcore"
+SHORTEST, SHORTEST_IN_PATH = 4, 8  # characters of a secret; shorter ones, such as "x" and "v1", are none
+LONGEST = 150  # characters of a server's message
+TICK, BEAT, GRACE = 0.1, 60.0, 5.0  # seconds: between two checks, between two heartbeats, for answers at the end
+SAVED = "the answers so far are kept"
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a server and its key. They are no settings, and no file, log or ``repr`` has them.
+
+    Attributes:
+        url: Base URL; None for the one in OPENAI_BASE_URL, or else OpenAI's.
+        key: The key; None for the one in OPENAI_API_KEY, and "" for none.
+        names: Names of both in messages.
+    """
+
+    url: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+    names: tuple[str, str] = (URL, KEY)
+
+
+class Server:
+    """A server; its methods may be called in several threads.
+
+    Args:
+        address: Address and key.
+        timeout: Seconds without a byte before the client sends a request again.
+
+    Attributes:
+        url: The whole base URL without user and password, for hashes alone.
+        origin: Scheme, host and port.
+
+    Raises:
+        HeedfulError: The URL is none, there is no key for another machine, or openai is not installed.
+    """
+
+    def __init__(self, address: Address, timeout: float) -> None:
+        self.names, self.timeout = address.names, timeout
+        url = (os.environ.get(URL) or USUAL) if address.url is None else address.url
+        key = ((os.environ.get(KEY) or "") if address.key is None else address.key).strip()
+        parts = urlsplit(url)
+        user, _, place = parts.netloc.rpartition("@")
+        if parts.scheme not in ("http", "https") or not _host(parts):
+            raise ModelError(f"{self.names[0]} is no address of a server. Give one, such as http://localhost:8000/v1.")
+        self.origin = f"{parts.scheme}://{place}"
+        if not key and not user and not _is_loopback(_host(parts)):
+            raise ModelError(
+                f"{self.names[1]} is not set, and {self.origin} is not on this machine. Set it, or another "
+                f"{self.names[0]}."
+            )
+        query = dict(parse_qsl(parts.query))
+        self.url = urlunsplit((parts.scheme, place, parts.path.rstrip("/"), parts.query, ""))
+        secrets = {key, user, unquote(user), *user.split(":"), *unquote(user).split(":"), *query.values()}
+        secrets |= {part for part in unquote(parts.path).split("/") if len(part) >= SHORTEST_IN_PATH}
+        self._secrets = sorted((s for s in secrets if len(s) >= SHORTEST), key=len, reverse=True)
+        base = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+        settings = {"api_key": key or "none", "default_query": query, "timeout": timeout}
+        try:
+            import openai
+        except ImportError:
+            raise RunError(
+                "A model behind a server needs the package openai. Install it with pip install 'openai>=3.54'."
+            ) from None
+        for name in LIBRARIES:  # whose messages quote addresses and responses
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self._openai, self._client = openai, openai.OpenAI(base_url=base, max_retries=RETRIES, **settings)
+
+    def hide(self, value: Any, labels: Sequence[str] = ()) -> Any:
+        """A text, or the texts in JSON, with each secret replaced, except one that is part of a label."""
+        if isinstance(value, str):
+            for secret in self._secrets:
+                value = value if any(secret in label for label in labels) else value.replace(secret, "***")
+            return value
+        if isinstance(value, list):
+            return [self.hide(inner, labels) for inner in value]
+        if isinstance(value, dict):
+            return {self.hide(name, labels): self.hide(inner, labels) for name, inner in value.items()}
+        return value
+
+    def post(self, request: Request, labels: Sequence[str], retries: int = RETRIES) -> Any:
+        """Send a request; returns the JSON of the response without secrets.
+
+        Raises:
+            Unusable: The server refuses this request, or responds with something else than JSON.
+            ModelError: The server cannot be reached, fails, or refuses the key or the model.
+        """
+        import httpx2
+
+        try:
+            response = self._client.post(
+                request.path, body=dict(request.body), cast_to=httpx2.Response, options={"max_retries": retries}
+            )
+        except self._openai.APIError as error:
+            status = getattr(error, "status_code", 0)
+            reason = f"HTTP {status}{self._reason(error)}" if status else type(error.__cause__ or error).__name__
+            if status in REFUSED:
+                raise Unusable(reason) from None
+            is_late = isinstance(error, self._openai.APITimeoutError)
+            raise ModelError(self._sentence(status, reason, is_late, request.body.get("model"))) from None
+        except Exception as error:  # whose text may hold the key
+            name = type(error).__name__
+            raise ModelError(f"{self.origin} cannot be asked ({name}). See {', '.join(self.names)}; {SAVED}.") from None
+        try:
+            return self.hide(json.loads(response.text), labels)
+        except ValueError:
+            raise Unusable("something else than JSON") from None
+
+    def _sentence(self, status: int, reason: str, is_late: bool, model: Any) -> str:
+        """The message of an error; without a response, the status is 0."""
+        url, key = self.names
+        if is_late:
+            return f"{self.origin} gave no answer within {self.timeout:g} s. Raise timeout; {SAVED}."
+        if status == 0:
+            return (
+                f"{self.origin} cannot be reached ({reason}). Start the server, or set another {url} or {key}; {SAVED}."
+            )
+        what, advice = {
+            401: ("refuses the key", f"Set another {key}"),
+            403: ("refuses the key", f"Set another {key}"),
+            404: (f"has no model {model}, or no such address", f"See the name of the model, and {url}"),
+            429: ("had too many requests", "Lower concurrency, or wait"),
+        }.get(status, ("failed", "Look at its log"))
+        return f"{self.origin} {what}: {reason}. {advice}; {SAVED}."
+
+    def _reason(self, error: Any) -> str:
+        """The server's own words about an error, in brackets."""
+        try:
+            said = json.loads(error.response.text)
+            for name in ("error", "message", "detail"):
+                said = said.get(name, said) if isinstance(said, Mapping) else said
+            text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        except ValueError:
+            text = error.response.text
+        text = " ".join(self.hide(text).split())[:LONGEST].rstrip(".")
+        return f" ({text})" if text else ""
+
+
+class Client:
+    """Takes replies from the file, and asks a server for the others.
+
+    Args:
+        server: The server.
+        cache: The file of answers.
+        concurrency: Most requests at once.
+        most: Most requests that are sent; None for any number.
+        beat: Heartbeat for waiting processes.
+
+    Attributes:
+        sent: Number of requests.
+        read: Number of tokens that the server read.
+        wrote: Number of tokens that it wrote.
+        found: Whether some replies came from the file.
+    """
+
+    def __init__(
+        self, server: Server, cache: str, concurrency: int, most: int | None, beat: Callable[[], None] = lambda: None
+    ) -> None:
+        self.server, self.concurrency, self.most, self.beat = server, concurrency, most, beat
+        self.sent = self.read = self.wrote = 0
+        self.found = False
+        self._answers = Answers(cache)
+        self._own: dict[str, Reply | None] = {}  # keys of this command; replies that are no answers, which no file has
+        self._repeats: set[str] = set()
+        self._last = time.monotonic()
+        self._lock = Lock()
+
+    def replies(
+        self, requests: Sequence[Request], parse: Callable[[Any], Reply], labels: Sequence[str]
+    ) -> list[Reply | None]:
+        """The replies to some requests; None where SIGTERM came before.
+
+        Args:
+            requests: The requests; equal ones are sent once.
+            parse: Returns the reply in the JSON of a response, or raises Unusable.
+            labels: Texts of labels, in which nothing is replaced.
+
+        Raises:
+            ModelError: The server fails, or more than ``most`` requests are needed.
+        """
+        self._beat()
+        keys = [request.key(self.server.url) for request in requests]
+        wanted = dict(zip(keys, requests, strict=True))
+        self._repeats |= {key for key, request in wanted.items() if request.repeat}
+        replies = self._answers.get(wanted)
+        self.found = self.found or any(key not in self._own for key in replies)
+        replies |= {key: reply for key in wanted if (reply := self._own.get(key))}
+        missing = [key for key in wanted if key not in replies]
+        left = len(missing) if self.most is None else max(0, self.most - self.sent)
+        some = [(key, wanted[key]) for key in missing[:left]]
+        ask = partial(self._ask, parse, labels)
+        if some and not self.sent:  # what is wrong with the server is wrong with the first request, too
+            replies |= self._at_once(partial(ask, FIRST_RETRIES), [some.pop(0)])
+        replies |= self._at_once(partial(ask, RETRIES), some)
+        if len(missing) > left and not stopping.requested():
+            raise ModelError(f"max_requests {self.most}: more requests are needed. Raise max_requests; {SAVED}.")
+        return [replies.get(key) for key in keys]
+
+    def _at_once(self, ask: Callable[..., tuple[str, Reply]], some: list[tuple[str, Request]]) -> dict[str, Reply]:
+        """The replies to requests, sent by several threads, which end with the process whatever they wait for."""
+        replies: dict[str, Reply] = {}
+        is_over, arrived = Event(), SimpleQueue[tuple[str, Reply] | Exception]()
+        waiting = iter(some)
+
+        def work() -> None:
+            while not is_over.is_set():
+                with self._lock:
+                    item = next(waiting, None)
+                if item is None:
+                    return
+                try:
+                    arrived.put(ask(*item))
+                except Exception as error:
+                    arrived.put(error)
+
+        threads = [Thread(target=work, daemon=True) for _ in range(min(self.concurrency, len(some)))]
+        try:
+            for thread in threads:
+                thread.start()
+            while len(replies) < len(some) and not stopping.requested():
+                self._beat()
+                with suppress(Empty):
+                    arrival = arrived.get(timeout=TICK)
+                    if isinstance(arrival, Exception):
+                        raise arrival
+                    replies |= [arrival]
+        finally:
+            is_over.set()
+            end = time.monotonic() + GRACE
+            for thread in threads:  # requests on their way are paid for
+                thread.join(max(0.0, end - time.monotonic()))
+        return replies
+
+    def _ask(
+        self,
+        parse: Callable[[Any], Reply],
+        labels: Sequence[str],
+        retries: int,
+        key: str,
+        request: Request,
+    ) -> tuple[str, Reply]:
+        """Send a request, unless another command has its answer by now, and keep the reply."""
+        if reply := self._answers.get([key]).get(key):
+            return key, reply
+        with self._lock:
+            self.sent += 1
+        self._own[key] = None
+        try:
+            reply = parse(self.server.post(request, labels, retries))
+        except Unusable as reason:
+            reply = Reply(failure=str(reason))
+        with self._lock:
+            self.read += reply.read
+            self.wrote += reply.wrote
+        if not reply.failure and not reply.is_empty:
+            return key, self._answers.put(key, reply)
+        self._own[key] = reply
+        return key, reply
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._last > BEAT:
+            self.beat()
+            self._last = time.monotonic()
+
+    def forget_repeats(self) -> None:
+        """Remove the repeats of the null control: the next evaluation asks for its own."""
+        self._answers.remove(self._repeats)
+        self._repeats.clear()
+
+    def __str__(self) -> str:
+        return f"{self.sent:,} requests sent, {self.read:,} tokens read and {self.wrote:,} written"
+
+
+def cost(read: float, wrote: float, prices: Sequence[float]) -> float:
+    """US dollars for some tokens.
+
+    Example:
+        >>> cost(2_000_000, 500_000, [0.5, 2.0])
+        2.0
+    """
+    return (read * prices[0] + wrote * prices[1]) / 1e6
+
+
+def _host(parts: Any) -> str:
+    try:
+        return parts.hostname or "" if parts.port is None or parts.port else ""
+    except ValueError:  # the port is no number
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,321 @@
+"""Ways to read an answer of a server: the request for a question, and the answer with its scores in what comes back."""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from heedful.records import NO_LABEL, ModelError, Task, listing
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import bare, without_thoughts
+
+LISTED = {True: 20, False: 5}  # first tokens to list, of a chat and of a text; servers allow no more
+TOO_LITTLE = 0.01  # probability: at most of a token that begins two labels, and at least of all labels together
+SAME = 1e-9  # probabilities that differ by less are equal
+ROUNDED = 0.02  # error of a sum of probabilities
+ASKED = "answer"  # name of a typed question
+ANY = "Choose the answer that is right."
+Scores = Sequence[tuple[str, float]]
+
+
+class Unusable(Exception):
+    """The response holds no answer to the request."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to a server.
+
+    Attributes:
+        path: The path below the base URL.
+        body: The content.
+        repeat: 1 for the second request of the null control.
+    """
+
+    path: str
+    body: Mapping[str, Any]
+    repeat: int = 0
+
+    def key(self, url: str) -> str:
+        """A hash of the request and the base URL."""
+        text = json.dumps([url, self.path, self.body, self.repeat], sort_keys=True, ensure_ascii=False)
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer of a server.
+
+    Attributes:
+        text: The text that the model wrote.
+        scores: The most probable first tokens with their log-probabilities, or each label's text with its probability.
+        model: The model that answered, as the server names it; "" where it does not.
+        failure: Why there is no answer; "" for an answer. A failure is not kept.
+        read: Number of tokens that the server read.
+        wrote: Number of tokens that it wrote.
+    """
+
+    text: str = ""
+    scores: Scores | None = None
+    model: str = ""
+    failure: str = ""
+    read: int = 0
+    wrote: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no answer, apart from thoughts."""
+        return not without_thoughts(self.text).strip() and not self.scores
+
+    @property
+    def shown(self) -> str:
+        """The answer for people, or why there is none."""
+        return self.failure or self.text or ", ".join(f"{text} {p:.2g}" for text, p in self.scores or ())
+
+
+def at(answer: Any, *path: str | int) -> Any:
+    """A value in JSON; None where there is none."""
+    for step in path:
+        try:
+            answer = answer[step] if isinstance(answer, dict | list) else None
+        except (KeyError, IndexError, TypeError):
+            return None
+    return answer
+
+
+def _reply(answer: Any, text: str = "", scores: Scores | None = None) -> Reply:
+    """A reply with the name of the model and the numbers of tokens."""
+    counts = [
+        next((n for name in names if type(n := at(answer, "usage", name)) is int), 0)
+        for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+    ]
+    sound = text.encode("utf-8", "replace").decode()  # halves of characters, which no file takes, become "?"
+    model = at(answer, "model")
+    return Reply(sound, scores, model if isinstance(model, str) else "", "", *counts)
+
+
+class Way(ABC):
+    """A way to read an answer.
+
+    Args:
+        settings: Entries of a request without the question.
+        chat: Whether the prompt is sent as the turns of a chat, or as one text.
+    """
+
+    name: str
+    path: str
+    writes = True
+    has_probabilities = True
+
+    def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
+        self.settings = dict(settings)
+        self.chat = chat
+
+    def require(self, prompt: Prompt, task: Task) -> None:
+        """Refuse a task whose answers cannot be read in this way."""
+        if not task.kind.has_labels:
+            raise ModelError(f"read {self.name} chooses among labels, and these answers are texts. Take read written.")
+
+    @abstractmethod
+    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        """The content of a request for a question."""
+
+    @abstractmethod
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        """The answer in the JSON of a response.
+
+        Raises:
+            Unusable: There is none.
+        """
+
+    @abstractmethod
+    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        """The answer, a label, :data:`.NO_LABEL` or a text; and the probabilities of the labels, or None."""
+
+
+class Written(Way):
+    """The text that the model writes."""
+
+    name = "written"
+    has_probabilities = False
+
+    def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
+        super().__init__(settings, chat)
+        self.path = "/chat/completions" if chat else "/completions"
+
+    def require(self, prompt: Prompt, task: Task) -> None:
+        pass
+
+    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        asked = {"messages": prompt.messages(question)} if self.chat else {"prompt": prompt.text(question)}
+        return {**self.settings, **asked}
+
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        choices = at(answer, "choices")
+        choices = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+        if (n := len(choices)) != 1:
+            error = at(answer, "error", "message") or at(answer, "error")
+            raise Unusable(f"{n} choices in place of one answer" + (f" ({str(error)[:200]})" if error else ""))
+        text = at(choices[0], "message", "content") if self.chat else at(choices[0], "text")
+        if not isinstance(text, str | None):
+            raise Unusable("an answer that is no text")
+        return _reply(answer, text or "")
+
+    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        return prompt.read(reply.text), None
+
+
+class FirstToken(Written):
+    """The log-probabilities of the first token.
+
+    A token counts for the label whose text it begins, or that it begins with, without case and spaces around it; the
+    tokens of a label are summed. A label without a listed token gets the probability of the last listed one, which it
+    cannot exceed. Probabilities are divided by their sum. An answer whose labels have less than 0.01 together is none.
+    """
+
+    name = "first_token"
+    has_probabilities = True
+
+    def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
+        super().__init__(settings, chat)
+        n = LISTED[chat]
+        listed = {"logprobs": True, "top_logprobs": n} if chat else {"logprobs": n}
+        self.settings = {**self.settings, "max_tokens": 1, **listed}
+
+    def require(self, prompt: Prompt, task: Task) -> None:
+        Way.require(self, prompt, task)
+        first = [next(iter(_bare_token(text).split()), "") for text in prompt.answers]
+        if len(set(first)) < len(first) or "" in first:
+            raise ModelError(
+                f"read first_token cannot tell the answers {listing(prompt.answers)} apart: they have one "
+                "beginning. Take read written, or other answers in the prompt."
+            )
+
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        written = super().reply(answer, prompt)
+        choice = answer["choices"][0]
+        listed = at(choice, "logprobs", "content", 0, "top_logprobs")
+        if isinstance(listed, list):
+            pairs = [(at(entry, "token"), at(entry, "logprob")) for entry in listed]
+            # parts of a character look alike, and differ in their bytes
+            tokens = {(str(at(entry, "token")), str(at(entry, "bytes"))) for entry in listed}
+        else:
+            of_text = at(choice, "logprobs", "top_logprobs", 0)
+            pairs = list(of_text.items()) if isinstance(of_text, dict) else []
+            tokens = {(str(token), "") for token, _ in pairs}
+        if len(tokens) < len(pairs):
+            raise Unusable("the same first token twice")
+        pairs = [(t, float(v)) for t, v in pairs if isinstance(t, str) and isinstance(v, int | float) and v > -math.inf]
+        if len({value for _, value in pairs}) < 2 or not all(value <= 1e-3 for _, value in pairs):  # nor is NaN
+            raise Unusable("no different log-probabilities of first tokens, which read first_token needs")
+        if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
+            raise Unusable(f"first tokens whose probabilities sum to {total:.3g}")
+        return replace(written, scores=[(t.encode("utf-8", "replace").decode(), value) for t, value in pairs])
+
+    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        texts = [_bare_token(text) for text in prompt.answers]
+        sums = [0.0] * len(texts)
+        listed = [(token, math.exp(value)) for token, value in reply.scores or ()]
+        for token, p in listed:
+            fitting = _fitting(_bare_token(token), texts)
+            if len(fitting) == 1:
+                sums[fitting[0]] += p
+            elif fitting and p > TOO_LITTLE:
+                raise ModelError(
+                    f"read first_token: the first token {token!r}, of probability {p:.2g}, begins the answers "
+                    f"{listing([prompt.answers[i] for i in fitting])}. Take read written."
+                )
+        least = min((p for _, p in listed), default=1.0)
+        weights = [p or least for p in sums]
+        total = sum(weights)
+        probabilities = [p / total for p in weights] if total else [1 / len(weights)] * len(weights)
+        return _most_probable(sums, prompt.task.labels) if sum(sums) >= TOO_LITTLE else NO_LABEL, probabilities
+
+
+class Typed(Way):
+    """A typed decision: the server chooses among the labels' texts, and gives each a probability."""
+
+    writes = False
+
+    def instructions(self, prompt: Prompt) -> str:
+        """The instruction and the demonstrations."""
+        return prompt.text("").strip() or ANY
+
+    def scored(self, answer: Any, p_of: Any, prompt: Prompt) -> Reply:
+        """The reply with the probabilities of the labels' texts."""
+        values = [p_of.get(text) for text in prompt.answers] if isinstance(p_of, dict) else [None]
+        if any(isinstance(v, bool) or not isinstance(v, int | float) or not math.isfinite(v) for v in values):
+            raise Unusable("no finite probability for each label")
+        if min(values) < 0 or abs(sum(values) - 1) > ROUNDED:
+            raise Unusable(f"probabilities that sum to {sum(values):.3g}, or are negative")
+        return _reply(answer, scores=list(zip(prompt.answers, map(float, values), strict=True)))
+
+    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        labels = prompt.task.labels
+        if not reply.scores:
+            return NO_LABEL, [1 / len(labels)] * len(labels)
+        p_of = dict(reply.scores)
+        probabilities = [p_of[text] for text in prompt.answers]
+        return _most_probable(probabilities, labels), [p / sum(probabilities) for p in probabilities]
+
+
+class SystemOne(Typed):
+    """``POST /v1/systemone`` of ``transformers serve``."""
+
+    name = "systemone"
+    path = "/systemone"
+
+    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        asked = {"type": "choice", "instructions": self.instructions(prompt), "criteria": dict.fromkeys(prompt.answers)}
+        return {**self.settings, "state": question, "questions": {ASKED: asked}}
+
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        return self.scored(answer, at(answer, "answers", ASKED, "probabilities"), prompt)
+
+
+class Decisions(Typed):
+    """``POST /v1/decisions``, the ``decisions`` of the openai client; a refusal is no label."""
+
+    name = "decisions"
+    path = "/decisions"
+
+    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        choices = [{"value": text} for text in prompt.answers]
+        asked = {"type": "choice", "name": ASKED, "instructions": self.instructions(prompt), "choices": choices}
+        return {**self.settings, "input": question, "questions": [asked]}
+
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        decision = at(answer, "answers", 0)
+        if at(decision, "type") == "refusal":
+            raise Unusable("a refusal")
+        listed = at(decision, "probabilities")
+        listed = listed if isinstance(listed, list) else []
+        p_of = {str(at(entry, "value")): at(entry, "probability") for entry in listed}
+        return self.scored(answer, p_of if len(p_of) == len(listed) else None, prompt)
+
+
+WAYS: dict[str, type[Way]] = {way.name: way for way in (Written, FirstToken, SystemOne, Decisions)}
+
+
+def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:
+    """The label with the highest probability; no label for a tie, since the order of labels is no answer."""
+    first, *others = sorted(p, reverse=True)
+    return NO_LABEL if others and first - others[0] < SAME else labels[p.index(first)]
+
+
+def _bare_token(text: str) -> str:
+    """A text or a token to compare; some servers write the space before a token as a character of its own."""
+    return bare(text.replace("\u2581", " ").replace("\u0120", " "))
+
+
+def _fitting(token: str, texts: Sequence[str]) -> list[int]:
+    """The texts that a token begins; else the longest text that begins the token."""
+    if not token:
+        return []
+    longer = [i for i, text in enumerate(texts) if token.startswith(text) and not token[len(text) :][:1].isalnum()]
+    return [i for i, text in enumerate(texts) if text.startswith(token)] or sorted(
+        longer, key=lambda i: -len(texts[i])
+    )[:1]

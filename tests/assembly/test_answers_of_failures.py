@@ -1,0 +1,127 @@
+"""Texts of failures of a model without labels never become a high attentiveness without a flag."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.assembly.answers_from_files import score, write_inputs
+from heedful.metrics.attentiveness import WITHHELD
+from heedful.records import ModelError
+
+from fake_server import share_of
+from refusals import refused
+
+QUIET = {"enable_progress_bar": False}
+PARTS = ["context", "question"]
+ROWS = [{"context": f"The sign {i} says {i % 7}.", "question": f"What does sign {i} say?"} for i in range(40)]
+KNOWN = {(row["context"], row["question"]) for row in ROWS}
+FAILURES = ["", "nan", "Error: upstream timeout", "I cannot help with that."]
+TOO_MANY = "more than half of the answers are none"
+
+
+def failing(failure: str | None, share: float) -> Callable[[list[dict[str, Any]]], list[Any]]:
+    """A model that answers with the context, and of a share of the changed inputs with a failure."""
+
+    def predict(rows: list[dict[str, Any]]) -> list[Any]:
+        return [
+            failure
+            if (row["context"], row["question"]) not in KNOWN and share_of(json.dumps(row)) < share
+            else row["context"]
+            for row in rows
+        ]
+
+    return predict
+
+
+def from_file(predict: Callable[[list[dict[str, Any]]], list[Any]], folder: Path) -> heedful.Results:
+    """The same by files of inputs and answers."""
+    inputs, answers = folder / "inputs.jsonl", folder / "answers.jsonl"
+    write_inputs(ROWS, inputs, parts=PARTS, draws=2)
+    lines = [json.loads(line) for line in inputs.read_text().splitlines()]
+    answered = zip(lines, predict([line["parts"] for line in lines]), strict=True)
+    answers.write_text("".join(json.dumps({"id": line["id"], "answer": answer}) + "\n" for line, answer in answered))
+    return score(inputs, answers, rows=ROWS, trainer=QUIET)
+
+
+@pytest.mark.parametrize("form", ["function", "file"])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_of_every_changed_input_makes_no_number(
+    failure: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    predict = failing(failure, 1.0)
+    result = (
+        from_file(predict, tmp_path)
+        if form == "file"
+        else heedful.measure(predict, ROWS, PARTS, draws=2, trainer=QUIET)
+    )
+    for part in PARTS:
+        found = result["attentiveness", part]
+        assert found.value is None
+        assert found.reason == (WITHHELD if failure else TOO_MANY)
+        assert ("one_text" if failure else "no_answers") in found.flags
+    result.show()
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (f"100 % (80 of 80) get the answer {failure!r}, and no base input does." in shown) == bool(failure)
+
+
+@pytest.mark.parametrize(("share", "flag"), [(0.0, None), (0.2, "one_text")])
+def test_some_failures_are_flagged_and_shown_with_their_share(
+    share: float, flag: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = heedful.measure(failing("Error: 502", share), ROWS, PARTS, draws=2, trainer=QUIET)
+    found = result["attentiveness", "question"]
+    assert found.value == pytest.approx(share, abs=0.1)
+    assert found.flags == (() if flag is None else (flag,))
+    result.show()
+    assert ("get the answer 'Error: 502', and no base input does" in " ".join(capsys.readouterr().out.split())) == bool(
+        flag
+    )
+
+
+def test_failures_that_a_function_says_are_left_out() -> None:
+    predict = failing("Error: 502", 0.4)
+    without = heedful.measure(failing(None, 0.4), ROWS, PARTS, draws=2, trainer=QUIET)
+    named = heedful.measure(
+        predict, ROWS, PARTS, draws=2, trainer=QUIET, same=lambda text: None if text.startswith("Error") else text
+    )
+    for result in (without, named):
+        assert result["attentiveness", "question"].value == 0.0
+        assert result["attentiveness", "question"].flags == ("no_answers",)
+
+
+@pytest.mark.parametrize("form", [list, np.array])
+def test_scores_of_a_model_without_labels_are_no_texts(form: Callable[[list[float]], Any]) -> None:
+    """A model that ignores the question, and rounds otherwise in each batch."""
+
+    def scores(rows: list[dict[str, Any]]) -> Any:
+        return form([share_of(row["context"]) for row in rows])
+
+    with refused(ModelError, "labels=[...]", "threshold"):
+        heedful.measure(scores, ROWS, PARTS, trainer=QUIET)
+    above = heedful.measure(lambda rows: [s > 0.5 for s in scores(rows)], ROWS, PARTS, trainer=QUIET)
+    assert above["attentiveness", "question"].value == 0.0
+    labels = lambda rows: [[1 - s, s] for s in scores(rows)]  # noqa: E731
+    named = heedful.measure(labels, ROWS, PARTS, labels=["no", "yes"], trainer=QUIET)
+    assert named["attentiveness", "question"].value == 0.0
+    assert named["attentiveness", "context"].value == above["attentiveness", "context"].value
+
+
+def test_a_tolerance_is_a_form_and_joins_no_chain() -> None:
+    """As a comparison of two it would join 0.0, 0.4, 0.8 and so on, or part them by the order of their coming."""
+    predict = lambda rows: [f"{share_of(row['context']):.3f}" for row in rows]  # noqa: E731
+
+    def tenth(text: str) -> int:
+        return round(10 * float(text))
+
+    result = heedful.measure(predict, ROWS, PARTS, draws=2, trainer=QUIET, same=tenth)
+    rows = [row for row in result.rows_of("attentiveness").to_pylist() if row["part"] == "context"]
+    changed = [tenth(row["y"]) != tenth(row["y2"]) for row in rows]
+    assert result["attentiveness", "context"].value == pytest.approx(sum(changed) / len(changed))
+    assert result["attentiveness", "question"].value == 0.0
+    with refused(ModelError, "same raised TypeError", "normal form"):
+        heedful.measure(predict, ROWS, PARTS, trainer=QUIET, same=lambda a, b: abs(float(a) - float(b)) < 0.1)

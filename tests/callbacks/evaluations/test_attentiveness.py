@@ -1,0 +1,74 @@
+"""How many examples and draws attentiveness takes: in training, in evaluation, and for a wanted precision."""
+
+import math
+
+import pytest
+
+import heedful
+from heedful.callbacks.engine.evaluation import Setting
+from heedful.callbacks.evaluations.attentiveness import PILOT, Attentiveness, examples_needed
+from heedful.datamodules.text_pairs import TextPairs
+from heedful.records import HeedfulError, generator
+from heedful.records.rows import select
+
+QUIET = {"enable_progress_bar": False}
+
+
+def rows(n):
+    rng = generator("precision")
+    words = "north east south west up down".split()
+    return [{part: f"{words[rng.integers(6)]} {i}" for part in ("left", "right")} for i in range(n)]
+
+
+def predict(inputs):
+    return ["yes" if x["left"].split()[0] in ("north", "up") else "no" for x in inputs]
+
+
+def measured(n, **settings):
+    return heedful.measure(predict, rows(n), ["left", "right"], labels=["yes", "no"], trainer=QUIET, **settings)
+
+
+@pytest.mark.parametrize(("draws", "expected"), [(None, (1, 5)), (3, (3, 3))])
+def test_there_is_one_draw_in_training_and_five_in_evaluation_unless_they_are_set(draws, expected):
+    labelled = [row | {"label": "ab"[i % 2]} for i, row in enumerate(rows(20))]
+    data = TextPairs("rows", {"left": "left", "right": "right"}, {"a": [], "b": []}, path=labelled, swap=["left"])
+    data.setup("validate")
+    plans = [Attentiveness(draws).plan(Setting(data, monitoring)) for monitoring in (True, False)]
+    assert tuple(plan.interventions[0].draws for plan in plans) == expected
+
+
+def test_as_many_examples_are_changed_as_the_pilot_says():
+    whole, precise = measured(900), measured(900, precision=0.03)
+    part, changed = (select(found.rows, intervention="swap", part="left").to_pandas() for found in (whole, precise))
+    assert changed["uid"].nunique() == precise["attentiveness", "left"].n
+    pilot = measured(900, precision=0.49)
+    assert pilot["attentiveness", "left"].n == PILOT == pilot["attentiveness", "right"].n
+    half = (pilot["attentiveness", "left"].high - pilot["attentiveness", "left"].low) / 2
+    needed = math.ceil(1.1 * PILOT * (half / 0.03) ** 2)
+    assert precise["attentiveness", "left"].n == needed == examples_needed(half, 0.03) > PILOT
+    assert precise["attentiveness", "right"].n == PILOT  # nobody heeds it: the pilot is precise enough
+    # each that was changed has the rows that it has among all
+    columns = ["uid", "draw", "partner", "y2"]
+    assert changed[columns].merge(part[columns]).shape == changed[columns].shape
+    assert precise["attentiveness", "left"].high - precise["attentiveness", "left"].low <= 2 * 1.1 * 0.03
+
+
+def test_where_the_data_run_out_the_reached_half_width_is_said(caplog):
+    precise = measured(320, precision=0.01)
+    left = precise["attentiveness", "left"]
+    assert left.n == 320
+    reached = 100 * (left.high - left.low) / 2
+    assert f"the interval is {reached:.3g} points to each side, where precision is 1 points. All 320" in caplog.text
+    assert "attentiveness to right" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"precision": 2}, "should be between 0 and 0.5, such as 0.02"),
+        ({"precision": 0.02, "draws": 2, "attentiveness": {"draws": 3}}, "draws, precision and attentiveness both"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(settings, message):
+    with pytest.raises(HeedfulError, match=message):
+        measured(20, **settings)
