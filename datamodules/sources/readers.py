@@ -80,7 +80,7 @@ def _rows(packed: IO[bytes], path: Path, suffix: str, quoting: bool, header: Seq
     if suffix == "parquet":
         import pyarrow.parquet as pq
 
-        yield from arrow_rows(pq.ParquetFile(packed).iter_batches(1024))
+        yield from arrow_rows(pq.ParquetFile(packed, page_checksum_verification=True).iter_batches(1024))
         return
     is_gz = path.name.lower().endswith(".gz")
     file: Any = gzip.GzipFile(fileobj=packed) if is_gz else packed
@@ -93,11 +93,11 @@ def _rows(packed: IO[bytes], path: Path, suffix: str, quoting: bool, header: Seq
         yield from _delimited(text, path, "," if suffix == "csv" else "\t", quoting, header)
 
 
-def _json_lines(lines: Iterable[str | bytes], path: Path) -> Rows:
+def _json_lines(lines: Iterable[bytes], path: Path) -> Rows:
     for row, line in enumerate(lines, 1):
         if line.strip():
             try:
-                columns = json.loads(line)
+                columns = json.loads(line.decode("utf-8-sig"))
             except ValueError as error:
                 raise _no_json(f"{path}, row {row}", error) from None
             yield row, _object(columns, path, row)
@@ -109,7 +109,7 @@ def _json(text: str, path: Path, header: Sequence[str]) -> Rows:
     except ValueError as error:
         if not str(error).startswith("Extra data"):
             raise _no_json(str(path), error) from None
-        yield from _json_lines(text.split("\n"), path)
+        yield from _json_lines(text.encode().split(b"\n"), path)
         return
     if isinstance(rows, dict):  # with the rows beside a version, as in SQuAD; or one row
         rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
@@ -141,6 +141,7 @@ def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, given: 
     remedy = "Mend the row, or, if its quotes are plain characters, set data.quoting false." if quoting else ""
     header = list(given)
     row = 0
+    csv.field_size_limit(2**31 - 1)  # the engine is the csv module of Python
     try:
         chunks = pd.read_csv(
             file,

@@ -27,7 +27,7 @@ def loaded(case: Case, folder: Path) -> tuple[Loaded, int] | HeedfulError:
     path = folder / case.name
     path.write_bytes(case.content)
     try:
-        examples = to_examples(read(path, case.quoting), str(path), COLUMNS, Split("", "fuzz/train"))
+        examples = to_examples(read(path, case.quoting), str(path), COLUMNS, Split("", "fuzz/train", training=True))
     except HeedfulError as error:
         return error
     finally:

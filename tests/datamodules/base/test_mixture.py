@@ -15,7 +15,7 @@ from heedful.records import DataError, Example, Examples, HeedfulError, SettingE
 
 from refusals import refused
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAIRS = {
     "name": "own",
     "parts": {"first": "first", "second": "second"},
