@@ -42,8 +42,8 @@ STAGES = {  # stage: what belongs to it, as module:name
     "assemble": (
         "heedful.lightning_modules.processors.texts:TextProcessor.lengths",
         "heedful.lightning_modules.processors.texts:TextProcessor.batches",
-        "heedful.lightning_modules.function:FunctionProcessor.lengths",
-        "heedful.lightning_modules.function:FunctionProcessor.batches",
+        "heedful.lightning_modules.processors.contents:FunctionProcessor.lengths",
+        "heedful.lightning_modules.processors.contents:FunctionProcessor.batches",
         "heedful.datamodules.base.sampler:evaluation_batches",
         "heedful.datamodules.base.collate:EvaluationLoader.__iter__",
     ),

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig
 
 from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.function import FunctionProcessor
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import LabelMap, Provenance, Statistics
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, positions_of
@@ -25,6 +24,7 @@ from heedful.lightning_modules.pretrained.labels import (
     require_one_of_several,
 )
 from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
+from heedful.lightning_modules.processors.contents import FunctionProcessor
 from heedful.records import (
     CLASSIFICATION,
     SOFT,

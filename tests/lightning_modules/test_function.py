@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.assembly.config import load_model
-from heedful.lightning_modules.function import TOGETHER, Function, FunctionProcessor, quoted
+from heedful.lightning_modules.function import Function, quoted
+from heedful.lightning_modules.processors.contents import TOGETHER, FunctionProcessor
 from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, ModelError, SettingError, Table, Task
 
 from commands import config_of

@@ -1,0 +1,113 @@
+"""Inputs of functions: the contents of the parts as they are, and a hash by which an input is found again."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from heedful.lightning_modules.processors.processor import NumberProcessor, combined
+from heedful.records import EMPTIED, Composed, Example, Examples, Table, column, keys
+
+TOGETHER = 8192  # inputs whose contents are fetched at once
+
+
+class Inputs:
+    """The inputs of a batch, which Lightning does not look through for tensors.
+
+    Attributes:
+        parts: Part name to the contents of all.
+        keys: A 64-bit hash of the content of each: uint64 [inputs].
+        again: Which of them the null control asks again: bool [inputs].
+    """
+
+    def __init__(self, parts: dict[str, list[Any]], keys: np.ndarray, again: np.ndarray) -> None:
+        self.parts = parts
+        self.keys = keys
+        self.again = again
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Part name to content of each, made anew: a function may change what it gets."""
+        (first, contents), *others = self.parts.items()
+        rows = [{first: content} for content in contents]
+        for part, contents in others:
+            for row, content in zip(rows, contents, strict=True):
+                row[part] = content
+        return rows
+
+    def take(self, places: np.ndarray) -> "Inputs":
+        """Some of them, by ascending place."""
+        if len(places) == len(self):
+            return self
+        parts = {part: [contents[i] for i in places.tolist()] for part, contents in self.parts.items()}
+        return Inputs(parts, self.keys[places], self.again[places])
+
+
+class FunctionProcessor(NumberProcessor):
+    """Makes the dictionaries that a function gets. What the function reads of them is not known.
+
+    Args:
+        parts: Names of the parts.
+    """
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        self.parts = tuple(parts)
+        self._hashes = np.zeros(0, dtype=np.uint64)  # of each content by its number
+        self._bytes = np.zeros(0, dtype=np.int64)
+
+    def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        numbers = np.empty((len(self.parts), len(examples)), dtype=np.int32)
+        for row, part in enumerate(self.parts):
+            texts = [value if isinstance(value, str) else value.encode() for value in column(examples, f"parts.{part}")]
+            numbers[row] = np.arange(len(texts)) + len(self._bytes)
+            self._hashes = np.concatenate([self._hashes, keys(texts)])
+            self._bytes = np.concatenate([self._bytes, [len(text.encode()) for text in texts]]).astype(np.int64)
+        return numbers
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        """Bytes of all parts: int32 [examples]."""
+        numbers = self.numbers(examples)  # which may add to what is looked up
+        return self._bytes[numbers].sum(axis=0).astype(np.int32)
+
+    def hashed(self, examples: Sequence[Example]) -> np.ndarray:
+        """A 64-bit hash of the content of each example: uint64 [examples]."""
+        numbers = self.numbers(examples)  # which may add to what is looked up
+        return combined(self._hashes[numbers])
+
+    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        examples = Composed.whole(examples) if isinstance(examples, Examples) else examples
+        hashed = self.hashed(examples)
+        again = examples.repeated
+        ends = np.cumsum([0, *map(len, batches)])
+        start = 0
+        while start < len(batches):  # contents of thousands of examples are fetched together
+            stop = max(start + 1, int(np.searchsorted(ends, ends[start] + TOGETHER, "right")) - 1)
+            several = np.concatenate(batches[start:stop])
+            contents = self._contents(examples.take(several))
+            for batch, end in zip(batches[start:stop], ends[start + 1 : stop + 1] - ends[start], strict=True):
+                parts = {part: of_part[end - len(batch) : end] for part, of_part in contents.items()}
+                yield {"function": Inputs(parts, hashed[batch], again[batch])}
+            start = stop
+
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+        again = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
+        return {"function": Inputs(self._contents(examples), self.hashed(examples), again)}
+
+    def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
+        """Part name to the contents of all examples."""
+        return {part: self._values(examples, part) for part in self.parts}
+
+    def _values(self, examples: Sequence[Example], part: str) -> list[Any]:
+        """The content of a part of each example: a text, or a table as a dictionary."""
+        if isinstance(examples, Composed) and part not in examples.pool.kinds and len(examples):
+            lenders = examples.lenders.get(part, examples.positions)
+            if max(examples.positions.max(), lenders.max()) < len(examples.pool) and lenders.min() != EMPTIED:
+                return examples.pool.texts(f"parts.{part}", lenders).to_pylist()
+        return [_plain(value) for value in column(examples, f"parts.{part}")]
+
+
+def _plain(part: Any) -> Any:
+    return {"title": part.title, **part.values} if isinstance(part, Table) else part
