@@ -259,7 +259,7 @@ class Pairs(RecordsArguments):
         if mixture:
             self._require_mixture()
         self.counts = Counts()
-        self._read: dict[str, tuple[int, int]] = {}  # split to its number of examples and a hash of their content
+        self._read: dict[str, tuple[str, Any]] = {}  # split to its file, and to the number and a hash of its examples
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
         """Set the labels of the task where they are counted in the data, or are those of a model.
@@ -388,8 +388,8 @@ class Pairs(RecordsArguments):
         if len(names) > 1 and not self.source.has_splits:
             raise DataError(f"data.splits names {' and '.join(names)}, and {self.source.display_name} has no splits.")
         several = [self.loader.load(self._source(role), self.columns, self._split(role, name)) for name in names]
-        contents = [(len(one), int(one.content_keys(one.parts).sum())) for one in several]
-        self._read |= zip(names, contents, strict=True)
+        for name, one in zip(names, several, strict=True):
+            self._read[name] = one.origin, (len(one), int(one.content_keys(one.parts).sum()))
         no_gold = sum(examples.no_gold for examples in several)
         if no_gold:
             inform(f"{self.name}: {no_gold:,} rows of {' and '.join(names)} have no gold label and are left out.")
@@ -416,8 +416,10 @@ class Pairs(RecordsArguments):
             return
         train, *_ = self._names("train")
         for name in self._names("validation"):
-            is_copy = self.loader.reads_by(load_pairs) and self._read.get(name) == self._read.get(train, ())
-            if is_copy or name == train or not self.source.has_splits:
+            origin, content = self._read.get(name, ("", None))
+            trained = self._read.get(train, ("", None))
+            is_copy = self.loader.reads_by(load_pairs) and content == trained[1]
+            if content and (is_copy or origin and origin == trained[0]):
                 raise DataError(
                     f"{self.name}: the splits {name!r} and {train!r} of {self._source('train').display_name} hold the "
                     "same examples. Name another with data.splits '{validation: NAME}', or add data.hold_out N, or "

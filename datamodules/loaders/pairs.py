@@ -184,7 +184,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
             "without, with data.label null."
         )
     examples = in_order(builder.finish(), rows_taken, where, split.prefix, columns)
-    examples.no_gold = no_gold
+    examples.no_gold, examples.origin = no_gold, where
     return examples
 
 

@@ -137,7 +137,7 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
         if n:
             inform(f"{where}: {sentence.format(n)}")
     examples = in_order(builder.finish(), rows_taken, where, split.prefix, columns)
-    examples.no_gold = no_gold
+    examples.no_gold, examples.origin = no_gold, where
     return examples
 
 

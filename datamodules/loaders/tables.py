@@ -154,7 +154,7 @@ def _without(examples: Examples, file: Path, name: str) -> Examples:
     others = f"; not in the training set: {len(absent):,} of {len(names):,} tables" if absent else ""
     inform(f"{name}: {int((~stays).sum()):,} examples on tables that {file} names are left out{others}.")
     kept = examples.take(np.flatnonzero(stays))
-    kept.no_gold = examples.no_gold
+    kept.no_gold, kept.origin = examples.no_gold, examples.origin
     return kept
 
 

@@ -109,9 +109,11 @@ class Examples(Sequence[Example]):
         tables: The parts that are tables.
         has_clusters: Whether clusters of intervals are larger than an example, such as all that share a premise.
         no_gold: How many rows were left out when these were loaded, for want of a gold label.
+        origin: The file or other source that these were loaded from, if any.
     """
 
     no_gold = 0
+    origin = ""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table

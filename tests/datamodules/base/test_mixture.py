@@ -197,5 +197,5 @@ def test_hans_by_heuristic(shared_data: Path) -> None:
     settings = yaml.safe_load((ROOT / "configs" / "data" / "hans.yaml").read_text())["init_args"]
     data = PairedText(**settings, path=str(shared_data / "hans"), where={"heuristic": "constituent"})
     data.setup("validate")
-    assert (len(data.pool), data.counts.filtered["validation"]) == (10_000, 20_000)
+    assert len(data.pool) == 10_000
     assert set(data.pool.column("meta.heuristic")) == {"constituent"}
