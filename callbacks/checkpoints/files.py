@@ -2,6 +2,7 @@
 
 import zipfile
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -46,7 +47,7 @@ def outline(path: Path, display_name: str = "") -> dict[str, Any]:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # damage leads to exceptions of many types
-        reason = str(error).partition("\n")[0]
+        reason = shorten(str(error).partition("\n")[0], 100, placeholder=" ...")
         raise RunError(f"{display_name} cannot be read as a checkpoint: {reason} Name another file.") from error
     for key, kind in CONTENT.items():
         if not isinstance(content, dict) or not isinstance(content.get(key), kind):

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from heedful.callbacks.engine.alone import with_alone
 from heedful.callbacks.engine.batch_predictor import BatchPredictor
+from heedful.callbacks.engine.counts import counts_of, cut_short, met_before
 from heedful.callbacks.engine.evaluation import Planned, Plans
 from heedful.callbacks.engine.experiment import Experiment
 from heedful.callbacks.engine.inquiry import inquire
@@ -22,10 +23,10 @@ from heedful.callbacks.engine.processes import Processes
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, manifest_hash
-from heedful.lightning_modules.predictor import Predictor, Statistics
+from heedful.lightning_modules.predictor import Predictor
 from heedful.metrics import METRICS
 from heedful.metrics.metric import Numbers
-from heedful.records import NO_LABEL, Composed, Examples, Measurement, repeats
+from heedful.records import NO_LABEL, Composed, Measurement
 from heedful.records import rows as r
 from heedful.reports.results import Evaluated, score
 
@@ -105,7 +106,7 @@ def measure(
     run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note, **about}
     if predictor.prompt is not None:
         run["identity"] = {**run.get("identity", {}), "prompt": predictor.prompt.as_dict()}
-    run["counts"] = _counts(data, base, predictor)
+    run["counts"] = counts_of(data, base, predictor)
     rows: dict[str, Evaluated] = {}
     for pool in {id(p.plan.pool): p.plan.pool for p in plans.planned.values()}.values():
         together = [p for p in plans.planned.values() if p.plan.pool is pool]
@@ -120,20 +121,6 @@ def measure(
     scored = processes.by_first(lambda: score(run, rows, metrics))
     predictor.finish()
     return Measurements(scored.numbers, scored.results, rows, plans)
-
-
-def _counts(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str, Any]:
-    """Counts of the examples themselves, for results.json."""
-    return {
-        "examples": len(base),
-        "not_predicted": len(data.pool) - len(base),
-        "dropped_no_gold": data.counts.no_gold,
-        **({"unlabelled": len(base)} if data.pool.is_unlabelled else {}),
-        **_cut_short(predictor.encode(data.pool).statistics),
-        "shortened": data.counts.shortened,
-        "no_label": base.count(NO_LABEL),
-        **_met_before(data.whole, base.positions, data, predictor),
-    }
 
 
 def _rows_of_pool(
@@ -165,8 +152,8 @@ def _rows_of_pool(
         if len(pool):
             batches.predictor.require_known(encoded.statistics, f"{pool[0].uid} and the other examples with it")
         base = batches.pool(pool, encoded, positions)
-        counts = _met_before(pool, positions, data, batches.predictor)
-        of_pool = {"examples": len(pool), **_cut_short(encoded.statistics), **counts}
+        counts = met_before(pool, positions, data, batches.predictor)
+        of_pool = {"examples": len(pool), **cut_short(encoded.statistics), **counts}
     experiment = Experiment(batches, data, pool, base)
     rows = _changed_rows(experiment, interventions, together, manifests) if interventions else {}
     rows |= {name: inquire(experiment, inquiry) for name, inquiry in inquiries.items()}
@@ -236,20 +223,3 @@ def _evaluated(
     metadata = {"data": run["data"], "seed": run["seed"], "manifest": manifests[evaluation.name], "run": run}
     metadata |= {"context": context.as_dict(), "counts": counts}
     return rows, json.loads(json.dumps(metadata, sort_keys=True))  # as from a file
-
-
-def _cut_short(statistics: Statistics) -> dict[str, Any]:
-    """How much the model does not read, for the counts of results."""
-    tokens = {"tokens_kept": dict(statistics.tokens_kept)} if statistics.tokens_kept else {}
-    return {"truncated": statistics.truncated, **tokens}
-
-
-def _met_before(pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor) -> dict[str, int]:
-    """How many of some examples are repeats of others, and were trained on, where that is known, as counts."""
-    if pool is None:
-        return {}
-    parts = data.full_task.parts
-    counts = {"repeats": repeats(pool.content_keys(parts)[positions])}
-    if (trained_on := predictor.provenance.trained_on) is not None:
-        counts["trained_on"] = int(trained_on.seen(pool, parts)[positions].sum())
-    return counts

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import OneText, headline_of, parts_of, score
+from heedful.metrics.attentiveness import headline_of, parts_of, score
 from heedful.metrics.hits import eligible, hits
+from heedful.metrics.one_text import OneText
 from heedful.records import Context, SettingError
 from heedful.records.messages import inform
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where

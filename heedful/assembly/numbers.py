@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 4  # names in a message
-COLUMNS = ("value", "low", "high", "n", "std", "draws", "flags", "reason")
+COLUMNS = ("value", "low", "high", "n", "clusters", "std", "draws", "flags", "reason")
 REQUIREMENT = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%?)\s*")
 HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -34,6 +34,7 @@ class Number:
         low: The low bound of its 95 % interval; None where there is none.
         high: The high bound.
         n: How many examples it rests on.
+        clusters: How many clusters these are; None where each example is one.
         std: Sample standard deviation over draws; None for fewer than two.
         draws: How many draws it is the mean of; None where nothing is drawn.
         flags: What a reader must know before quoting it.
@@ -44,6 +45,7 @@ class Number:
     low: float | None
     high: float | None
     n: int
+    clusters: int | None
     std: float | None
     draws: int | None
     flags: tuple[str, ...]
@@ -53,7 +55,9 @@ class Number:
     def of(cls, m: Mapping[str, Any]) -> "Number":
         """A measurement as results.json has it."""
         low, high = m["ci95"] or (None, None)
-        return cls(m["value"], low, high, m["n"], m["std"], m["draws"], tuple(m["flags"]), m.get("reason"))
+        flags = tuple(m["flags"])
+        n, clusters = m["n"], m.get("clusters")
+        return cls(m["value"], low, high, n, clusters, m["std"], m["draws"], flags, m.get("reason"))
 
 
 class NoSuchNumber(RunError, KeyError):
@@ -103,8 +107,8 @@ class Numbers:
         """All numbers as a frame of pandas, a line each.
 
         Returns:
-            The columns family, data, part, statistic, slice, value, low, high, n, std, draws, flags (one text, joined
-            by commas) and reason. What is missing is NaN or None.
+            The columns family, data, part, statistic, slice, value, low, high, n, clusters, std, draws, flags (one
+            text, joined by commas) and reason. What is missing is NaN or None.
         """
         import pandas as pd
 
@@ -112,8 +116,8 @@ class Numbers:
         order = [*MetricName._fields, *vars(Number.of(EMPTY))]
         frame = pd.DataFrame(rows, columns=order)[[*MetricName._fields, *COLUMNS]]
         frame["flags"] = [", ".join(flags) for flags in frame["flags"]]
-        types = dict.fromkeys(("value", "low", "high", "std"), "float64") | {"n": "int64", "draws": "Int64"}
-        return frame.astype(types)
+        types = dict.fromkeys(("value", "low", "high", "std"), "float64") | {"n": "int64"}
+        return frame.astype(types | dict.fromkeys(("clusters", "draws"), "Int64"))
 
     def require(self, text: str) -> Self:
         """Hold a number against what it must be: the bound of its 95 % interval decides, not its value.

@@ -3,7 +3,7 @@
 COMMON = """\
   --evaluations NAME,NAME    only these measurements
   --slices COLUMN,COLUMN     numbers by the values of columns, too
-  --attentiveness.draws K    counterfactuals of an example and part (5)
+  --attentiveness.draws K    swaps of an example and part; 1 in training, else 5
   --trainer.devices N        processes: GPUs, or CPU processes
   --trainer.precision P      such as bf16-mixed
   --seed N                   everything random follows from it (0)
@@ -54,6 +54,7 @@ Measure a model on all examples and in full precision, with every evaluation.
   --data.max_validation N    largest number of examples
   --data.eval_batch_size N   inputs of a batch (64)
   --prompt.tuples N          demonstrations in the prompt (0)
+  --attentiveness.precision W  half width of an interval that is enough, as 0.02
   --attributions.methods M   what explains a prediction (shap)
   --natural_logic.path DIR   NLI-XY: causal effects are measured
   --dry_run                  count requests to a server, and send none

@@ -12,7 +12,7 @@ from heedful.records.command_lines import CommandParser
 from heedful.records.storage.folder_names import folder_name
 
 LISTS = ("parts", "labels", "swap", "keeps", "by", "evaluations")
-NUMBERS = {"draws": 5, "batch_size": 64, "seed": 0}  # and their defaults
+NUMBERS = {"draws": (int, 5), "precision": (float, None), "batch_size": (int, 64), "seed": (int, 0)}  # and defaults
 TOLD = {  # setting: what is written behind it, and what it means
     "parts": ("NAME,NAME", "columns that the model reads; or PART=COLUMN,PART=COLUMN"),
     "default_label": ("LABEL", "the answer to parts that have nothing to do with each other"),
@@ -26,6 +26,7 @@ TOLD = {  # setting: what is written behind it, and what it means
     "uid": ("COLUMN", "column of a unique id"),
     "name": ("NAME", "what results call the data (rows)"),
     "draws": ("K", "counterfactuals of an example and part"),
+    "precision": ("W", "half width of an interval that is precise enough, as 0.02"),
     "batch_size": ("N", "most inputs that the model gets at once"),
     "evaluations": ("NAME,NAME", "only these measurements"),
     "seed": ("N", "all that is random follows from it"),
@@ -65,9 +66,10 @@ def add_settings(parser: CommandParser, names: Iterable[str]) -> None:
     """Have a parser take these settings of :func:`heedful.measure`."""
     for name in names:
         value, meaning = TOLD[name]
-        if name in NUMBERS:
-            meaning = f"{meaning} ({NUMBERS[name]})"
-        parser.add_argument(f"--{name}", metavar=value, type=int if name in NUMBERS else str, help=meaning)
+        kind, default = NUMBERS.get(name, (str, None))
+        if default is not None:
+            meaning = f"{meaning} ({default})"
+        parser.add_argument(f"--{name}", metavar=value, type=kind, help=meaning)
 
 
 def _value(name: str, text: Any) -> Any:

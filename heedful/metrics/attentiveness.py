@@ -3,10 +3,9 @@
 Where an answer is a text or nothing (CAT, §4): how often an answer becomes none.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,58 +13,20 @@ import pyarrow as pa
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.hits import Hits, alike, eligible, hits, is_answer, is_distractor
 from heedful.metrics.metric import Metric, Numbers, lines
+from heedful.metrics.one_text import ONE_TEXT, OneText
 from heedful.metrics.slices import slice_of_label, slices_of
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
-from heedful.records import MANY, NO_LABEL, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
-from heedful.records.answers import NO_ANSWER, normalised
-from heedful.records.rows import BASE, strings, where
+from heedful.records import MANY, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
+from heedful.records.answers import NO_ANSWER
+from heedful.records.rows import BASE, where
 
 FEW = 2  # labels that are never predicted and still have a line each
-FEWEST_ALIKE = 5  # changed inputs; fewer that get one text may be chance
-MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one text at which a number is flagged, and withheld
-ONE_TEXT = "one_text"  # flags these numbers
 KEPT = "kept"
 NOT_SWAPPED = "no example of it was swapped"
 NOTHING = f"{NOT_SWAPPED}, or all are predicted as the default label"
 NO_PARTNER = "no example has a partner"
 NO_ANSWERS_BEFORE = "every prediction is no answer"
 WITHHELD = "half of the changed inputs or more get one text that no base input gets"
-
-
-class OneText(NamedTuple):
-    """A text that is the answer to many changed inputs and to no base input, as the text of a failure is.
-
-    Attributes:
-        text: The text.
-        n: Number of changed inputs that get it.
-        of: Number of changed inputs.
-    """
-
-    text: str
-    n: int
-    of: int
-
-    @classmethod
-    def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
-        """The commonest such text after swaps of a part; None where there is none, or answers are labels.
-
-        Of questions about passages, no answer is wanted there, and does not count.
-        """
-        if context.kind.has_labels:
-            return None
-        written = normalised if context.kind is SPAN else str
-        base = set(map(written, strings(rows.filter(pa.array(where(rows, intervention=BASE))), "y")))
-        after = strings(rows.filter(pa.array(where(rows, intervention="swap", part=part))), "y2")
-        counts = Counter(map(written, after))
-        for text in base | {written(NO_LABEL), *([NO_ANSWER] if context.kind is SPAN else [])}:
-            counts.pop(text, None)
-        text, n = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
-        return cls(text, n, len(after)) if n >= FEWEST_ALIKE and n >= MOST_ALIKE * len(after) else None
-
-    @property
-    def is_withheld(self) -> bool:
-        """Whether there is no number, since half of the answers or more are this text."""
-        return self.n >= TOO_MANY_ALIKE * self.of
 
 
 def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str, ...] | None = None) -> Numbers:

@@ -68,8 +68,8 @@ def _macro_f1(columns: np.ndarray, total: np.ndarray, cluster: np.ndarray) -> Me
     cells = np.tile(np.arange(labels), n)
     of_label = np.repeat(cluster, labels)
     counts = of.any(axis=0)[cells]  # labels that are gold or predicted
-    measured = share(2 * hit.ravel()[counts], of_label[counts], of=of.ravel()[counts], cells=cells[counts])
-    return replace(measured, value=value, n=n)
+    measured = share(2 * hit.ravel()[counts], of_label[counts], of=of.ravel()[counts], cells=cells[counts], n=n)
+    return replace(measured, value=value)
 
 
 def _matthews(columns: np.ndarray, total: np.ndarray, cluster: np.ndarray) -> Measurement:

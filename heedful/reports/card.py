@@ -122,7 +122,9 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     architecture, parts = str((config.get("architectures") or [""])[0]), config.get("heedful", {}).get("parts", [])
     family = str(chain[0]["model"]["class_path"]).rpartition(".")[2]
     task, is_classifier = TASKS.get(family, TEXT_TASK), architecture.endswith("ForSequenceClassification")
-    own = {**chain[0], "data": data, **{of: _saved(folder).get(of) or {} for of in ("attentiveness", "natural_logic")}}
+    draws = [m["draws"] for name, m in results["metrics"].items() if name.startswith("attentiveness/") and m["draws"]]
+    own = {**chain[0], "data": data, "attentiveness": {"draws": max(draws, default=None)}}
+    own["natural_logic"] = _saved(folder).get("natural_logic") or {}
     base, hubs = base_model(backbone_of(chain[-1])), [hub_of(one["data"]) for one in chain if one["trained"]]
     title = _last(name) if name else f"{name_of(measured([str(folder)])[0])}-{results['data']}"
     metadata = ModelCardData(

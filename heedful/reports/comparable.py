@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
-from heedful.metrics.attentiveness import OneText
 from heedful.metrics.hits import hits
 from heedful.metrics.metric import has_too_few_answers
+from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.draws import few_examples
 from heedful.metrics.statistics.shares import difference, share
 from heedful.records import MANY, SPAN, Context, Measurement, RunError, percent, printable

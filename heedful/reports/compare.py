@@ -36,7 +36,7 @@ from heedful.reports.alike import (
 )
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import Measured, measured, unlabelled_notes
-from heedful.reports.tables import emit, too_few
+from heedful.reports.tables import basis, emit, too_few
 from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
 
 NOTHING = {"value": None}
@@ -147,7 +147,7 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
             behind = marks(flags)
             low, high = (100 * bound for bound in m.ci95)
             interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, n={m.n}{behind}"))
+            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, {basis(m)}{behind}"))
 
 
 def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | None) -> None:

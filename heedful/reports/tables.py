@@ -115,6 +115,18 @@ def too_few(n: float, flags: Sequence[str]) -> str:
     return "n=" + f"{n:.1f}".removesuffix(".0") if FEW_EXAMPLES in flags else ""
 
 
+def basis(m: Measured) -> str:
+    """How many examples an interval rests on, and in how many clusters they are, where these are fewer.
+
+    Example:
+        >>> basis(Measurement(0.5, 202)), basis(Measurement(0.5, 202, clusters=11))
+        ('n=202', 'n=202 in 11 clusters')
+    """
+    of = m if isinstance(m, Mapping) else vars(m)
+    clusters = of.get("clusters")
+    return f"n={of['n']}" if clusters is None else f"n={of['n']} in {clusters} cluster{'s' * (clusters > 1)}"
+
+
 def grid(header: Sequence[str | Text], rows: Sequence[Sequence[str | Text]], between: int = 2) -> Table:
     """A table for a terminal; cells are shown as they are, and folded where they are too long.
 

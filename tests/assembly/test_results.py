@@ -165,7 +165,7 @@ def test_names_are_iterated(made: Results) -> None:
 
 def test_a_frame_has_a_line_for_each_number(made: Results) -> None:
     frame = made.to_frame()
-    columns = "family data part statistic slice value low high n std draws flags reason"
+    columns = "family data part statistic slice value low high n clusters std draws flags reason"
     assert list(frame.columns) == columns.split()
     assert [MetricName(*line[:5]) for line in frame.itertuples(index=False)] == list(NUMBERS)
     line = frame.iloc[2]

@@ -96,7 +96,8 @@ class Pairs(Share):
         self.of_lenders = Share([e._replace(cluster=e.lender) for e in entries], nodes)
         self.rows = [(e.hits - self.share[e.cell] * e.of) / self.size[e.cell] / self.k for e in entries]
         self.nodes = [(e.cluster, e.lender) for e in entries]
-        self.bases, self.clusters = self.clusters, min(self.clusters, self.of_lenders.clusters)
+        self.bases, both = self.clusters, (self.clusters, self.of_lenders.clusters)
+        self.clusters = min((n for n in both if n > 1), default=1)
 
     def variance(self, tail: float) -> float:
         if self.clusters == 1:

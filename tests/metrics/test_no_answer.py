@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import WITHHELD, OneText
+from heedful.metrics.attentiveness import WITHHELD
 from heedful.metrics.natural_logic.entailment import disagreements
+from heedful.metrics.one_text import OneText
 from heedful.metrics.reading_comprehension import reading_scores
 from heedful.metrics.statistics.paired import recording
 from heedful.records import NO_LABEL, SPAN, TEXT, Context

@@ -74,7 +74,7 @@ def rows_of(questions: list[tuple[int, list[str], str, list[str]]], all_swapped:
         }
         entries.append(common | {"intervention": r.BASE, "part": "", "y2": None, "draw": -1, "partner": ""})
         for draw, after in enumerate(changed if answer or all_swapped else ()):
-            swapped = {"intervention": "swap", "part": "context", "y2": after, "draw": draw, "partner": "x"}
+            swapped = {"intervention": "swap", "part": "context", "y2": after, "draw": draw, "partner": ""}
             entries.append(common | swapped)
     columns = {name: [entry.get(name, []) for entry in entries] for name in r.schema(0).names}
     return sort_rows(make_rows(columns, 0))

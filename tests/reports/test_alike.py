@@ -125,6 +125,7 @@ SHOWN = "shown"  # without a word, since each run has its own name there
 DIFFERENT = f"are of different models, x-base, backbone {BACKBONE} and x-base, backbone {OTHER}"
 SAME_PROMPT = "/a and /b hold results of the same model with the same prompt"
 NOTED = {(report, case) for report in ("compare", "matrix") for case in SAID if case != "one seed twice"}
+NOTED |= {("partial_figure", "another default label")}
 BESIDE = ("compare", "comparable", "ranking")
 OTHERWISE = {  # (report, case) that is neither refused nor noted in the words above
     **{(report, "two seeds"): SHOWN for report in REPORTS},
@@ -138,7 +139,6 @@ OTHERWISE = {  # (report, case) that is neither refused nor noted in the words a
     ("in_context", "a copy"): SAME_PROMPT,
     ("in_context", "another model of this name"): f"gpt, server {OTHER}",
     ("partial_figure", "other examples"): "/b and /alone0 were evaluated on different examples",
-    ("partial_figure", "another default label"): SHOWN,
     ("partial_figure", "another model of this name"): f"x-base, backbone {OTHER}",
 }
 REFUSED = (DIFFERENT, SAME_PROMPT)

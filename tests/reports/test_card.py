@@ -77,6 +77,7 @@ def test_heedful_opens_it_with_what_it_was_trained_on_and_measures_the_same(fold
         model=small(folder),
         data=pairs(n_train=64, n_validation=24),
         evaluations=["accuracy", "attentiveness"],
+        attentiveness={"draws": 1},  # as train.py measures
         trainer=QUIET,
         output=tmp_path / "again",
     )
@@ -158,7 +159,7 @@ def test_the_command_that_repeats_the_numbers_names_every_setting_that_changes_t
     for words in ("--model FOLDER", "--data planted", "--seed_everything 0", "--model.max_length 64"):
         assert words in command
     assert "--evaluations accuracy,attentiveness --" in command
-    assert "--attentiveness.draws 5" in command
+    assert "--attentiveness.draws 1" in command
 
 
 def test_an_evaluation_of_the_run_has_a_card_too(run: Path, tmp_path: Path):

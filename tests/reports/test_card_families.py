@@ -15,6 +15,7 @@ from heedful.reports.card import write_card
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
 QUIET = {"accelerator": "cpu", "enable_progress_bar": False}
+AGAIN = {"evaluations": MEASURED, "attentiveness": {"draws": 1}, "trainer": QUIET}  # as train.py measures
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,10 @@ def test_a_sequence_to_sequence_model_is_opened_by_transformers_and_by_heedful(t
     card, run = t5_card
     assert T5ForConditionalGeneration.from_pretrained(card).num_parameters() > 0
     again = heedful.evaluate(
-        model=heedful.load_model(card), data=pairs(), evaluations=MEASURED, trainer=QUIET, output=tmp_path / "again"
+        model=heedful.load_model(card),
+        data=pairs(),
+        **AGAIN,
+        output=tmp_path / "again",
     )
     assert again.content["metrics"] == run.content["metrics"]
 
@@ -72,7 +76,7 @@ def test_a_model_that_sees_pictures_is_opened_as_its_card_says(pictures, tmp_pat
     names: dict = {}
     snippet = written.text.split("```python")[1].split("```")[0].replace("'FOLDER'", repr(str(card)))
     exec(snippet, names)
-    again = heedful.evaluate(names["model"], data, evaluations=MEASURED, trainer=QUIET, output=tmp_path / "again")
+    again = heedful.evaluate(names["model"], data, **AGAIN, output=tmp_path / "again")
     assert again.content["metrics"] == run.content["metrics"]
     assert written.data.eval_results[0].task_type == "visual-question-answering"
     assert written.data.pipeline_tag is None

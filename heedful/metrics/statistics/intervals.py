@@ -63,6 +63,13 @@ class Share:
         return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down, pairs=pairs)
 
     @property
+    def fewest(self) -> int:
+        """How many clusters tell the variance: the fewest of a way. A single lender is no sample of lenders."""
+        if self.pairs is None:
+            return min(self.clusters)
+        return min((n for n in self.clusters if n > 1), default=1)
+
+    @property
     def more(self) -> float:
         """How much of one more cluster counts: all of it, unless more than twenty clusters tell the variance."""
         squares = [z**2 for z in self.influence]
@@ -157,13 +164,13 @@ def covariances(one: Share, other: Share) -> np.ndarray:
     """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
     counts = [max(both) for both in zip(one.clusters, other.clusters, strict=True)]
-    unbiased = [n / max(1, n - 1) for n in counts]
-    products = [float(z @ w) for z, w in zip(one.influence, other.influence, strict=True)]
-    ways = np.multiply(products, unbiased)
+    influences = zip(one.influence, other.influence, counts, strict=True)
+    ways = [float(z @ w) * n / max(1, n - 1) for z, w, n in influences]
     if one.pairs is None or other.pairs is None:
-        return ways.sum(keepdims=True)
+        return np.array([sum(ways)])
     nodes = np.sum(one.influence, axis=0) @ np.sum(other.influence, axis=0) - one.pairs @ other.pairs
-    return np.array([nodes * max(unbiased), *ways])
+    fewer = min(counts)
+    return np.array([nodes * fewer / max(1, fewer - 1), *ways])
 
 
 def interval(share: Share, level: float = LEVEL) -> Bounds:
@@ -184,13 +191,13 @@ def _entries(share: Share, tail: float) -> float:
     one_more = share.more * share.up
     variance = _variance(share, tail) + one_more * share.up
     if q > 0 and variance == 0:  # of what no cluster moves, as a correlation of labels that are all one off
-        return float(min(share.clusters))
+        return float(share.fewest)
     return q * (share.value + one_more) / variance if q > 0 else np.inf
 
 
 def _variance(share: Share, tail: float) -> float:
     """The variance between clusters, larger where few tell it, and not below that of independent entries."""
-    few = min(share.clusters) - 1
+    few = share.fewest - 1
     n = share.entries
     if not few:
         return share.least

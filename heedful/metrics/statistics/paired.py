@@ -87,9 +87,11 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
     rows = _aligned(second.entries, first.entries)
     if rows is None:
         return None
-    return Measurement(
-        second.value - first.value, min(first.n, second.n), ci95=between(*rows, are_pairs=first.entries.are_pairs)
-    )
+    one, other, cells, ways = rows
+    bounds = between(one, other, cells, ways, are_pairs=first.entries.are_pairs)
+    clusters = [m.clusters for m in (first, second) if m.clusters is not None]
+    n = min(first.n, second.n)
+    return Measurement(second.value - first.value, n, ci95=bounds, clusters=min(clusters, default=None))
 
 
 def _aligned(one: Entries, other: Entries) -> tuple[Any, ...] | None:

@@ -85,9 +85,11 @@ def share(
         ways = ways_of(len(worth), clusters, also)
     else:
         ways = pairs_of(np.asarray(clusters), lenders)
-    bounds = interval(shares(worth, counts, cell, ways, lenders is not None))
+    entries = shares(worth, counts, cell, ways, lenders is not None)
+    distinct = len(np.unique(ways[0]))
+    fewer = distinct if distinct < n else None
     names = [np.asarray(names) for names in (clusters, also, lenders) if names is not None]
-    measured = Measurement(value, n, ci95=bounds, flags=flags)
+    measured = Measurement(value, n, ci95=interval(entries), flags=flags, clusters=fewer)
     return recorded(measured, worth, counts, *names, cells=cell, are_pairs=lenders is not None)
 
 

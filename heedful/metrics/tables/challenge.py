@@ -6,7 +6,7 @@ original or changed label is neutral are left out. The models still have three c
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -68,15 +68,10 @@ class Pair:
     which: Which
     answered: bool
 
-
-def _right(rows: pa.Table) -> Iterator[tuple[str, str | None, tuple[Which, bool, bool]]]:
-    """For each changed example: uid, gold label; which change it is, whether the prediction on it is that label, and
-    whether it and the original got an answer."""
-    columns = [rows[name].to_pylist() for name in ("uid", "gold", "intervention", "part", "variant", "draw")]
-    right = same(rows, "gold", "y2").tolist()
-    answered = (is_answer(rows) & is_answer(rows, "y2")).tolist()
-    for uid, gold, *which, is_right, has_answers in zip(*columns, right, answered, strict=True):
-        yield uid, gold, (tuple(which), is_right, has_answers)
+    @property
+    def is_right(self) -> bool:
+        """Whether the prediction on the scored example is its gold label."""
+        return self.changed[self.scored]
 
 
 def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
@@ -101,25 +96,28 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
     label = dict(zip(strings(base, "uid"), strings(base, "gold"), strict=True))
     original = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
     changes_of: dict[str, dict[str, list[tuple[Which, bool, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
-    for uid, gold, change in _right(rows):
+    names = ("uid", "gold", "intervention", "part", "variant", "draw")
+    answered = is_answer(rows) & is_answer(rows, "y2")
+    columns = [*(rows[name].to_pylist() for name in names), same(rows, "gold", "y2").tolist(), answered.tolist()]
+    for uid, gold, *which, is_right, has_answers in zip(*columns, strict=True):
         if gold is None or label[uid] is None:
             raise DataError(
                 f"{uid}, or an example changed from it, has no gold label, and is not a challenge example. Take data "
                 "with gold labels."
             )
         if NEUTRAL not in (gold, label[uid]):
-            changes_of["preserved" if gold == label[uid] else "flipped"][uid].append(change)
+            kind = "preserved" if gold == label[uid] else FLIPPED
+            changes_of[kind][uid].append((tuple(which), is_right, has_answers))
     uids = sorted(set().union(*changes_of.values()))
     table = dict(zip(uids, tables_of(pa.concat_tables([base, rows]), uids), strict=True))
-    pairs: dict[str, list[Pair]] = {}
+    pairs: dict[str, list[Pair]] = {kind: [] for kind in KINDS}
     for kind, of_uid in changes_of.items():
-        pairs[kind] = []
         for uid, changes in sorted(of_uid.items()):
             changes.sort()
             scored = int(generator(seed, "challenge", kind, uid).integers(len(changes)))
+            change, _, has_answers = changes[scored]
             rights = tuple(right for _, right, _ in changes)
-            which, _, answered = changes[scored]
-            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, which, answered))
+            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, change, has_answers))
     return pairs
 
 
@@ -198,37 +196,35 @@ def challenge(
     """
     pairs = challenge_pairs(rows, interventions, seed)
     numbers: Numbers = {}
-    one_sided = len({pair.label for pair in pairs[FLIPPED]}) == 1
+    flags = (ONE_SIDED,) if len({pair.label for pair in pairs[FLIPPED]}) == 1 else ()
 
-    def measure(statistic: str, values: Values, measured: Sequence[Pair], reason: str) -> None:
+    def measure(statistic: str, of_pairs: Sequence[Pair], reason: str, plus: list, minus: list | None = None) -> None:
         name = of._replace(statistic=statistic)
-        numbers[name] = mean_of(values, [pair.table for pair in measured], reason)
-        if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
-            numbers[name] = replace(numbers[name], flags=(*numbers[name].flags, ONE_SIDED))
+        values = Values(_floats(plus), None if minus is None else _floats(minus))
+        measured = mean_of(values, [pair.table for pair in of_pairs], reason)
+        one_sided = flags if statistic in (FLIPPED, f"{FLIPPED}/every") else ()
+        numbers[name] = replace(measured, flags=(*measured.flags, *one_sided))
         if statistic in (ORIGINAL, *KINDS) and not of.slice:
-            numbers[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(
-                values.plus, (seed, str(name)), reason
-            )
+            key = (seed, str(name))
+            numbers[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(values.plus, key, reason)
 
     pair_of_uid = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
     originals = [pair_of_uid[uid] for uid in sorted(pair_of_uid)]
-    measure(ORIGINAL, Values(_numbers(p.original for p in originals)), originals, "no example has a challenge example")
+    measure(ORIGINAL, originals, "no example has a challenge example", [p.original for p in originals])
     for kind in kinds:
-        of_kind = pairs[kind]
-        reason = f"no example was changed with its label {kind}"
-        scored = _numbers(p.changed[p.scored] for p in of_kind)
-        measure(kind, Values(scored), of_kind, reason)
-        measure(f"{kind}/every", Values(_numbers(float(np.mean(p.changed)) for p in of_kind)), of_kind, reason)
+        of_kind, reason = pairs[kind], f"no example was changed with its label {kind}"
         answered = [pair for pair in of_kind if pair.answered]
-        both = Values(_numbers(p.original for p in answered), _numbers(p.changed[p.scored] for p in answered))
-        measure(f"{kind}/drop", both, answered, UNANSWERED if of_kind else reason)
+        measure(kind, of_kind, reason, [p.is_right for p in of_kind])
+        measure(f"{kind}/every", of_kind, reason, [float(np.mean(p.changed)) for p in of_kind])
+        why = UNANSWERED if of_kind else reason
+        measure(f"{kind}/drop", answered, why, [p.original for p in answered], [p.is_right for p in answered])
         if kind == FLIPPED:
-            numbers |= by_way(of._replace(statistic=kind), Values(scored), of_kind)
+            numbers |= by_way(of._replace(statistic=kind), Values(_floats([p.is_right for p in of_kind])), of_kind)
     return numbers
 
 
-def _numbers(values: Iterable[float]) -> np.ndarray:
-    return np.array(list(values), dtype=np.float64)
+def _floats(values: list) -> np.ndarray:
+    return np.array(values, dtype=np.float64)
 
 
 def mean_of(
@@ -292,22 +288,17 @@ def challenge_lines(
     lines = []
     of_splits = {f"split={split}": split for split in sorted(splits)}
     for statistic in (ORIGINAL, *KINDS):
-        total = of._replace(statistic=statistic)
-        lines.append(Line(str(total), f"{of.part or of.data}: {statistic}", beside=True))
         of_kinds = {f"kind={kind}": kind for kind in sorted(kinds) if statistic != ORIGINAL}
-        lines += _ways(total, 1)
-        for slice_, label in (of_kinds | of_splits).items():
-            name = total._replace(slice=slice_)
-            lines += [Line(str(name), label.replace("_", " "), level=1), *_ways(name, 2)]
+        for slice_, label in ({"": ""} | of_kinds | of_splits).items():
+            name, level = of._replace(statistic=statistic, slice=slice_), int(bool(slice_))
+            text = label.replace("_", " ") or f"{of.part or of.data}: {statistic}"
+            lines.append(Line(str(name), text, level=level, beside=not level))
+            ways = {way: way.replace("_", " ") for way in FROM} | {BOTH_WAYS: "mean of both ways"}
+            for way, told in ways.items():
+                below = name._replace(statistic=f"{statistic}/{way}")
+                lines.append(Line(str(below), told, level=level + 1))
     shown = {str(name) for name in numbers}
     return [line for line in lines if line.metric in shown]
-
-
-def _ways(total: MetricName, level: int) -> list[Line]:
-    """The lines of each way of what flips, and of their mean."""
-    labels = {way: way.replace("_", " ") for way in FROM} | {BOTH_WAYS: "mean of both ways"}
-    names = {way: total._replace(statistic=f"{total.statistic}/{way}") for way in labels}
-    return [Line(str(name), labels[way], level=level) for way, name in names.items()]
 
 
 def perturbations(kinds: Sequence[str]) -> list[str]:
@@ -334,10 +325,11 @@ def _score(rows: pa.Table, context: Context) -> Numbers:
 
 
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    hypotheses = MetricName(CHALLENGE, context.data, HYPOTHESES)
-    titles = MetricName(CHALLENGE, context.data, TITLES)
-    lines = challenge_lines(numbers, hypotheses, context.own["kinds"], context.splits)
-    return Shown([*lines, *challenge_lines(numbers, titles, splits=context.splits)])
+    lines = challenge_lines(
+        numbers, MetricName(CHALLENGE, context.data, HYPOTHESES), context.own["kinds"], context.splits
+    )
+    lines += challenge_lines(numbers, MetricName(CHALLENGE, context.data, TITLES), splits=context.splits)
+    return Shown(lines)
 
 
 def _charts(context: Context) -> tuple[Chart, ...]:

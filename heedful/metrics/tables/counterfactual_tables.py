@@ -83,7 +83,7 @@ def eight_cells(
     numbers = {}
     if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
         raise RunError(f"The hypothesis-only model did not predict {missing}. Evaluate both on the same examples.")
-    sides = [(pair.original, pair.changed[pair.scored], right_alone[pair.uid]) for pair in pairs]
+    sides = [(pair.original, pair.is_right, right_alone[pair.uid]) for pair in pairs]
     cells = [tuple("right" if side else "wrong" for side in of_pair) for of_pair in sides]
     table = [pair.table for pair in pairs]
     reason = UNANSWERED if every else f"no example was changed with its label {kind}"

@@ -7,7 +7,7 @@ suffers. Both papers read the outcome off accuracies; the rule of :func:`inocula
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -71,10 +71,7 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
     if first != second:
         lone = sorted({uid for uid, *_ in {*first} ^ {*second}})
         raise _different("challenge", f"{len(lone):,} were not changed alike, the first is {lone[0]}")
-    right = [
-        [old.original, new.original, old.changed[old.scored], new.changed[new.scored]]
-        for old, new in zip(before, after, strict=True)
-    ]
+    right = [[old.original, new.original, old.is_right, new.is_right] for old, new in zip(before, after, strict=True)]
     return np.array(right, dtype=np.float64).reshape(-1, 4), before
 
 
@@ -140,29 +137,10 @@ def _times(before: np.ndarray, after: np.ndarray) -> dict[str, Values]:
     return {"before": Values(before), "after": Values(after), "change": Values(after, before)}
 
 
-class _Interval(NamedTuple):
-    """A change of accuracy with its 95 % interval, as fractions."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        value, low, high = (100 * x for x in self)
-        return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
-
-    @classmethod
-    def of(cls, m: Measurement) -> "_Interval | None":
-        """That of a measurement that has one."""
-        return None if m.value is None or m.ci95 is None else cls(m.value, *m.ci95)
-
-
-def _decisive(m: Measurement, name: str) -> _Interval | str:
-    """The interval of a measurement, or why it decides nothing."""
-    interval = _Interval.of(m)
-    if interval is None:
-        return m.reason or f"{name} has no interval"
-    return interval
+def _points(m: Measurement) -> str:
+    """A change with its interval, in points."""
+    value, low, high = (100 * x for x in (m.value or 0.0, *(m.ci95 or (0.0, 0.0))))
+    return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
 def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
@@ -183,31 +161,32 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
         data: The name of the data set that they were given.
         margin: The change of accuracy that counts as none, as a fraction.
     """
-    original = _decisive(numbers[MetricName(INOCULATION, data, "original", "change")], "the original test")
-    gap = _decisive(numbers[MetricName(INOCULATION, data, "gap", "before")], "the gap")
-    of_challenge = numbers[MetricName(INOCULATION, data, "challenge", "change")]
-    challenge = _decisive(of_challenge, "the challenge test")
-    closing = _decisive(numbers[MetricName(INOCULATION, data, "gap", "change")], "the change of the gap")
+    original, gap, challenge, closing = (
+        numbers[MetricName(INOCULATION, data, *name)]
+        for name in (("original", "change"), ("gap", "before"), ("challenge", "change"), ("gap", "change"))
+    )
+
+    def undecided(m: Measurement, name: str) -> Outcome | None:
+        return None if m.value is not None and m.ci95 else Outcome(None, m.reason or f"{name} has no interval")
+
     small = f"{100 * margin:g} points"
-    if isinstance(original, str):
-        return Outcome(None, original)
-    said = f"the original test changes by {original}"
-    if original.high < -margin:
-        other = _Interval.of(of_challenge)
-        also = f"; the challenge test by {other}" if other else ""
+    if nothing := undecided(original, "the original test"):
+        return nothing
+    said = f"the original test changes by {_points(original)}"
+    low, high = original.ci95 or (0.0, 0.0)
+    if high < -margin:
+        also = f"; the challenge test by {_points(challenge)}" if challenge.value is not None and challenge.ci95 else ""
         return Outcome(3, f"{said}, a loss of more than {small}{also}")
-    if original.low <= -margin:
+    if low <= -margin:
         return Outcome(None, f"{said}, which may or may not be a loss of more than {small}")
-    if isinstance(gap, str):
-        return Outcome(None, gap)
-    if isinstance(challenge, str):
-        return Outcome(None, challenge)
-    if isinstance(closing, str):
-        return Outcome(None, closing)
-    if gap.low <= 0:
-        return Outcome(None, f"{said}; there may have been no gap to close: {gap}")
-    said += f", the challenge test by {challenge}"
-    if challenge.high < margin:
+    for m, name in ((gap, "the gap"), (challenge, "the challenge test"), (closing, "the change of the gap")):
+        if nothing := undecided(m, name):
+            return nothing
+    before, gained, closed = (m.ci95 or (0.0, 0.0) for m in (gap, challenge, closing))
+    if before[0] <= 0:
+        return Outcome(None, f"{said}; there may have been no gap to close: {_points(gap)}")
+    said += f", the challenge test by {_points(challenge)}"
+    if gained[1] < margin:
         return Outcome(2, f"{said}, a gain of less than {small}")
-    said += f", and the gap by {closing}"
-    return Outcome(1 if challenge.low > margin and closing.high < 0 else None, said)
+    said += f", and the gap by {_points(closing)}"
+    return Outcome(1 if gained[0] > margin and closed[1] < 0 else None, said)

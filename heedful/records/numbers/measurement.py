@@ -11,6 +11,7 @@ class Measurement:
     Attributes:
         value: The number, or None where it is undefined; then ``reason`` says why.
         n: How many base examples it rests on; for transitions and the share unread, how many changed ones.
+        clusters: How many clusters they are, which the interval rests on; None where each example is one.
         draws: How many draws it is the mean of; None where nothing is drawn.
         std: Sample standard deviation over draws (ddof 1); None for fewer than two.
         ci95: 95 % interval [low, high], or None.
@@ -27,10 +28,14 @@ class Measurement:
     per_draw: tuple[float, ...] = ()
     flags: tuple[str, ...] = ()
     reason: str | None = None
+    clusters: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in results.json."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        """As it stands in results.json, where examples that are no clusters have no number of clusters."""
+        values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        if self.clusters is None:
+            del values["clusters"]
+        return values
 
     def __str__(self) -> str:
         if self.value is None:

@@ -12,7 +12,7 @@ from heedful.reports.page.made import without_places
 from heedful.reports.page.numbers import is_known
 from heedful.reports.page.run import Run
 from heedful.reports.runs import unlabelled_notes
-from heedful.reports.tables import Cells, number
+from heedful.reports.tables import Cells, basis, number
 from heedful.reports.terminal.table import lines_of
 
 NOT_ABOVE = (
@@ -82,5 +82,5 @@ def _differences(first: Run, other: Run) -> Cells:
         if line.beside and line.metric in changes and all(m is not None and is_known(m) for m in both):
             m = changes[line.metric]
             mark = " *" if any(NOT_ABOVE_MAJORITY in one["flags"] for one in both) else ""
-            rows.append([line.label + mark, number(m, "+", ci95=True), f"{m.n:,}"])
+            rows.append([line.label + mark, number(m, "+", ci95=True), basis(m).removeprefix("n=")])
     return Cells(f"{other.name} less {first.name}", ["difference", "points [paired 95 %]", "n"], rows)

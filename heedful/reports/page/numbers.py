@@ -24,6 +24,7 @@ class Number:
         value: The number, with the standard deviation over draws; why there is none; or a text.
         interval: Its 95 % interval; "" for none.
         n: How many examples it rests on.
+        clusters: How many clusters these are, where they are fewer.
         place: Value, low and high end on a scale from 0 to 100; None where there is no such number.
         warnings: What must not be read into it.
         meaning: What the label means; "" where it says so itself.
@@ -36,6 +37,7 @@ class Number:
     value: str
     interval: str = ""
     n: int | None = None
+    clusters: int | None = None
     place: tuple[float, float, float] | None = None
     warnings: tuple[str, ...] = ()
     meaning: str = ""
@@ -73,7 +75,7 @@ def _number(line: Line, m: Measured | None) -> Number:
     plain = Number(line.metric, line.label, line.level, line.text, meaning=meaning(line.label))
     if line.text or m is None:
         return plain
-    plain = replace(plain, n=m["n"], warnings=warnings(m["flags"]))
+    plain = replace(plain, n=m["n"], clusters=m.get("clusters"), warnings=warnings(m["flags"]))
     if m["value"] is None:
         return replace(plain, value=f"undefined: {m['reason']}")
     if too_few(m["n"], m["flags"]):

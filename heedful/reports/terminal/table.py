@@ -18,7 +18,7 @@ from heedful.records import Line, MetricName, percent, printable
 from heedful.records.rows import UNREAD
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import UNKNOWN_WORTH
-from heedful.reports.tables import Cells, grid, precise, too_few
+from heedful.reports.tables import Cells, basis, grid, precise, too_few
 
 # where attentiveness is flagged as of a model that is not above the majority
 WARNING = " A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
@@ -110,7 +110,7 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str, with_name
     if few := too_few(m["n"], m["flags"]):
         return f"{few}{behind}"
     text, interval = precise(m, line.unit)
-    return f"{text}{separator if interval else ''}{interval} n={m['n']}{behind}"
+    return f"{text}{separator if interval else ''}{interval} {basis(m)}{behind}"
 
 
 def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:

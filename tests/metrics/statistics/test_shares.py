@@ -25,7 +25,7 @@ def test_a_share_is_the_mean_over_clusters(drawn):
 @given(counted)
 def test_of_how_many_each_counts_may_be_said(drawn):
     entries = [Entry(name, min(hits, of), of) for name, hits, of in drawn]
-    names, hits, of, _ = zip(*entries, strict=True)
+    names, hits, of, *_ = zip(*entries, strict=True)
     m = share(hits, names, reason="nothing to divide by", of=of, n=3)
     if not sum(of):
         assert (m.value, m.ci95, m.reason, m.n) == (None, None, "nothing to divide by", 3)
@@ -37,7 +37,7 @@ def test_of_how_many_each_counts_may_be_said(drawn):
 @given(st.lists(st.tuples(st.sampled_from("AB"), st.booleans(), st.sampled_from([3, 7, 9])), min_size=1, max_size=12))
 def test_the_mean_over_cells_weighs_them_alike(drawn):
     entries = [Entry(name, hit, 1, cell) for name, hit, cell in drawn]
-    names, hits, _, cells = zip(*entries, strict=True)
+    names, hits, _, cells, _ = zip(*entries, strict=True)
     m = share(hits, names, cells=np.array(cells))
     each = [np.mean([e.hits for e in entries if e.cell == cell]) for cell in set(cells)]
     assert m.value == pytest.approx(np.mean(each), abs=1e-12)

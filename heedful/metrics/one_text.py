@@ -1,0 +1,50 @@
+"""One text that is the answer to many changed inputs, as the text of a failure is."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from heedful.records import NO_LABEL, SPAN, Context
+from heedful.records.answers import NO_ANSWER, normalised
+from heedful.records.rows import BASE, strings, where
+
+FEWEST_ALIKE = 5  # changed inputs; fewer that get one text may be chance
+MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one text at which a number is flagged, and withheld
+ONE_TEXT = "one_text"  # flags these numbers
+
+
+class OneText(NamedTuple):
+    """A text that is the answer to many changed inputs and to no base input, as the text of a failure is.
+
+    Attributes:
+        text: The text.
+        n: Number of changed inputs that get it.
+        of: Number of changed inputs.
+    """
+
+    text: str
+    n: int
+    of: int
+
+    @classmethod
+    def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
+        """The commonest such text after swaps of a part; None where there is none, or answers are labels.
+
+        Of questions about passages, no answer is wanted there, and does not count.
+        """
+        if context.kind.has_labels:
+            return None
+        written = normalised if context.kind is SPAN else str
+        base = set(map(written, strings(rows.filter(pa.array(where(rows, intervention=BASE))), "y")))
+        after = strings(rows.filter(pa.array(where(rows, intervention="swap", part=part))), "y2")
+        counts = Counter(map(written, after))
+        for text in base | {written(NO_LABEL), *([NO_ANSWER] if context.kind is SPAN else [])}:
+            counts.pop(text, None)
+        text, n = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
+        return cls(text, n, len(after)) if n >= FEWEST_ALIKE and n >= MOST_ALIKE * len(after) else None
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether there is no number, since half of the answers or more are this text."""
+        return self.n >= TOO_MANY_ALIKE * self.of
