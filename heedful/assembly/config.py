@@ -22,6 +22,7 @@ from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
+from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.lightning_modules.registry import stand_in
 from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
@@ -412,29 +413,37 @@ def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
     """Refuse to import a foreign class that only the config.yaml of a run names.
 
     Raises:
-        SettingError: A class belongs neither to Heedful nor to Lightning, and the call does not name its module.
+        SettingError: A class belongs neither to Heedful nor to Lightning, and the call neither names nor allows its
+            module.
     """
-    trusted = {path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)}
+    trusted = allowed_packages | {
+        path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)
+    }
     trusted |= {path.partition(".")[0] for path in _class_paths(call.settings)}
-    for word in call.words:
-        trusted |= {match[1] for match in re.finditer(r"\b([A-Za-z_]\w*)\.\w+", word.partition("=")[2] or word)}
+    trusted |= {path.partition(".")[0] for path in _trainer_classes(call.words)}
     for layer in layers:
         for path in () if layer.is_trusted else _class_paths(layer.values):
             if "." in path and path.partition(".")[0] not in {*OUR_PACKAGES, *trusted, *sys.modules}:
+                module = path.partition(".")[0]
                 raise SettingError(
-                    f"{layer.where}: {path} is not a class of Heedful or Lightning. Name it in the call to allow it."
+                    f"{layer.where}: {path} is not a class of Heedful or Lightning. If you trust the module {module}, "
+                    f"allow it: --allow_package {module}, or allow_package={module!r} in Python."
                 )
 
 
 def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
     """Import the callbacks that settings name, before the parser is built: a module may register an evaluation."""
     paths = [path for layer in layers for path in _class_paths(layer.values.get("trainer") or {})]
-    for name, value in pairwise([*words, ""]):
-        if name.removeprefix("--").startswith("trainer.callbacks"):
-            paths += re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
-    for path in paths:
+    for path in [*paths, *_trainer_classes(words, "trainer.callbacks")]:
         if "." in path and path.partition(".")[0] not in OUR_PACKAGES:
             imported(path)
+
+
+def _trainer_classes(words: Sequence[str], setting: str = "trainer.") -> Iterator[str]:
+    """The import paths that words name as classes of the trainer."""
+    for name, value in pairwise([*words, ""]):
+        if name.startswith(f"--{setting}"):
+            yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
 
 
 def _class_paths(values: Any) -> Iterator[str]:

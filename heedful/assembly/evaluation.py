@@ -64,7 +64,7 @@ def evaluate(
         seed: From 0 to 4294967295, by default 0; all that is random follows from it.
         output: Folder of the results; by default one in the folder of the run, or a new one in runs/.
         dry_run: Count the requests that a server would get, and send none.
-        allow_package: Python packages that weights may come from.
+        allow_package: Python packages that weights and the classes of a saved run may come from.
         **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
 
     Returns:

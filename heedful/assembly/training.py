@@ -76,7 +76,7 @@ def train(
         resume: Run that was stopped: go on with it, as configured; other arguments override.
         ckpt_path: Continue the run of this checkpoint; "last": the one in ``output``.
         allow_changed_data: Go on though the examples are not the same.
-        allow_package: Python packages that weights may come from.
+        allow_package: Python packages that weights and the classes of a saved run may come from.
         **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
 
     Returns:

@@ -1,9 +1,10 @@
 """The command that trains: train.py says how it is used."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from heedful.assembly.results import Run
+from heedful.assembly.short_names import OUR_PACKAGES
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing
 from heedful.assembly.training import configured, trained
@@ -11,6 +12,7 @@ from heedful.callbacks.checkpoints.files import LAST
 from heedful.cli.words import divide
 from heedful.records.command_lines import start_of
 from heedful.records.parser import dump
+from heedful.reports.configs import settings
 
 
 def main(words: Sequence[str]) -> None:
@@ -33,6 +35,15 @@ def _show(run: Run) -> None:
     run.show()
     if run.checkpoint is not None:
         path = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
-        print(f"Every measurement, on all examples: {' '.join(start_of('evaluate'))} --checkpoint {quote(str(path))}")
+        words = [*start_of("evaluate"), "--checkpoint", quote(str(path)), *_allowed(run)]
+        print(f"Every measurement, on all examples: {' '.join(words)}")
         if any(run.folder.glob("events.out.tfevents.*")):
             print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")
+
+
+def _allowed(run: Run) -> Iterator[str]:
+    """The words that allow the modules of a user's own classes, which config.yaml may not import by itself."""
+    saved = settings(run.folder)
+    modules = {saved[kind]["class_path"].partition(".")[0] for kind in ("data", "model")}
+    for module in sorted(modules.difference(OUR_PACKAGES)):
+        yield f"--allow_package {module}"
