@@ -6,12 +6,15 @@ the same words, so that without the cue the words of a hypothesis say nothing of
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from heedful.datamodules.base.loader import Loader
 from heedful.datamodules.base.paired_data import PairedData
-from heedful.datamodules.base.transforms import Split
+from heedful.datamodules.loaders.pairs import Columns, require_columns
+from heedful.datamodules.sources.source import Source, Split
 from heedful.records import Examples, ExamplesBuilder, SettingError, generator
 from heedful.records.word_lists import word_lists
 
@@ -142,6 +145,41 @@ def planted_pair(seed: int, split: str, i: int, shortcut: float, unrelated: floa
     return event.sentence(), hypothesis.sentence(cue), label
 
 
+def load_planted(
+    source: Source,
+    columns: Columns,
+    split: Split,
+    sizes: tuple[int, int] = (3000, 1000),
+    shortcut: float = 0.95,
+    unrelated: float = 0.05,
+    seed: int = 0,
+) -> Examples:
+    """Sentence pairs whose truth and whose shortcut are known.
+
+    Args:
+        source: Nothing: the pairs are generated.
+        columns: The parts are premise and hypothesis.
+        split: Which split; the uids are ``<prefix>/<number>``.
+        sizes: Number of training examples, and of validation examples.
+        shortcut: How often the cue word of the hypothesis agrees with the label; 1/3 is no shortcut.
+        unrelated: Share of neutral pairs whose hypothesis has nothing to do with the premise.
+        seed: Seed of the sentences.
+
+    Raises:
+        SettingError: There is a source.
+        DataError: A column is named that the pairs do not have.
+    """
+    if source.path is not None or source.hub is not None:
+        raise SettingError("data.path: planted data are generated. Name the data set that the files hold, with data.")
+    require_columns(columns, dict.fromkeys(("premise", "hypothesis", "label")), "planted data", 1)
+    builder = ExamplesBuilder(tuple(columns.parts), cluster=columns.clustered_by)
+    role = "train" if split.training else "validation"
+    for i in range(sizes[not split.training]):
+        premise, hypothesis, label = planted_pair(seed, role, i, shortcut, unrelated)
+        builder.add(f"{split.prefix}/{i}", (premise, hypothesis), label)
+    return builder.finish()
+
+
 class Planted(PairedData):
     """Sentence pairs whose truth and whose shortcut are known; needs no download.
 
@@ -153,7 +191,7 @@ class Planted(PairedData):
         grammar_seed: Seed of the sentences; the data stay the same when the run has another one.
         name: Name of the data set.
         default_label: The label of parts that have nothing to do with each other.
-        **kwargs: As for :class:`PairedData`.
+        **kwargs: As for :class:`~heedful.datamodules.PairedText`.
     """
 
     def __init__(
@@ -167,21 +205,14 @@ class Planted(PairedData):
         default_label: str | None = "neutral",
         **kwargs: Any,
     ) -> None:
-        super().__init__(name, ("premise", "hypothesis"), LABELS, default_label, **kwargs)
         for flag, share in (("shortcut", shortcut), ("unrelated", unrelated)):
             if not 0 <= share <= 1:
                 raise SettingError(f"data.{flag} {share} is not a share. Give a number from 0 to 1.")
-        for flag, n in (("n_train", n_train), ("n_validation", n_validation)):
-            if n < 1:
-                raise SettingError(f"data.{flag} {n} is less than 1.")
-        self.shortcut = shortcut
-        self.unrelated = unrelated
-        self.grammar_seed = grammar_seed
-        self.sizes = {"train": n_train, "validation": n_validation}
-
-    def load(self, split: Split) -> Examples:
-        builder = ExamplesBuilder(self.full_task.parts)
-        for i in range(self.sizes[split]):
-            premise, hypothesis, label = planted_pair(self.grammar_seed, split, i, self.shortcut, self.unrelated)
-            builder.add(f"{self.name}/{split}/{i}", (premise, hypothesis), label)
-        return builder.finish()
+        if n_train < 1 or n_validation < 1:
+            raise SettingError("data.n_train and data.n_validation have to be 1 or more.")
+        load = partial(
+            load_planted, sizes=(n_train, n_validation), shortcut=shortcut, unrelated=unrelated, seed=grammar_seed
+        )
+        parts = {"premise": "premise", "hypothesis": "hypothesis"}
+        labels: dict[str, list[str | int]] = {label: [] for label in LABELS}
+        super().__init__(name, parts, labels, default_label=default_label, loader=Loader(load), **kwargs)

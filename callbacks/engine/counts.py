@@ -15,10 +15,10 @@ def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str,
     return {
         "examples": len(base),
         "not_predicted": len(data.pool) - len(base),
-        "dropped_no_gold": data.counts.no_gold.get("validation", 0),
+        "dropped_no_gold": data.counts.no_gold,
         **({"unlabelled": len(base)} if data.pool.is_unlabelled else {}),
         **cut_short(predictor.encode(data.pool).statistics),
-        "shortened": data.counts.shortened.get("validation", 0),
+        "shortened": data.counts.shortened,
         "no_label": base.count(NO_LABEL),
         **met_before(data.whole, base.positions, data, predictor),
     }

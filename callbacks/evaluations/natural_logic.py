@@ -15,8 +15,7 @@ from heedful.callbacks.engine.evaluation import (
     require_entailment,
     require_number,
 )
-from heedful.datamodules.sources.composed_sentences import ComposedSentences, has_split, load_natural_logic
-from heedful.datamodules.text_pairs import reads
+from heedful.datamodules.loaders.natural_logic import has_split, load_natural_logic
 from heedful.interventions import Design, counterparts
 from heedful.metrics import METRICS
 from heedful.metrics.natural_logic.entailment import disagreements
@@ -60,7 +59,7 @@ class NaturalLogic(Evaluation):
         data = setting.data
         flags = ("natural_logic.path", "natural_logic.split")
         needed = Nothing(f"needs {flags[0]} DIR, the folder of NLI-XY")
-        inherited = self.path is None and reads(data, ComposedSentences)
+        inherited = self.path is None and data.loader.reads_by(load_natural_logic)
         path = data.path if inherited else self.path
         if path is None:
             return needed
@@ -73,7 +72,7 @@ class NaturalLogic(Evaluation):
             return Nothing(reason)
         setting.require_probabilities(f"{flags[0]} {path}")
         require_entailment(data.task.labels, f"{flags[0]} {path}")
-        examples = load_natural_logic(path, self.split, flags)
+        examples = load_natural_logic(path, split=self.split, flags=flags)
         design = Design(examples)
         sets = counterparts(design, self.seeds, data.seed, self.paired)
         return Plan(fitted(examples, data), sets, {"data": NAME}, {"split": self.split, **design.left_out})

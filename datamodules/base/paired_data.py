@@ -8,7 +8,7 @@ import pytorch_lightning as pl
 
 from heedful.datamodules.base.collate import EvaluationLoader, loading
 from heedful.datamodules.base.fingerprints import compare
-from heedful.datamodules.base.pairs import Pairs
+from heedful.datamodules.base.pairs import Pairs, how_read
 from heedful.datamodules.base.processes import require_alike
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
 from heedful.datamodules.base.splits import limited
@@ -60,8 +60,7 @@ class PairedData(Pairs, pl.LightningDataModule):
                 f"({world}). Lower data.batch_size."
             )
         added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
-        asides = self.counts.asides("train", encoded.statistics)
-        inform(f"{self.name}: training on {len(examples):,} examples{added}.{asides}")
+        inform(f"{self.name}: training on {len(examples):,} examples{added}.{how_read(encoded.statistics)}")
         if sampler.dropped:
             inform(f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many.")
         progress = trainer.fit_loop.epoch_loop.batch_progress

@@ -1,289 +1,276 @@
-"""Strict streaming readers of local files: every row is yielded or its file and row are named in an error."""
+"""Readers of files and of rows in memory: each yields (row, columns), and an error names the file and the row."""
 
 import csv
 import gzip
+import io
 import json
-import re
 import zlib
-from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import IO, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Literal
 
-from heedful.datamodules.sources.arrow_files import parquet_rows
-from heedful.datamodules.sources.values import (
-    LONGEST_JSON,
-    LONGEST_LINE,
-    NUL,
-    UNPACKED_WHOLE,
-    brief,
-    most_unpacked,
-    reason,
-    require_text,
-    too_large,
-)
-from heedful.records import DataError, HeedfulError, open_file
+import numpy as np
+import pyarrow as pa
+
+from heedful.datamodules.sources.values import Rows, brief, column_name, reason
+from heedful.records import DataError, SettingError, open_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
-TEXT = "txt"  # a file as tsv has it, under a name that may stand for anything
-REMEDY = "If it is sound, unpack it."
+TEXT = "txt"  # tab-separated, or any other text
+CHUNK = 8192  # rows of a csv file that pandas parses together
 Row = dict[str, Any]
-
-PLAIN_QUOTES = "Mend the row, or, if its quotes are plain characters, set data.quoting false."
-ESCAPED_NUL = "\\u0000"  # how json writes it
-
-csv.field_size_limit(LONGEST_LINE)
 
 
 def inside(folder: Path, path: Any) -> Path:
-    """The file or folder that a path written inside a data file names; it must lie below ``folder``.
-
-    Such a path comes from whoever made the data, so it may be neither absolute nor lead out of the folder, not even
-    through a symbolic link. Separators are "/" everywhere.
+    """The file that a path in a data file names; it must lie below ``folder``, also behind symbolic links.
 
     Raises:
-        HeedfulError: It leaves the folder, or is no path.
+        DataError: It does not.
     """
-    refused = DataError(
-        f"{folder}: the path {brief(path)} does not lead to something in this folder. Name a path within the folder."
-    )
-    if not isinstance(path, str) or re.search("[\0\\\\\ud800-\udfff]", path):
-        raise refused
-    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive:
-        raise refused
     try:
         root = folder.resolve()
         target = (root / path).resolve()
-    except (OSError, RuntimeError, ValueError):  # a name that is too long, links in a circle
-        raise refused from None
-    if target == root or not target.is_relative_to(root):
-        raise refused
-    return target
+        if target != root and target.is_relative_to(root):
+            return target
+    except (OSError, RuntimeError, TypeError, ValueError):  # no text, a long name, a circle of links
+        pass
+    raise DataError(f"{folder}: the path {brief(path)} does not lead to a file in this folder.")
 
 
 def kind(path: Path) -> str:
     """The format of a file by its name: one of :data:`SUFFIXES` or :data:`TEXT`, with or without ``.gz``.
 
     Raises:
-        HeedfulError: The suffix is none of them.
+        DataError: The suffix is none of them.
     """
-    parts = path.name.lower().removesuffix(".gz").rsplit(".", 1)
-    if len(parts) < 2 or parts[1] not in (*SUFFIXES, TEXT):
-        endings = ", ".join((*SUFFIXES, TEXT))
-        raise DataError(f"{path} has no suffix of a format that is read. Those are {endings} (text also as .gz).")
-    return parts[1]
+    suffix = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if suffix not in (*SUFFIXES, TEXT):
+        raise DataError(f"{path} has none of the suffixes {', '.join((*SUFFIXES, TEXT))} (text also with .gz).")
+    return suffix
 
 
 def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
     """Yield (row, columns) of a file; rows count from 1, without the header.
 
     Args:
-        path: A csv file, a tsv file (which may be called txt), a json list of objects (or an object that has it under
-            "data"), json or jsonl with an object in each line, or a parquet file. The first column of a csv or tsv
-            file, and the last ones, are left out if they have no name.
+        path: A csv or tsv file; a json list of objects, or an object that has it under "data"; json or jsonl with an
+            object in each line; a parquet file. Text may be compressed (.gz).
         quoting: Whether fields of a csv or tsv file may stand in double quotes. If not, a quote is a character.
         header: Names of the columns, of a csv or tsv file without a header, or of a json file whose rows are lists.
 
     Raises:
-        HeedfulError: The file is missing, empty, not UTF-8, or broken; the message names the row where one is known.
+        DataError: The file is missing, empty, not UTF-8, or broken.
     """
-    form = kind(path)
+    suffix = kind(path)
     row = 0
     try:
-        if form == "parquet":
-            open_file(path).close()  # names a file that is missing
-        rows = parquet_rows(path) if form == "parquet" else _text_file(path, form, quoting, header)
-        for row, columns in rows:
-            yield row, columns
-    except UnicodeDecodeError as error:
+        with open_file(path) as packed:
+            for row, columns in _rows(packed, path, suffix, quoting, header):
+                yield row, columns
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, pa.ArrowException) as error:
         raise DataError(
-            f"{path} is not UTF-8 after row {row} ({error.reason}). Save it as UTF-8, or correct it there."
+            f"{path} cannot be read after row {row} ({reason(error)}). Take a whole copy of it; text has to be UTF-8."
         ) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} is damaged after row {row} ({reason(error)}). Take a whole copy of it.") from None
     if not row:
         raise DataError(f"{path} has no rows. Take a whole copy of it.")
 
 
-def _text_file(path: Path, form: str, quoting: bool, header: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    with open_file(path) as packed, gzip.GzipFile(fileobj=packed) if is_gz(path) else packed as file:
-        if form == "jsonl":
-            yield from _jsonl(file, path)
-        elif form == "json":
-            yield from _json(file, path, header)
-        else:
-            yield from _delimited(file, path, "," if form == "csv" else "\t", quoting, header)
+def _rows(packed: IO[bytes], path: Path, suffix: str, quoting: bool, header: Sequence[str]) -> Rows:
+    if suffix == "parquet":
+        import pyarrow.parquet as pq
 
-
-def is_gz(path: Path) -> bool:
-    """Whether a file is compressed, by its name."""
-    return path.name.lower().endswith(".gz")
-
-
-def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
-    """Lines that end in a line feed and in nothing else, decoded one by one, so that a broken row is known."""
-    number = 0
-    unpacked = 0
-    most = most_unpacked(path)
-    longest = min(LONGEST_LINE, most_unpacked(path, UNPACKED_WHOLE))
-    while line := file.readline(longest + 1):
-        number += 1
-        unpacked += len(line)
-        if len(line) > longest:
-            raise DataError(
-                f"{path}, line {number}: longer than {longest >> 20} MiB. Check that it is the file that you mean."
-            )
-        if unpacked > most:
-            raise too_large(path, most, REMEDY)
-        yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-
-
-def _jsonl(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
-    for row, line in enumerate(_lines(file, path), 1):
-        if line.strip():
-            yield row, _object(_parsed(line, f"{path}, row {row}"), path, row, ESCAPED_NUL in line)
-
-
-def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    most = min(LONGEST_JSON, most_unpacked(path, UNPACKED_WHOLE))
-    if _is_object(file.readline(min(most, LONGEST_LINE))) and file.readline(min(most, LONGEST_LINE)).strip():
-        file.seek(0)
-        yield from _jsonl(file, path)
+        yield from arrow_rows(pq.ParquetFile(packed, page_checksum_verification=True).iter_batches(1024))
         return
-    file.seek(0)
-    content = file.read(most + 1)
-    if len(content) > LONGEST_JSON:
-        raise DataError(
-            f"{path} is a list of more than {LONGEST_JSON >> 20} MiB. Save it as .jsonl, one object a line."
-        )
-    if len(content) > most:
-        raise too_large(path, most, REMEDY)
-    text = content.decode("utf-8-sig")
-    rows = _parsed(text, str(path))
-    nul = ESCAPED_NUL in text
-    del content, text
-    if isinstance(rows, dict):  # beside a version, as in SQuAD; else an object is a row
+    is_gz = path.name.lower().endswith(".gz")
+    file: Any = gzip.GzipFile(fileobj=packed) if is_gz else packed
+    if suffix == "jsonl":
+        yield from _json_lines(file, path)
+    elif suffix == "json":
+        yield from _json(file.read().decode("utf-8-sig"), path, header)
+    else:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        yield from _delimited(text, path, "," if suffix == "csv" else "\t", quoting, header)
+
+
+def _json_lines(lines: Iterable[bytes], path: Path) -> Rows:
+    for row, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                columns = json.loads(line.decode("utf-8-sig"))
+            except ValueError as error:
+                raise _no_json(f"{path}, row {row}", error) from None
+            yield row, _object(columns, path, row)
+
+
+def _json(text: str, path: Path, header: Sequence[str]) -> Rows:
+    try:
+        rows = json.loads(text)
+    except ValueError as error:
+        if not str(error).startswith("Extra data"):
+            raise _no_json(str(path), error) from None
+        yield from _json_lines(text.encode().split(b"\n"), path)
+        return
+    if isinstance(rows, dict):  # with the rows beside a version, as in SQuAD; or one row
         rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
     if not isinstance(rows, list):
         raise DataError(f"{path} holds {brief(rows)}, not rows. Save a list of objects, or one object a line.")
     for row, columns in enumerate(rows, 1):
         if header and isinstance(columns, list):
-            _require_fields(columns, list(header), f"{path}, row {row}", True)
+            if len(columns) != len(header):
+                raise DataError(f"{path}, row {row} has {len(columns)} fields, and data.columns names {len(header)}.")
             columns = dict(zip(header, columns, strict=True))
-        yield row, _object(columns, path, row, nul)
+        yield row, _object(columns, path, row)
 
 
-def _is_object(line: bytes) -> bool:
-    """Whether a line is a JSON object of its own."""
-    try:
-        return line.lstrip(b"\xef\xbb\xbf").startswith(b"{") and isinstance(json.loads(line.decode("utf-8-sig")), dict)
-    except (ValueError, RecursionError):
-        return False
+def _no_json(where: str, error: ValueError) -> DataError:
+    why = "not UTF-8" if isinstance(error, UnicodeDecodeError) else f"not valid JSON ({reason(error)})"
+    return DataError(f"{where}: {why}. Take a whole copy of it, in UTF-8.")
 
 
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_without_repetition)
-    except RecursionError:
-        raise DataError(f"{where}: not valid JSON (nested too deeply). Take a whole copy of it.") from None
-    except ValueError as error:  # a number of more digits than Python reads is one as well
-        raise DataError(f"{where}: not valid JSON ({reason(error)}). Take a whole copy of it.") from None
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {brief(next(n for n in names if names.count(n) > 1))} stands twice in an object")
-    return values
-
-
-def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
-    """A row, which is looked through where ``nul`` says that its source may hold a NUL."""
+def _object(columns: Any, path: Path, row: int) -> Row:
     if not isinstance(columns, dict):
         raise DataError(f"{path}, row {row}: {brief(columns)} is not an object with columns.")
-    if nul:
-        require_text(columns, str(path), row)
     return columns
 
 
-def _delimited(
-    file: IO[bytes], path: Path, delimiter: str, quoting: bool, given: Sequence[str]
-) -> Iterator[tuple[int, Row]]:
+def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, given: Sequence[str]) -> Rows:
+    """Rows of a csv or tsv file as pandas parses them: all fields are text, and an empty one is not missing."""
+    import pandas as pd
+
+    remedy = "Mend the row, or, if its quotes are plain characters, set data.quoting false." if quoting else ""
     header = list(given)
-    named_columns = slice(None)
-    row = 0 if given else -1  # the last that was read; the header is row 0
-    taken: list[str] = []  # the lines of the row that is read
-
-    def place() -> str:
-        return f"{path}, row {row + 1}" if row >= 0 else f"{path}, header"
-
-    def lines() -> Iterator[str]:
-        for line in _lines(file, path):
-            if NUL in line:
-                raise DataError(f"{place()}: a NUL character. Save it as UTF-8, or correct it there.")
-            taken.append(line)
-            yield line
-
-    style = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
-    rows = csv.reader(lines(), delimiter=delimiter, strict=True, quoting=style)
-    remedy = PLAIN_QUOTES if quoting else ""
+    row = 0
+    csv.field_size_limit(2**31 - 1)  # the engine is the csv module of Python
     try:
-        if not given and (header := next(rows, None)) is not None:
-            named_columns = _named(header)
-            _require_names(header[named_columns], header, path)
-            row = 0
-            taken.clear()
-        for row, values in enumerate(rows, 1):
-            if delimiter == "\t":
-                _require_one_row(taken, header, f"{path}, row {row}", remedy)
-            taken.clear()
-            if values:
-                _require_fields(values, header, f"{path}, row {row}", bool(given), remedy)
-                yield row, dict(zip(header[named_columns], values[named_columns], strict=True))
-    except csv.Error as error:
-        raise _broken(error, "".join(taken[-1:]), place(), remedy) from None
-
-
-def _require_one_row(lines: Sequence[str], header: Sequence[str], where: str, remedy: str) -> None:
-    """Check that no plain quotes join rows: a row of several lines, each of which has a tab for each column."""
-    if len(lines) > 1 and all(line.count("\t") == len(header) - 1 for line in lines):
-        raise DataError(f"{where}: {len(lines)} lines, each like a row, within quotes. {remedy}")
-
-
-def _require_names(names: Sequence[str], header: Sequence[str], path: Path) -> None:
-    """Check that the columns of a header have names of their own."""
-    if not header:
-        raise DataError(
-            f"{path}: the first line is empty, and should be the header. Correct the header, or name the columns with "
-            "data.columns."
+        chunks = pd.read_csv(
+            file,
+            sep=delimiter,
+            header=None,
+            dtype=str,
+            keep_default_na=False,
+            engine="python",  # the other engine makes missing fields of a short row empty
+            quoting=_quoting(quoting),
+            chunksize=CHUNK,
         )
-    if len(set(names)) < len(names) or not names or not all(names):
+        for chunk in chunks:
+            fields: list[list[Any]] = [chunk[column].tolist() for column in chunk.columns]
+            for values in zip(*fields, strict=True):
+                if not header:
+                    header = _names(values, path)
+                    continue
+                row += 1
+                _require_fields(values, header, given, f"{path}, row {row}", delimiter, remedy)
+                yield row, {name: value for name, value in zip(header, values, strict=True) if name}
+    except (csv.Error, pd.errors.ParserError) as error:
+        broken = _broken_row(file, delimiter, quoting, bool(given))
+        raise DataError(f"{path}, row {broken}: not a row of fields ({reason(error)}). {remedy}") from None
+    except pd.errors.EmptyDataError:
+        return
+
+
+def _broken_row(file: IO[str], delimiter: str, quoting: bool, is_headless: bool) -> int:
+    """The first row with open quotes or with more fields than the first, which pandas does not always name."""
+    file.seek(0)
+    rows = filter(None, csv.reader(file, delimiter=delimiter, quoting=_quoting(quoting), strict=True))
+    row = int(is_headless)
+    with suppress(csv.Error):
+        most = len(next(rows))
+        while len(next(rows, ())) <= most:
+            row += 1
+    return row + 1
+
+
+def _quoting(quoting: bool) -> Literal[0, 3]:
+    return csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+
+
+def _names(header: Sequence[Any], path: Path) -> list[str]:
+    """Names of columns; "" for a first one without a name, where tools number rows, and for nameless last ones."""
+    names = ["" if name != name else str(name) for name in header]
+    named = [name for name in names if name]
+    inner = names[1 if not names[0] else 0 : len(names) - next((i for i, name in enumerate(names[::-1]) if name), 0)]
+    if not named or inner != named or len(set(named)) < len(named):
         raise DataError(
-            f"{path}: the header {brief(header)} has an empty or a repeated column. Correct the header, or name the "
+            f"{path}: the header {brief(names)} has an empty or a repeated column. Correct the header, or name the "
             "columns with data.columns."
         )
+    return names
 
 
-def _require_fields(values: Sequence[Any], header: Sequence[str], where: str, given: bool, remedy: str = "") -> None:
-    """Check that a row has a field for each column; ``given`` says that the header is not in the file."""
-    if given and values == header:
+def _require_fields(
+    values: Sequence[Any], header: Sequence[str], given: Sequence[str], where: str, delimiter: str, remedy: str
+) -> None:
+    """Refuse a row with a missing field, which pandas makes NaN, and rows of a tsv file that quotes have joined."""
+    if len(values) != len(header) or values[-1] != values[-1]:
+        n = sum(value == value for value in values)
+        raise DataError(
+            f"{where}: the fields are {n}, and {'data.columns names' if given else 'the header has'} {len(header)}. "
+            f"{remedy}"
+        )
+    if given and list(values) == list(given):
         raise DataError(f"{where}: this is a header. Take it out, or leave data.columns out.")
-    if len(values) != len(header):
-        columns = "data.columns names" if given else "the header has"
-        raise DataError(f"{where}: the fields are {len(values)}, and {columns} {len(header)}. {remedy}")
+    if delimiter == "\t" and any("\t" in value and "\n" in value for value in values):
+        raise DataError(f"{where}: several lines within quotes, with a tab in them. {remedy}")
 
 
-def _broken(error: csv.Error, line: str, where: str, remedy: str) -> HeedfulError:
-    """The error for a row that csv cannot read, whose last line is ``line``."""
-    if "\r" in line.rstrip("\r\n"):  # as in files of old Macs
-        return DataError(f"{where}: a carriage return within a line. Save it with a line feed at the end of each line.")
-    return DataError(f"{where}: not a row of fields ({reason(error)}). {remedy}")
+def arrow_rows(batches: Iterable[Any]) -> Rows:
+    """Rows of record batches or tables of Arrow."""
+    row = 0
+    for batch in batches:
+        for columns in batch.to_pylist():
+            row += 1
+            yield row, columns
 
 
-def _named(header: Sequence[str]) -> slice:
-    """All columns but one without a name in front, where tools number the rows, and those without a name at the end,
-    which spreadsheets leave."""
-    stop = len(header)
-    while stop and not header[stop - 1]:
-        stop -= 1
-    return slice(1 if stop and not header[0] else 0, stop)
+def rows_in_memory(content: Any) -> tuple[str, Rows]:
+    """(Name for messages, rows) of a frame of pandas or polars, a table of Arrow, a ``datasets.Dataset``, or a list of
+    dictionaries. No library is imported to recognise its own.
+
+    Raises:
+        HeedfulError: They are nothing of that, or a column of a frame mixes types.
+    """
+    if isinstance(content, list | tuple):
+        return "the list", _dictionaries(content)
+    if hasattr(content, "with_format"):  # columns of pictures and sounds are not decoded
+        return "the data set", arrow_rows(content.with_format("arrow").iter(256))
+    table, name = content, "the table"
+    if hasattr(content, "iloc"):
+        name = "the frame"
+        try:
+            table = pa.Table.from_pandas(content, preserve_index=False)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise DataError(f"The frame cannot be read: {reason(error)}. Give a column values of one type.") from None
+    elif hasattr(content, "to_arrow"):
+        table, name = content.to_arrow(), "the frame"
+    if not isinstance(table, pa.Table):
+        held = "None" if content is None else f"something of the type {type(content).__name__}"
+        raise SettingError(
+            f"data.path holds {held}, which is neither a path nor rows. Give a path, a frame, a table, a data set, a "
+            "list of dictionaries, or one of these for each split."
+        )
+    if len(set(table.column_names)) < len(table.column_names):
+        raise DataError(f"{name}: a column of {brief(table.column_names)} is repeated. Rename one.")
+    return name, arrow_rows(table.to_batches(256))
+
+
+def _dictionaries(rows: Sequence[Any]) -> Rows:
+    for row, columns in enumerate(rows, 1):
+        if not isinstance(columns, Mapping):
+            raise DataError(f"the list, row {row}: {brief(columns)} is not a dictionary of columns.")
+        if other := [name for name in columns if not isinstance(name, str)]:
+            raise DataError(f"the list, row {row}: the column {column_name(other[0])} is not named by a text.")
+        yield row, {name: native(value) for name, value in columns.items()}
+
+
+def native(value: Any) -> Any:
+    """A value as a jsonl file gives it: scalars and arrays of numpy as Python's, missing values of pandas as None."""
+    if type(value) in (str, int, float, bool):
+        return value
+    if isinstance(value, np.generic | np.ndarray):
+        return native(value.tolist())
+    if isinstance(value, Mapping):
+        return {name: native(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [native(inner) for inner in value]
+    return None if type(value).__name__ in ("NAType", "NaTType") else value

@@ -1,14 +1,14 @@
-"""A choice among the rows of a source by what stands in their columns."""
+"""A choice among the rows of a source by the values of their columns."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, plain
-from heedful.records import DataError, SettingError
+from heedful.records import DataError, SettingError, inform
 
 MOST_NAMED = 10  # values of a column that a message lists
-MOST_KEPT = 1000  # values of a column that are remembered for it
+MOST_KEPT = 1000  # values of a column that are counted for it
 
 SPLITS = ("train", "validation")
 ANY_SPLIT = ""  # of what has no splits of its own
@@ -22,7 +22,7 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
         split: "train", "validation" or :data:`ANY_SPLIT`.
 
     Raises:
-        HeedfulError: A condition names no value, or something that is not a value.
+        SettingError: A condition names no value, or something that is not a value.
     """
     conditions = {}
     for column, values in where.items():
@@ -41,60 +41,42 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
     return conditions
 
 
-class RowFilter:
-    """Lets rows through whose columns have one of the values that are asked for, and counts the others.
+def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) -> Rows:
+    """Yield the rows whose columns have one of the wanted values, with their numbers.
 
     Args:
+        rows: (row, columns) pairs.
+        where: Name of the source in messages.
         conditions: As :func:`conditions_of` returns them.
 
-    Attributes:
-        seen: How many rows came.
-        left_out: How many of them were left out.
+    Raises:
+        HeedfulError: A column is missing, a wanted value does not occur, or no row is left.
     """
-
-    def __init__(self, conditions: Mapping[str, tuple[str, ...]]) -> None:
-        self.conditions = conditions
-        self.seen = self.left_out = 0
-
-    def rows(self, rows: Rows, where: str) -> Rows:
-        """Yield those of the rows that are kept, with their numbers.
-
-        Args:
-            rows: (row, columns) pairs.
-            where: What to call the source in an error.
-
-        Raises:
-            HeedfulError: A column is missing, a value that is asked for does not occur, or no row is left.
-        """
-        values: dict[str, Counter[str]] = {column: Counter() for column in self.conditions}
-        for row, columns in rows:
-            self.seen += 1
-            for column, counts in values.items():
-                if column not in columns:
-                    raise DataError(f"data.where: {where}, row {row}, has no column {column!r}. {listed(columns)}")
-                value = _text(columns[column])
-                if value in counts or len(counts) < MOST_KEPT or value in self.conditions[column]:
-                    counts[value] += 1
-            if all(_text(columns[column]) in wanted for column, wanted in self.conditions.items()):
-                yield row, columns
-            else:
-                self.left_out += 1
-        for column, wanted in self.conditions.items():
-            if absent := [value for value in wanted if value not in values[column]]:
-                there = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
-                more = " and others" if len(values[column]) > MOST_NAMED else ""
-                raise SettingError(
-                    f"data.where: the column {column!r} of {where} never has the value {brief(absent[0])}. It has "
-                    f"{', '.join(there)}{more}."
-                )
-        if self.seen and self.left_out == self.seen:
-            raise DataError(
-                f"data.where: no row of {where} has all of what is asked for ({self}). Ask for values that occur "
-                "together."
+    values: dict[str, Counter[str]] = {column: Counter() for column in conditions}
+    seen = kept = 0
+    for row, columns in rows:
+        seen += 1
+        for column, counts in values.items():
+            if column not in columns:
+                raise DataError(f"data.where: {where}, row {row}, has no column {column!r}. {listed(columns)}")
+            value = _text(columns[column])
+            if value in counts or len(counts) < MOST_KEPT or value in conditions[column]:
+                counts[value] += 1
+        if all(_text(columns[column]) in wanted for column, wanted in conditions.items()):
+            kept += 1
+            yield row, columns
+    for column, wanted in conditions.items():
+        if absent := [value for value in wanted if value not in values[column]]:
+            there = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
+            more = " and others" if len(values[column]) > MOST_NAMED else ""
+            raise SettingError(
+                f"data.where: the column {column!r} of {where} never has the value {brief(absent[0])}. It has "
+                f"{', '.join(there)}{more}."
             )
-
-    def __str__(self) -> str:
-        return "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in self.conditions.items())
+    if not kept:
+        asked = "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in conditions.items())
+        raise DataError(f"data.where: no row of {where} has all of these ({asked}). Name values that occur together.")
+    inform(f"{where}: data.where keeps {kept:,} of {seen:,} rows.")
 
 
 def _text(value: Any) -> str:

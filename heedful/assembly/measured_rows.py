@@ -9,17 +9,15 @@ from typing import Any, NamedTuple, cast
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.free_text_pairs import FreeTextPairs
-from heedful.datamodules.sources.gold import NO_GOLD
-from heedful.datamodules.sources.hub_and_local import Local
-from heedful.datamodules.sources.in_memory import InMemory
+from heedful.datamodules.loaders.gold import NO_GOLD
+from heedful.datamodules.loaders.pairs import LABEL
+from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import plain
-from heedful.datamodules.text_pairs import TextPairs
 from heedful.records import DataError, ModelError, SettingError, listing
 from heedful.records.errors import guess
 from heedful.records.parser import class_parser
 from heedful.records.same import Same
 
-LABEL = "label"  # the usual column of gold labels
 MOST_LABELS = 50  # different gold answers; more are free texts
 HIDDEN = "If the function cuts long inputs, a change that it cuts off counts as one that is not heeded."
 ALONE = "A part alone is not swapped, since nothing would stay: attentiveness needs two."
@@ -66,7 +64,7 @@ class Scan(NamedTuple):
 
 
 def data_of(
-    rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[TextPairs] = TextPairs
+    rows: Any, said: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[Pairs] = Pairs
 ) -> tuple[Pairs, set[str]]:
     """The data that rows are, and the gold answers in them that were looked at.
 
@@ -127,8 +125,6 @@ def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
         data: The data.
         is_ordered: Whether the call names the labels in their order; labels of the rows have none.
     """
-    if not isinstance(data, TextPairs):
-        return None
     labels = data.columns.labels or {}
     numbers = {
         int(match[1]): label
@@ -143,8 +139,7 @@ def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
 
 def readings(data: Pairs) -> tuple[Mapping[str, Any] | None, Same | None]:
     """How answers to some data are read: label to its spellings, or when two free texts are one."""
-    spellings = data.columns.labels if isinstance(data, TextPairs) else None
-    return spellings, data.same if isinstance(data, FreeTextPairs) else None
+    return data.columns.labels, data.loader.same
 
 
 def _same(said: RowSettings, golds: Sequence[str]) -> Same:
@@ -200,11 +195,10 @@ def _changed(data: Pairs, said: RowSettings, is_function: bool) -> Pairs:
 
 
 def _scan(rows: Any, label: str | None) -> Scan:
-    source: Any = Local(Path(rows)) if isinstance(rows, str) else InMemory(rows)
     labels: set[str] = set()
     texts: set[str] = set()
-    for _, values in source.rows("validation", ALIASES["validation"])[1]:
-        if label not in values:
+    for _, values in Source(rows).rows(Split("validation", aliases=ALIASES["validation"]))[1]:
+        if label is None or label not in values:
             break
         gold = values[label]
         if not isinstance(gold, list | dict) and plain(gold).lower() not in NO_GOLD:

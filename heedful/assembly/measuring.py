@@ -15,8 +15,8 @@ from heedful.assembly.results import Results, require_writable
 from heedful.assembly.settings import SEED
 from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
+from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import by_first
-from heedful.datamodules.text_pairs import TextPairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
 from heedful.records import SettingError, listing
@@ -170,7 +170,7 @@ def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
     for name in settings:
         if name in evaluations or name in OF_EVALUATE:
             continue
-        of_data = f"data.{name}" in class_parser(TextPairs, "data").names
+        of_data = f"data.{name}" in class_parser(Pairs, "data").names
         do = "It is one of data: give rows as heedful.load_data(NAME, ...)." if of_data else ""
         do = do or guess(name, [*arguments, *OF_EVALUATE, *evaluations])
         raise SettingError(f"There is no setting {name} here. {do}")

@@ -47,7 +47,7 @@ def _parser(evaluating: bool, data: type, model: type, evaluations: tuple[type[E
     parser.add_class_arguments(of_run, None, skip={"seed"})
     group, name = (Prompting, "prompt") if evaluating else (BestCheckpoint, "checkpoint")
     parser.add_class_arguments(group, name, instantiate=False)
-    parser.add_class_arguments(data, "data", instantiate=False)
+    parser.add_class_arguments(data, "data", instantiate=False, skip={"loader"})
     parser.add_class_arguments(model, "model", instantiate=False)
     # an evaluation may stand in the list of callbacks, and is no subclass of Lightning's class
     parser.actions["trainer.callbacks"]._typehint = list[Callback | Evaluation] | Callback | Evaluation | None

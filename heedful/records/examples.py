@@ -1,7 +1,6 @@
 """Examples of a pool as a memory-mapped Arrow table."""
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -109,7 +108,12 @@ class Examples(Sequence[Example]):
         kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
         tables: The parts that are tables.
         has_clusters: Whether clusters of intervals are larger than an example, such as all that share a premise.
+        no_gold: How many rows were left out when these were loaded, for want of a gold label.
+        origin: The file or other source that these were loaded from, if any.
     """
+
+    no_gold = 0
+    origin = ""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -172,8 +176,8 @@ class Examples(Sequence[Example]):
         """The example at a position, or with a uid; the examples of a slice."""
         if isinstance(key, slice):
             return self.take(range(len(self))[key])
-        batch, offset = self._place(self.position(key) if isinstance(key, str) else range(len(self))[key])
-        row = {name: column[offset].as_py() for name, column in self._columns[batch].items()}
+        i = self.position(key) if isinstance(key, str) else range(len(self))[key]
+        row = {name: column[i].as_py() for name, column in self._columns.items()}
         return Example(
             uid=row["uid"],
             parts={p: self._decode(f"parts.{p}", row[f"parts.{p}"]) for p in self.parts},
@@ -189,18 +193,9 @@ class Examples(Sequence[Example]):
         """A value of a table column; only tables and pictures are encoded."""
         return self._decoders[name](text) if name in self._decoders else text
 
-    def _place(self, i: int) -> tuple[int, int]:
-        batch = bisect_right(self._starts, i) - 1
-        return batch, i - self._starts[batch]
-
     @cached_property
-    def _columns(self) -> list[dict[str, pa.Array]]:
-        batches = [batch for batch in self.table.to_batches() if batch.num_rows]
-        return [dict(zip(self.table.column_names, batch.columns, strict=True)) for batch in batches]
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return np.cumsum([0] + [len(columns["uid"]) for columns in self._columns]).tolist()
+    def _columns(self) -> dict[str, pa.ChunkedArray]:
+        return {name: self.table[name] for name in self.table.column_names}
 
     @cached_property
     def uids(self) -> pa.Array:
@@ -230,13 +225,13 @@ class Examples(Sequence[Example]):
         same = [] if set(parts) <= {*self._constants} else self._constants
         among = self._once("related", within, *same, make=lambda: related(self.table, within, same))
         kept = [part for part in self.parts if part not in parts] or self.parts  # all are lent: no pair comes of it
+        columns = [[f"groups.{part}" for part in some] for some in (kept, parts)]
         return self._once(
-            "partners", tuple(parts), within, make=lambda: Partners(among, *map(self._numbers, (kept, parts)))
+            "partners",
+            tuple(parts),
+            within,
+            make=lambda: Partners(among, *(numbered(self.table, names) for names in columns)),
         )
-
-    def _numbers(self, parts: Sequence[str]) -> np.ndarray:
-        """Numbers from 0 that are equal where the contents of some parts are: int64 [examples]."""
-        return numbered(self.table, [f"groups.{part}" for part in parts])
 
     @cached_property
     def _constants(self) -> list[str]:
@@ -253,11 +248,6 @@ class Examples(Sequence[Example]):
     def uid_order(self) -> np.ndarray:
         """Positions by ascending uid: int64 [examples]."""
         return pc.sort_indices(self.table["uid"]).to_numpy().astype(np.int64)
-
-    def with_clusters_of(self, others: "Examples") -> "Examples":
-        """The same examples with the clusters of others, which they stand for one by one."""
-        own = self.table.select([name for name in self.table.column_names if name != CLUSTER])
-        return Examples(own.append_column(CLUSTER, others.table[CLUSTER]) if others.has_clusters else own)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -307,8 +297,7 @@ class Examples(Sequence[Example]):
 
     def value(self, name: str, i: int) -> Any:
         """The value of a table column (``label``, ``parts.<name>``, ...) at a position: a :class:`Part` or None."""
-        batch, offset = self._place(int(i))
-        return self._decode(name, self._columns[batch][name][offset].as_py())
+        return self._decode(name, self._columns[name][int(i)].as_py())
 
     def position(self, uid: str) -> int:
         """Position of a uid. Raises KeyError where there is none."""
@@ -340,35 +329,18 @@ class Examples(Sequence[Example]):
             spool.write(self.table.take(positions[start : start + BATCH]))
         return Examples(spool.finish())
 
-    def by_uid(self) -> "Examples":
-        """The same examples in the order of their uids: that of the rows of a file decides nothing."""
-        return self.take(self.uid_order)
+    def with_column(self, name: str, values: pa.Array | pa.ChunkedArray) -> "Examples":
+        """The same examples with another column (``uid``, ``meta.<name>``, ``cluster``) in place of the one of that
+        name, or beside the others."""
+        names = self.table.column_names
+        if name not in names:
+            return Examples(self.table.append_column(name, values))
+        i = names.index(name)
+        return Examples(self.table.set_column(i, self.table.schema.field(i), values))
 
-    def named_by_content(self, prefix: str) -> "Examples":
-        """The same examples with uids of their content (:meth:`contents`), whatever their order.
-
-        A repeat has "#2", "#3" and so on behind it; of examples that differ in groups, meta columns or blanks alone,
-        these say by a hash which is which.
-
-        Args:
-            prefix: ``<data>/<split>``; a "/" and the content follow.
-        """
-        names = np.array(self.contents(self.parts).to_pylist(), dtype=object)
-        _, of, counts = np.unique(names, return_inverse=True, return_counts=True)
-        again = np.flatnonzero(counts[of] > 1)
-        pictures = [f"parts.{part}" for part, kind in self.kinds.items() if kind == "picture"]  # which name their row
-        told = [name for name in self.table.column_names if name not in ("uid", *pictures)]
-        details = np.array(identities(self.table.take(again), told).to_pylist(), dtype=object)
-        again = again[np.lexsort([details, of[again]])]
-        first = np.searchsorted(of[again], of[again])
-        for i, number in zip(again.tolist(), (np.arange(len(again)) - first + 1).tolist(), strict=True):
-            names[i] += f"#{number}" if number > 1 else ""
-        uids = pa.array([f"{prefix}/{name}" for name in names], pa.string())
-        return Examples(self.table.set_column(0, self.table.schema.field("uid"), pa.chunked_array([uids])))
-
-    def with_meta(self, name: str, value: str) -> "Examples":
-        """The same examples with one more meta column, which says the same of all of them."""
-        return Examples(self.table.append_column(f"meta.{name}", pa.repeat(value, len(self))))
+    def without_column(self, name: str) -> "Examples":
+        """The same examples without a column, which may be absent."""
+        return Examples(self.table.drop_columns([name]) if name in self.table.column_names else self.table)
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
         """The same examples with these parts only, in this order; groups of the parts left out remain."""

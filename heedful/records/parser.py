@@ -78,7 +78,7 @@ class Parser(ArgumentParser):
 def class_parser(owner: type, name: str) -> Parser:
     """The parser of the settings of one class alone, under a name such as "data"."""
     parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
-    parser.add_class_arguments(owner, name, instantiate=False)
+    parser.add_class_arguments(owner, name, instantiate=False, skip={"loader"})
     return with_integers_first(parser)
 
 

@@ -18,7 +18,7 @@ from heedful.assembly.short_names import section_of
 from heedful.assembly.trainers import allowing
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText, Planted
-from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.datamodules.sources.source import Hub
 from heedful.lightning_modules import Encoder
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY, plain
@@ -213,4 +213,4 @@ def test_models_by_each_short_name(name: str) -> None:
 
 def test_settings_in_data_classes_may_be_mappings_or_objects() -> None:
     for hub in (Hub("a/b", "c"), {"id": "a/b", "subset": "c"}):
-        assert load_data("PairedText", **OWN, hub=hub).hub == Hub("a/b", "c")
+        assert load_data("PairedText", **OWN, hub=hub).source.hub == Hub("a/b", "c")

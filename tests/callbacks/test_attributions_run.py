@@ -323,7 +323,7 @@ def test_what_has_no_labels_is_left_alone():
     class Numbers(PairedData):
         pictures = ("image",)
 
-    data = Numbers("d", ("image", "question"), LABELS, None, swap=[])
+    data = Numbers("d", ("image", "question"), LABELS, swap=[])
     assert isinstance(Attributions().plan(Setting(data)), Nothing)
 
 

@@ -54,8 +54,8 @@ class Claims(PairedData):
     """Each claim about each table; the tables are of two splits by turns."""
 
     def __init__(self, labels=LABELS, splits=(), text="hypothesis", **settings):
-        super().__init__("d", ("premise", text), labels, "neutral", **settings)
         self.halves = splits
+        super().__init__("d", ("premise", text), labels, default_label="neutral", **settings)
 
     @property
     def splits_evaluated(self):

@@ -13,7 +13,7 @@ class Pairs(PairedData):
     """Nine pairs of a letter and a letter."""
 
     def __init__(self, **settings):
-        super().__init__("d", ("premise", "hypothesis"), LABELS, "neutral", swap=[], **settings)
+        super().__init__("d", ("premise", "hypothesis"), LABELS, default_label="neutral", swap=[], **settings)
 
     def load(self, split):
         pairs = [(a, b) for a in "abc" for b in "abc"]

@@ -40,7 +40,7 @@ class Claims(PairedData):
     """Each claim (key, value) about each table."""
 
     def __init__(self, labels=LABELS, **settings):
-        super().__init__("d", ("premise", "hypothesis"), labels, "neutral", **settings)
+        super().__init__("d", ("premise", "hypothesis"), labels, default_label="neutral", **settings)
 
     def load(self, split):
         return Examples.of(
@@ -209,12 +209,12 @@ class OfSplits(Claims):
     """The same claims in several splits: t0 to t2 in the first, t2 to t4 in the second; or in one of them alone."""
 
     def __init__(self, *splits):
+        self.halves = splits
         super().__init__()
-        self.splits = splits
 
     @property
     def splits_evaluated(self):
-        return self.splits if len(self.splits) > 1 else ()
+        return self.halves if len(self.halves) > 1 else ()
 
     def load(self, split):
         of = {"left": ("t0", "t1", "t2"), "right": ("t2", "t3", "t4")}
@@ -226,7 +226,7 @@ class OfSplits(Claims):
                     uid=f"d/{name}/{e.uid.split('/')[-1]}",
                     meta=e.meta | ({"split": name} if self.splits_evaluated else {}),
                 )
-                for name in self.splits
+                for name in self.halves
                 for e in claims
                 if e.meta["table"] in of[name]
             ]

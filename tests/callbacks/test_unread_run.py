@@ -30,7 +30,7 @@ class Pairs(PairedData):
     """Pairs of the given texts, one for each premise."""
 
     def __init__(self, premises, **settings):
-        super().__init__("d", ("premise", "hypothesis"), LABELS, None, **settings)
+        super().__init__("d", ("premise", "hypothesis"), LABELS, **settings)
         self.premises = premises
 
     def load(self, split):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from heedful.datamodules.sources.hub_and_local import Columns, to_examples
+from heedful.datamodules import Columns, Split, to_examples
 from heedful.datamodules.sources.readers import read
 from heedful.records import DataError, HeedfulError
 
@@ -27,13 +27,13 @@ def loaded(case: Case, folder: Path) -> tuple[Loaded, int] | HeedfulError:
     path = folder / case.name
     path.write_bytes(case.content)
     try:
-        examples, no_gold = to_examples(read(path, case.quoting), str(path), "fuzz/train", COLUMNS)
+        examples = to_examples(read(path, case.quoting), str(path), COLUMNS, Split("", "fuzz/train", training=True))
     except HeedfulError as error:
         return error
     finally:
         path.unlink()
     found = [(e.uid, e.parts["premise"], e.parts["hypothesis"], e.label, e.groups["doc"]) for e in examples]
-    return found, no_gold
+    return found, examples.no_gold
 
 
 def expected(rows: list[dict[str, Any]]) -> tuple[Loaded, int]:

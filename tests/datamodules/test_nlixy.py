@@ -71,7 +71,7 @@ def count(examples: Examples) -> tuple[int, ...]:
     ),
 )
 def test_the_real_files_make_so_many_examples(shared_data: Path, split: str, expected: tuple[int, ...]) -> None:
-    examples = load_natural_logic(shared_data / "nlixy", split)
+    examples = load_natural_logic(shared_data / "nlixy", split=split)
     assert count(examples) == expected
     assert examples.parts == ("premise", "hypothesis")
     assert examples.meta == ("context", "insertion", "pair", "monotonicity", "relation", "operator")
@@ -85,7 +85,7 @@ def test_the_real_files_make_so_many_examples(shared_data: Path, split: str, exp
 
 @pytest.mark.slow
 def test_the_real_contexts_that_are_repeated_are_one(shared_data: Path) -> None:
-    examples = load_natural_logic(shared_data / "nlixy" / "all", "all")  # the folder of one split will do
+    examples = load_natural_logic(shared_data / "nlixy" / "all", split="all")  # the folder of one split will do
     context = context_id("I bought a x.")
     uids = [uid for uid in examples.column("uid") if uid.startswith(f"nlixy/all/{context}/girl|leq|person")]
     assert uids == [f"nlixy/all/{context}/girl|leq|person{again}" for again in ("", "#2")]
@@ -108,8 +108,8 @@ def shuffled(folder: Path, of: Path) -> Path:
 def test_files_whose_rows_are_shuffled_and_a_folder_of_another_name_change_nothing(
     shared_data: Path, tmp_path: Path
 ) -> None:
-    whole = load_natural_logic(shared_data / "nlixy", "train")  # with pairs that stand both ways
-    again = load_natural_logic(shuffled(tmp_path / "other", shared_data / "nlixy" / "train"), "train")
+    whole = load_natural_logic(shared_data / "nlixy", split="train")  # with pairs that stand both ways
+    again = load_natural_logic(shuffled(tmp_path / "other", shared_data / "nlixy" / "train"), split="train")
     assert again.table.equals(whole.table)
     seeds = [[(s.name, s.seeds) for s in counterparts(Design(pool), 50, seed=0)] for pool in (whole, again)]
     assert seeds[0] == seeds[1]
@@ -133,7 +133,7 @@ def test_the_data_module_reads_the_same_examples(shared_data: Path) -> None:
     data = module(shared_data / "nlixy")
     data.setup("fit")
     assert (len(data.train_examples), len(data.pool)) == (2_894, 2_436)
-    loaded = load_natural_logic(shared_data / "nlixy", "train")
+    loaded = load_natural_logic(shared_data / "nlixy", split="train")
     assert [dict(e.parts) for e in data.train_examples] == [dict(e.parts) for e in loaded]
     assert [dict(e.meta) for e in data.train_examples] == [dict(e.meta) for e in loaded]
     assert [e.replace("non-entailment", "neutral") for e in loaded.column("label")] == list(
@@ -193,33 +193,27 @@ def test_inoculation_reads_a_folder_of_this_kind(folder: Path) -> None:
 
 
 def test_without_a_path_the_source_is_named() -> None:
-    with refused(SettingError, "nlixy", "path: data/nli_xy_small of github.com/juliarozanova/nli_xy"):
+    with refused(SettingError, "path"):
         module(None).setup("fit")
-
-
-@pytest.mark.parametrize(("option", "value"), [("quoting", False), ("columns", ["premise"])])
-def test_its_files_have_one_form(folder: Path, option: str, value: object) -> None:
-    with refused(SettingError, option, "nlixy"):
-        module(folder, **{option: value}).setup("fit")
 
 
 def test_a_folder_without_the_split_says_what_it_holds(folder: Path) -> None:
     with refused(DataError, folder, "test", "contexts.tsv", "insertions.tsv", "dev/, train/", "splits"):
-        load_natural_logic(folder, "test")
+        load_natural_logic(folder, split="test")
     with refused(DataError, "nowhere", "contexts.tsv", "insertions.tsv"):
-        load_natural_logic(folder / "nowhere", "test")
+        load_natural_logic(folder / "nowhere", split="test")
     (folder / "dev" / "insertions.tsv").unlink()
     with refused(DataError, "dev/insertions.tsv"):
-        load_natural_logic(folder, "dev")
+        load_natural_logic(folder, split="dev")
 
 
 def test_a_mistake_in_a_file_is_named_with_its_row(folder: Path) -> None:
     write(folder / "dev", ["He likes tax.\tup\t\t\tx\t\t"], ["s\tboy\tchild\ts\tleq"])
     with refused(DataError, "dev/contexts.tsv, row 1"):
-        load_natural_logic(folder, "dev")
+        load_natural_logic(folder, split="dev")
     write(folder / "dev", ["He likes x.\tup\t\t\tx\t\t"], ["s\tboy\tchild\ts\tleq"])
     with refused(DataError, f"{folder}/dev", "1 pairs", "1 contexts"):
-        load_natural_logic(folder, "dev")
+        load_natural_logic(folder, split="dev")
 
 
 def test_a_label_that_the_task_has_no_name_for_is_refused(folder: Path) -> None:
@@ -231,7 +225,7 @@ def test_what_does_not_fit_is_counted_and_said(folder: Path, caplog: pytest.LogC
     contexts = ["A x ran.\tup\t\tx\t\t\t", "He likes x.\tup\t\t\t\tx\t"]
     write(folder / "dev", contexts, ["s\tdog\thound\ts\tleq", "m\trap\tfood\tm\tnone", "s\thound\tdog\ts\tleq"])
     with caplog.at_level(logging.INFO):
-        examples = load_natural_logic(folder, "dev")
+        examples = load_natural_logic(folder, split="dev")
     assert len(examples) == 4
     said = [record.getMessage().removeprefix(f"{folder}/dev: ") for record in caplog.records]
     assert said == [

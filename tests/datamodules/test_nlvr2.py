@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from heedful.datamodules import PairedImages
-from heedful.datamodules.sources.hub_and_local import Hub
-from heedful.datamodules.sources.image_files import filled
+from heedful.datamodules.loaders.pictures import filled
+from heedful.datamodules.sources.source import Hub
 from heedful.interventions import KeepPart, Swap
 from heedful.records import DataError, Picture
 

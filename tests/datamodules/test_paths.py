@@ -6,9 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from datasets import Dataset, DatasetDict, Image, load_from_disk
+from datasets import Dataset, Image, load_from_disk
 
-from heedful.datamodules.sources.hub_and_local import Local, inside
+from heedful.datamodules.sources.readers import inside
+from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import brief
 from heedful.records import DataError, HeedfulError
 
@@ -22,7 +23,7 @@ def saved(*premises: str) -> Dataset:
 def refuses(folder: Path, error: type[HeedfulError], *facts: str, split: str = "train") -> None:
     """A saved data set is refused with the name of its folder."""
     with refused(error, folder, *facts):
-        list(Local(folder).rows(split, ())[1])
+        list(Source(folder).rows(Split(split))[1])
 
 
 @pytest.fixture
@@ -63,39 +64,12 @@ def test_a_folder_that_is_a_link_itself_is_as_good(folder: Path, tmp_path: Path)
             "out/key",
             "key.png",
         ),
-        *("", ".", "images/..", "a\0.png", "circle/a.png", "\ud800.png", None, 3, ["a"], b"a"),
-        *("..\\data-secret\\key", "C:\\key", "C:/key", "C:key", "\\\\host\\share\\key", "images\\a b.png"),
+        *("", ".", "images/..", "a\0.png", "circle/a.png", None, 3, ["a"], b"a"),
     ],
 )
 def test_paths_that_leave_the_folder_are_refused(folder: Path, path: Any) -> None:
     with refused(DataError, folder, brief(path)):
         inside(folder, path)
-
-
-@pytest.mark.parametrize("path", ["../elsewhere", "/etc", "..", ".", "", "train/../../elsewhere"])
-def test_a_saved_dictionary_names_splits_in_its_own_folder(tmp_path: Path, path: str) -> None:
-    DatasetDict(train=saved("a")).save_to_disk(tmp_path / "d")
-    saved("secret").save_to_disk(tmp_path / "elsewhere")
-    (tmp_path / "d" / "dataset_dict.json").write_text(json.dumps({"splits": ["train", path]}))
-    refuses(tmp_path / "d", DataError, repr(path), split=path)
-    assert [row["premise"] for _, row in Local(tmp_path / "d").rows("train", ())[1]] == ["a"]
-
-
-@pytest.mark.parametrize("how", ["up", "absolute", "link", "split link"])
-def test_a_saved_data_set_names_files_in_its_own_folder(tmp_path: Path, how: str) -> None:
-    saved("secret").save_to_disk(tmp_path / "elsewhere")
-    DatasetDict(train=saved("a")).save_to_disk(tmp_path / "d")
-    train, (secret,) = tmp_path / "d" / "train", (tmp_path / "elsewhere").glob("*.arrow")
-    state = json.loads((train / "state.json").read_text())
-    names = {"up": f"../../elsewhere/{secret.name}", "absolute": str(secret), "link": "link.arrow"}
-    (train / "link.arrow").symlink_to(secret)
-    if how == "split link":
-        train.rename(tmp_path / "moved")
-        train.symlink_to(tmp_path / "moved")
-    else:
-        state["_data_files"] = [{"filename": names[how]}]
-        (train / "state.json").write_text(json.dumps(state))
-    refuses(tmp_path / "d", DataError, "'train'" if how == "split link" else brief(names[how]))
 
 
 @pytest.mark.parametrize("state", ["[]", "{}", '{"_data_files": 3}', '{"_data_files": [3]}', "[" * 10**5, "\xff"])
@@ -114,22 +88,15 @@ def test_pictures_beside_the_text_are_not_opened(tmp_path: Path) -> None:
     info["features"]["image"] = {"_type": "Image"}
     (tmp_path / "d" / "dataset_info.json").write_text(json.dumps(info))
     assert isinstance(load_from_disk(str(tmp_path / "d")).features["image"], Image)
-    rows = [row for _, row in Local(tmp_path / "d").rows("train", ())[1]]
+    rows = [row for _, row in Source(tmp_path / "d").rows(Split("train"))[1]]
     assert [row["premise"] for row in rows] == ["a", "b"]
     assert [row["image"]["path"] for row in rows] == paths
 
 
 def test_the_format_that_data_were_saved_in_does_not_matter(tmp_path: Path) -> None:
     saved("a", "b").with_format("torch").save_to_disk(tmp_path / "d")
-    rows = list(Local(tmp_path / "d").rows("train", ())[1])
+    rows = list(Source(tmp_path / "d").rows(Split("train"))[1])
     assert rows == [(1, {"premise": "a", "label": 0}), (2, {"premise": "b", "label": 0})]
-
-
-def test_text_of_a_saved_data_set_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
-    saved("a", "needle").save_to_disk(tmp_path / "d")
-    (file,) = (tmp_path / "d").glob("*.arrow")
-    file.write_bytes(file.read_bytes().replace(b"needle", b"need\xffe"))
-    refuses(tmp_path / "d", DataError, "after row 0")
 
 
 def test_a_split_file_may_be_a_link_that_the_user_has_made(tmp_path: Path) -> None:
@@ -137,4 +104,4 @@ def test_a_split_file_may_be_a_link_that_the_user_has_made(tmp_path: Path) -> No
     (tmp_path / "big.jsonl").write_text('{"premise": "a"}\n')
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "train.jsonl").symlink_to(tmp_path / "big.jsonl")
-    assert [row for _, row in Local(tmp_path / "data").rows("train", ())[1]] == [{"premise": "a"}]
+    assert [row for _, row in Source(tmp_path / "data").rows(Split("train"))[1]] == [{"premise": "a"}]

@@ -23,8 +23,8 @@ from heedful.datamodules import (
     VisualQuestions,
 )
 from heedful.datamodules.base.inoculation import Inoculation
-from heedful.datamodules.mixture import Mixture
-from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.datamodules.base.mixture import Mixture
+from heedful.datamodules.sources.source import Hub
 from heedful.records import DataError, HeedfulError, SettingError
 
 from drawn_pictures import write_nlvr2, write_vqa
@@ -64,7 +64,7 @@ def set_up(data: PairedData, stage: str = "fit") -> PairedData:
 
 def everything(data: PairedText) -> list[Any]:
     """All that a run sees of its examples, but for where a picture lies."""
-    found: list[Any] = [data.fingerprints(), data.counts.asides("train"), data.counts.asides("validation")]
+    found: list[Any] = [data.fingerprints(), data.counts]
     for examples in (data.trained, data.pool):
         pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]
         found.append(examples.table.drop_columns(pictures).to_pydict())
@@ -115,9 +115,9 @@ def test_one_frame_is_like_one_file(folder: Path, settings: dict[str, Any]) -> N
 def test_one_frame_is_evaluated_on_and_not_trained_on_as_well(folder: Path) -> None:
     data = set_up(PairedText(**NLI, path=pd.DataFrame(rows(40))), "validate")
     assert len(data.pool) == 40
-    with refused(DataError, "the frame", "{'train': ..., 'validation': ...}", "hold_out N", "validate_on_train"):
+    with refused(DataError, "data.path", "hold_out N", "validate_on_train"):
         set_up(PairedText(**NLI, path=pd.DataFrame(rows(40))))
-    with refused(DataError, "the frame", "a, b", "{'train': ..., 'validation': ...}"):
+    with refused(DataError, "splits names a and b"):
         set_up(PairedText(**NLI, path=pd.DataFrame(rows(40)), splits={"validation": ["a", "b"]}), "validate")
 
 
@@ -125,7 +125,7 @@ def test_one_frame_is_evaluated_on_and_not_trained_on_as_well(folder: Path) -> N
 def test_a_copy_of_the_training_set_is_not_validated_on(copied: Callable[[Any], Any]) -> None:
     frame = pd.DataFrame(rows(9))
     path = {"train": frame, "validation": copied(frame)}
-    with refused(DataError, "(validation) is a copy of the frame (train)"):
+    with refused(DataError, "'validation' and 'train'"):
         set_up(PairedText(**NLI, path=path))
     assert len(set_up(PairedText(**NLI, path=path, validate_on_train=True)).pool) == 9
 
@@ -143,7 +143,6 @@ def test_two_mixtures_from_copies_share_no_text() -> None:
     [
         ({"label": 7}, DataError, ("the frame (dev), row 3", "7")),
         ({"premise": ""}, DataError, ("the frame (dev), row 3", "'premise'")),
-        ({"hypothesis": 0.5j}, DataError, ("the frame (dev), row 3", "'hypothesis'")),
     ],
 )
 def test_a_mistake_is_named_by_its_split_and_row(
@@ -168,9 +167,9 @@ def test_other_settings_name_files() -> None:
 # other kinds of data
 
 
-@pytest.mark.parametrize(("kind", "name"), [("infotabs", "infotabs"), ("nlixy", "nlixy")])
-def test_data_of_several_files_are_not_read_from_memory(kind: str, name: str) -> None:
-    with refused(SettingError, "path", "DataFrame", name, "folder"):
+@pytest.mark.parametrize("kind", ["infotabs", "nlixy"])
+def test_data_of_several_files_are_not_read_from_memory(kind: str) -> None:
+    with refused(SettingError, "path", "DataFrame", "folder"):
         set_up(configured(kind, pd.DataFrame(rows(3))), "validate")
 
 
@@ -255,7 +254,7 @@ def test_pictures_that_rows_name_lie_in_the_folder_of_pictures(
     with refused(DataError, "the list, row 1", "missing.png"):
         others = {"answers": str(tmp_path / "answers.txt"), "image_folder": str(folder)}
         set_up(PairedImages("own", path=rows_of, **others, **settings), "validate")
-    with refused(DataError, "answers none.txt", "path names the folder"):
+    with refused(DataError, "answers none.txt"):
         PairedImages("own", path=rows_of, answers="none.txt", **settings)
 
 

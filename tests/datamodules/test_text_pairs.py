@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from heedful.datamodules import PairedText
 from heedful.datamodules.free_text_pairs import FreeTextPairs
-from heedful.datamodules.text import PairedText
 from heedful.records.same import Same
 
 ROOT = Path(__file__).parents[2]
@@ -25,26 +25,27 @@ class Blocked:
             raise ImportError(f"{{name}} is not needed")
 
 sys.meta_path.insert(0, Blocked)
-from heedful.datamodules import TextPairs, sources
+from heedful.datamodules import Pairs, loaders, sources
 from heedful.datamodules.free_text_pairs import FreeTextPairs
 from heedful.datamodules.prompting import Prompting
 from heedful.records import SettingError
 from heedful.records.parser import InMemory, construct, require_types
 from heedful.records.same import Same
 
-for found in pkgutil.iter_modules(sources.__path__, "heedful.datamodules.sources."):
-    import_module(found.name)
+for package in (loaders, sources):
+    for found in pkgutil.iter_modules(package.__path__, f"{{package.__name__}}."):
+        import_module(found.name)
 rows = {ROWS!r}
-plain = TextPairs(path=rows, **{NLI!r})
-built = construct(TextPairs, "data", {{"path": InMemory(rows), **{NLI!r}}})
+plain = Pairs(path=rows, **{NLI!r})
+built = construct(Pairs, "data", {{"path": InMemory(rows), **{NLI!r}}})
 free = FreeTextPairs("rows", {PARTS!r}, Same("exact"), path=rows)
-trained = TextPairs(path=rows, hold_out=8, augment="counterfactual", default_label="no", **{NLI!r})
+trained = Pairs(path=rows, hold_out=8, augment="counterfactual", default_label="no", **{NLI!r})
 for data, stage in ((plain, "validate"), (built, "validate"), (free, "validate"), (trained, "fit")):
     data.setup(stage)
 prompts = construct(Prompting, "prompt", {{"tuples": 2, "seeds": 2}}).prompts(trained)
 facts = [len(prompts), len(trained.training_set())]
 for check in (
-    lambda: construct(TextPairs, "data", {{"batch_size": "many", **{NLI!r}}}),
+    lambda: construct(Pairs, "data", {{"batch_size": "many", **{NLI!r}}}),
     lambda: require_types(FreeTextPairs, {{"name": "rows", "parts": {PARTS!r}, "fold": "first"}}, ("same",)),
 ):
     try:

@@ -28,7 +28,7 @@ class Letters(PairedData):
     """Pairs of words, or the first of each alone; their gold labels take turns."""
 
     def __init__(self, pairs=PAIRS, parts=("premise", "hypothesis"), swap=(), **settings):
-        super().__init__("letters", parts, LABELS, None, swap=list(swap), **settings)
+        super().__init__("letters", parts, LABELS, swap=list(swap), **settings)
         self.pairs = pairs
 
     def load(self, split):

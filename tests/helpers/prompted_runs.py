@@ -125,7 +125,7 @@ def save(
         prompt["version"] = VERSIONS[kind] if version is None else version
     config = {
         "model": {"class_path": "heedful.lightning_modules.CausalLM", "init_args": {"backbone": backbone, **model}},
-        "data": {"class_path": "heedful.datamodules.TextPairs", "init_args": {}},
+        "data": {"class_path": "heedful.datamodules.Pairs", "init_args": {}},
         "checkpoint": None,
     }
     who = identity_of(config, BasePredictor()) | {"prompt": prompt, "server": server}

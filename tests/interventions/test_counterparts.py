@@ -210,7 +210,7 @@ def composed(folder):
 
 def check_on_nlixy(folder, split, seeds):
     """Every set, member by member, and the constraints of table 4 on every pair."""
-    pool, examples = load_natural_logic(folder, split), composed(folder / split)
+    pool, examples = load_natural_logic(folder, split=split), composed(folder / split)
     by_text = {}
     for c, m, w, r, g in examples:
         by_text[tuple(re.sub(r"\bx\b", word, c) for word in w)] = c, m, w, r, g

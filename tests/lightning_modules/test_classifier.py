@@ -1,6 +1,7 @@
 """What nobody trained is not measured, and what a checkpoint holds must be the model, wherever it is asked from."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +111,11 @@ class OtherPairs(Planted):
 
     def __init__(self) -> None:
         super().__init__(n_train=8, n_validation=8)
-        self._parts, self.partial, self.swap = ("text", "claim"), "text", []
-        self.settle_labels(self.full_task.labels, self.default_label)
+        self.partial, self.swap = "text", []
+        self.full_task = replace(self.full_task, parts=("text", "claim"))
 
     def load(self, split: str) -> Examples:
-        return super().load(split).rename_parts(self._parts)
+        return super().load(split).rename_parts(self.full_task.parts)
 
 
 @pytest.mark.slow
@@ -141,11 +142,10 @@ class Turned(Planted):
 
     def __init__(self, names: tuple[str, str] = ("hypothesis", "premise")) -> None:
         super().__init__(n_train=8, n_validation=8)
-        self._parts = names
-        self.settle_labels(self.full_task.labels, self.default_label)
+        self.full_task = replace(self.full_task, parts=names)
 
     def load(self, split: str) -> Examples:
-        return super().load(split).rename_parts(self._parts[::-1])
+        return super().load(split).rename_parts(self.full_task.parts[::-1])
 
 
 @pytest.mark.parametrize("source", first_tier(1, ["exported", "checkpoint", "config"]))

@@ -398,7 +398,10 @@ def test_pools_of_the_same_parts_make_one():
 
 
 def test_whole_pools_keep_their_groups_and_meta_columns_and_may_say_whose_they_are():
-    pools = [Examples.of([Example(f"{u}/1", {"a": u}, "yes", {"g": u}, {"m": u})]).with_meta("split", u) for u in "uv"]
+    pools = [
+        Examples.of([Example(f"{u}/1", {"a": u}, "yes", {"g": u}, {"m": u})]).with_column("meta.split", pa.array([u]))
+        for u in "uv"
+    ]
     both = Examples.concatenate(pools)
     assert list(both) == [e for pool in pools for e in pool]
     assert (both.groups, both.meta) == (("a", "g"), ("m", "split"))
@@ -441,8 +444,7 @@ def test_clusters_are_those_of_the_named_group_and_stay_with_their_examples():
     alone = Examples.of([Example("x", {"premise": "p", "hypothesis": "h"})])
     assert not alone.has_clusters
     assert list(Examples.concatenate([build(), alone]).column("cluster")) == ["t1", "t2", "t1", "x"]
-    assert list(alone.with_clusters_of(build().take([1])).column("cluster")) == ["t2"]
-    assert not build().take([0]).with_clusters_of(alone).has_clusters
+    assert not build().without_column("cluster").has_clusters
     assert build().fingerprint == of_premises.fingerprint  # the same examples
 
 

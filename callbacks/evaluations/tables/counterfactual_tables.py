@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, fitted_parts
 from heedful.datamodules.base.pairs import Pairs
-from heedful.datamodules.sources.tabprobe import load_counterfactuals
+from heedful.datamodules.loaders.tabprobe import load_counterfactuals
 from heedful.interventions import Annotated, RuleAnalyser, Source, SwapTitle
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS

@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, table_of
 from heedful.datamodules.base.pairs import Pairs
-from heedful.datamodules.sources.table_pairs import TablePairs, load_tables
-from heedful.datamodules.sources.tabprobe import load_evidence
-from heedful.datamodules.text_pairs import reads
+from heedful.datamodules.loaders.tables import load_tables
+from heedful.datamodules.loaders.tabprobe import load_evidence
 from heedful.interventions import Donors, RowEdits, SwapValues
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
@@ -48,7 +47,7 @@ class Evidence(Evaluation):
             return Nothing("needs evidence.path FILE, annotations of relevant rows")
         data = setting.data
         self._require(data)
-        examples = load_tables(data.path, self.split)
+        examples = load_tables(data.path, split=self.split)
         annotated, left_out = load_evidence(self.path, examples)
         if not annotated:
             raise DataError(
@@ -75,7 +74,7 @@ class Evidence(Evaluation):
 
     def _require(self, data: Pairs) -> None:
         flag = f"evidence.path {self.path}"
-        if not reads(data, TablePairs) or data.path is None:
+        if not data.loader.reads_by(load_tables) or data.path is None:
             raise DataError(
                 f"{flag} is about tables in files, which are not evaluated here. Take data infotabs with data.path "
                 "DIR, or other tables."

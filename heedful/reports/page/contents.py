@@ -72,7 +72,7 @@ def _picture(picture: Picture) -> str:
     """A small picture as a data URI."""
     from PIL import Image
 
-    from heedful.datamodules.sources.image_files import thumbnail
+    from heedful.datamodules.loaders.pictures import thumbnail
 
     file = io.BytesIO()
     Image.fromarray(thumbnail(picture, SIDE)).save(file, format="WEBP", quality=QUALITY)

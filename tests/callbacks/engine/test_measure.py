@@ -13,7 +13,7 @@ from heedful.callbacks.engine.evaluation import Plans, Setting
 from heedful.callbacks.engine.measure import measure
 from heedful.callbacks.engine.processes import Processes
 from heedful.datamodules import Planted
-from heedful.datamodules.text_pairs import TextPairs
+from heedful.datamodules.base.pairs import Pairs
 from heedful.interventions import Swap
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import Outputs
@@ -67,7 +67,7 @@ def pairs(n=40):
         return f"{words[rng.integers(4)]} {words[rng.integers(4)]} number {i}"
 
     rows = [{"premise": text(i), "hypothesis": text(i), "label": LABELS[i % 3]} for i in range(n)]
-    data = TextPairs(
+    data = Pairs(
         "rows",
         {part: part for part in ("premise", "hypothesis")},
         {label: [] for label in LABELS},

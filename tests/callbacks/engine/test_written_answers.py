@@ -50,7 +50,9 @@ class Scribe(Oracle):
 
 
 def run(writes, **settings):
-    engine = measure(Scribe(writes), Pairs("d", ("premise", "hypothesis"), LABELS, "neutral"), Attentiveness(draws=3))
+    engine = measure(
+        Scribe(writes), Pairs("d", ("premise", "hypothesis"), LABELS, default_label="neutral"), Attentiveness(draws=3)
+    )
     rows, metadata = engine.rows["attentiveness"]
     return engine, rows.to_pylist(), rows, metadata
 
@@ -111,7 +113,7 @@ def test_the_attentiveness_of_the_most_probable_label_comes_of_the_same_rows(mea
 def test_in_training_a_limit_chooses_among_what_is_written():
     swapped = []
     for writes in (True, False):
-        data = Pairs("d", ("premise", "hypothesis"), LABELS, "neutral")
+        data = Pairs("d", ("premise", "hypothesis"), LABELS, default_label="neutral")
         engine = measure(Scribe(writes), data, Attentiveness(draws=2, max_examples=7), exhaustive=False)
         rows = engine.rows["attentiveness"][0].to_pylist()
         swapped.append({row["uid"] for row in rows if row["intervention"] == "swap"})

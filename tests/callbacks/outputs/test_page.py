@@ -20,7 +20,9 @@ class Boxes(PairedData):
     """Tables and claims about them."""
 
     def __init__(self):
-        super().__init__("t", ("premise", "hypothesis"), LABELS, "neutral", swap=["premise", "hypothesis"])
+        super().__init__(
+            "t", ("premise", "hypothesis"), LABELS, default_label="neutral", swap=["premise", "hypothesis"]
+        )
 
     def load(self, split):
         return infobox.make_pool()

@@ -10,7 +10,7 @@ from heedful.datamodules.base.ahead import ahead
 
 
 def threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "ahead"]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("ahead")]
 
 
 @pytest.fixture(autouse=True)

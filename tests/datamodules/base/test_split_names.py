@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from heedful.datamodules import PairedText, Reading
-from heedful.datamodules.base.splits import aliases_of
+from heedful.datamodules import PairedText
+from heedful.datamodules.base.splits import ALIASES, aliases_of
+from heedful.datamodules.kinds import OF_READING
 from heedful.records import DataError, SettingError
 
 from refusals import refused
@@ -52,13 +53,13 @@ def test_a_name_that_is_not_there_is_refused(folder: Path, splits: dict) -> None
 
 
 def test_the_names_of_a_split_with_an_ending() -> None:
-    assert aliases_of("validation-matched", PairedText.aliases) == [
+    assert aliases_of("validation-matched", ALIASES) == [
         "validation-matched",
         "dev-matched",
         "valid-matched",
     ]
-    assert aliases_of("validation-v2.0", Reading.aliases) == list(Reading.aliases["validation"])
-    assert aliases_of("development", PairedText.aliases) == []
+    assert aliases_of("validation-v2.0", OF_READING) == list(OF_READING["validation"])
+    assert aliases_of("development", ALIASES) == []
 
 
 @pytest.mark.parametrize("settings", [{"hold_out": 2}, {"folds": 2, "fold": 0}])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules.sources.row_filter import ANY_SPLIT, MOST_NAMED, RowFilter, conditions_of
+from heedful.datamodules.sources.row_filter import ANY_SPLIT, MOST_NAMED, conditions_of, filtered
 from heedful.records import DataError, HeedfulError, SettingError
 
 from refusals import refused
@@ -14,9 +14,8 @@ SHOWN = {"a": "a", "b": "b", 1: "1", 2.0: "2", None: ""}
 
 
 def kept(rows, where, split=ANY_SPLIT):
-    """(Rows that are kept, rows left out)."""
-    chosen = RowFilter(conditions_of(where, split))
-    return list(chosen.rows(iter(enumerate(rows, 1)), "FILE")), chosen.left_out
+    """The rows that are kept."""
+    return list(filtered(iter(enumerate(rows, 1)), "FILE", conditions_of(where, split)))
 
 
 @given(
@@ -34,7 +33,7 @@ def test_rows_are_those_of_a_plain_loop(rows, where):
         with refused(DataError if occur else SettingError, "where", "FILE"):
             kept(rows, where)
     else:
-        assert kept(rows, where) == (expected, len(rows) - len(expected))
+        assert kept(rows, where) == expected
 
 
 def test_a_value_is_one_or_a_list_and_a_split_has_conditions_of_its_own():

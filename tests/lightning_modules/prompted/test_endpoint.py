@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import bare_runs
 from heedful.callbacks import Accuracy, Answers, Attentiveness
-from heedful.datamodules import PairedData, Planted
+from heedful.datamodules import Loader, PairedData, Planted, load_reading
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.predictor_module import module_of
 from heedful.records import SPAN, Example, Examples, ModelError, SettingError
@@ -201,10 +201,9 @@ def test_probabilities_reach_the_rows(at, read):
 class Questions(PairedData):
     """Questions about texts, whose answers are words of them."""
 
-    kind = SPAN
-
     def __init__(self, n):
-        super().__init__("asked", ("context", "question"), (), "", swap=["context"])
+        loader = Loader(load_reading, SPAN)
+        super().__init__("asked", ("context", "question"), (), default_label="", swap=["context"], loader=loader)
         self.n = n
 
     def load(self, split):

@@ -289,7 +289,9 @@ class Claims(PairedData):
 def test_tables_are_parts_like_others(backbones: dict[str, str], decoding: str) -> None:
     """Each of two rows is deleted for each of four hypotheses; a greedy T5 with random weights gives no label."""
     model = Seq2Seq(backbones["t5"], decoding=decoding)
-    engine = measured(model, Claims("d", NLI.parts, LABELS, "neutral"), [Accuracy(), TableRows()], accelerator="cpu")
+    engine = measured(
+        model, Claims("d", NLI.parts, LABELS, default_label="neutral"), [Accuracy(), TableRows()], accelerator="cpu"
+    )
     data = model.trainer.datamodule
     counts = engine.content["counts"]
     assert counts["table_rows/delete"]["without_edit"] == 0

@@ -1,7 +1,7 @@
 """Reading comprehension: what the files become, what is refused, and what is left of one part."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules import Reading
-from heedful.datamodules.reading import HOLLOW, MOVED, inserted, known, without_part
-from heedful.datamodules.sources.hub_and_local import Columns
-from heedful.datamodules.sources.question_files import answers_of, search, to_questions
+from heedful.datamodules import Columns, Reading, Source, Split, load_reading
+from heedful.datamodules.loaders.reading import answers_of, inserted, known, search, without_part
 from heedful.records import SPAN, DataError, Example, Examples, HeedfulError, SettingError
 
 from refusals import refused
@@ -31,9 +29,8 @@ def row(context: str = "Rome is hot.", answers: Any = None, **columns: Any) -> d
     return {"id": "1", "title": "t", "context": context, "question": "What?", "answers": answers, **columns}
 
 
-def read(*rows: Mapping[str, Any], **settings: Any) -> tuple[Examples, Any]:
-    numbered: Iterator[Any] = enumerate(rows, 1)
-    return to_questions(numbered, "f", "d/train", settings.pop("columns", COLUMNS), **settings)
+def read(*rows: Mapping[str, Any], columns: Columns = COLUMNS, **settings: Any) -> Examples:
+    return load_reading(Source(list(rows)), columns, Split("train", "d/train"), **settings)
 
 
 def texts(examples: Examples) -> set[str]:
@@ -66,11 +63,7 @@ def test_every_question_of_the_real_file(shared_data: Path) -> None:
     assert seen == own
     assert len(own) == 6078
     assert not texts(data.train_examples) & texts(data.pool)
-    assert (data.counts.hopeless["not_in_text"], data.counts.said["train"][MOVED], data.counts.no_gold["train"]) == (
-        0,
-        0,
-        0,
-    )
+    assert (data.counts.hopeless["not_in_text"], data.counts.no_gold) == (0, 0)
     assert data.pool.meta == ()
 
 
@@ -82,7 +75,6 @@ def test_mrqa_files_with_inclusive_spans(shared_data: Path) -> None:
     for e in data.train_examples:
         (gold,), (start,) = json.loads(e.label), json.loads(e.meta["starts"])
         assert e.parts["context"].startswith(gold, start)
-    assert data.counts.said["train"][MOVED] == 0
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "parquet"])
@@ -124,12 +116,12 @@ def test_answers_of_duorc_need_not_stand_in_the_text() -> None:
         {"answers": [], "no_answer": False},
     ]
     rows = [common | values | {"question_id": str(i)} for i, values in enumerate(rows)]
-    examples, found = read(*rows, columns=columns, no_answer="no_answer")
+    examples = read(*rows, columns=columns, no_answer="no_answer")
     assert [e.label for e in examples] == ['["In Rome", "ann"]', '["He flees."]', "[]"]
     assert [e.meta["starts"] for e in examples] == ["[14, 10]", "[null]", "[]"]
     assert known(examples).tolist() == [True, False, True]
-    assert (found.no_gold, found.moved) == (1, 0)
-    with refused(DataError, "f, row 1", "'no_answer'", "'False'"):
+    assert examples.no_gold == 1
+    with refused(DataError, "the list, row 1", "'no_answer'", "'False'"):
         read(rows[0] | {"no_answer": "False"}, columns=columns, no_answer="no_answer")
 
 
@@ -147,20 +139,10 @@ def test_what_cannot_be_learned_is_left_out_of_training_alone(tmp_path: Path, ca
 
 def test_an_answer_that_is_not_at_its_offset_is_searched_nearby() -> None:
     text = "An art party: art is art."
-    examples, found = read(row(text, {"text": ["art"], "answer_start": [16]}))
-    assert (json.loads(examples[0].meta["starts"]), found.moved) == ([14], 1)
-    with refused(DataError, "f, row 1", "'Paris'", "offset 3"):
+    examples = read(row(text, {"text": ["art"], "answer_start": [16]}))
+    assert json.loads(examples[0].meta["starts"]) == [14]
+    with refused(DataError, "the list, row 1", "'Paris'", "offset 3"):
         read(row(text, {"text": ["Paris"], "answer_start": [3]}))
-
-
-def test_what_is_said_of_several_splits_is_of_all_of_them(tmp_path: Path) -> None:
-    for name, hollow in {"one": 3, "two": 1}.items():
-        rows = [row(answers=["The."], id=f"{name}{i}", title=name) for i in range(hollow)]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, [*rows, row(id=name, title=name)])))
-    data = squad(tmp_path, splits={"train": "one", "validation": ["one", "two"]})
-    for _ in range(2):
-        data.setup("validate")
-        assert data.counts.said["validation"][HOLLOW] == 4
 
 
 def test_answers_lose_spaces_and_repetitions() -> None:
@@ -172,19 +154,20 @@ def test_answers_lose_spaces_and_repetitions() -> None:
 def test_a_blank_answer_does_not_make_a_question_unanswerable(blank: str) -> None:
     for texts in ([blank], ["Rome", blank]):
         told = {"text": texts, "answer_start": [0] * len(texts)}
-        with refused(DataError, "f, row 2", "'answers'"):
+        with refused(DataError, "the list, row 2", "'answers'"):
             read(row(), row(answers=told, id="2"))
     article = changed(answers=[{"text": blank, "answer_start": 0}])
-    with refused(DataError, "f, row 1, question 'q'", "'answers'"):
+    with refused(DataError, "the list, row 1, question 'q'", "'answers'"):
         read(article)
     columns = Columns({"context": "context", "question": "question"}, "answers", {}, "id")
-    examples, found = read(row(answers=[blank]) | {"none": True}, columns=columns, no_answer="none")
-    assert (examples[0].label, found.hollow) == ("[]", 0)
+    examples = read(row(answers=[blank]) | {"none": True}, columns=columns, no_answer="none")
+    assert examples[0].label == "[]"
 
 
-def test_answers_that_the_measure_takes_for_none_are_counted() -> None:
-    examples, found = read(row("The end, a.", ["The", "a."]), row("The end.", ["the end"], id="2"))
-    assert (len(examples), found.hollow) == (2, 1)
+def test_answers_that_the_measure_takes_for_none_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        assert len(read(row("The end, a.", ["The", "a."]), row("The end.", ["the end"], id="2"))) == 2
+    assert "1 questions have answers of articles and punctuation alone" in caplog.text
 
 
 ARTICLE = {"title": "t", "paragraphs": [{"context": "Rome", "qas": [{"id": "q", "question": "?", "answers": []}]}]}
@@ -198,29 +181,32 @@ def changed(**columns: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("rows", "error", "facts"),
     [
-        ([row(), row()], DataError, ["f, row 2", "'1'", "row 1"]),
-        ([row(answers="Rome")], DataError, ["f, row 1", "'answers'", "'Rome'"]),
-        ([row(answers=[3])], DataError, ["f, row 1", "'answers'", "[3]"]),
+        ([row(), row()], DataError, ["the list, row 2", "'1'", "row 1"]),
+        ([row(answers="Rome")], DataError, ["the list, row 1", "'answers'", "'Rome'"]),
+        ([row(answers=[3])], DataError, ["the list, row 1", "'answers'", "[3]"]),
         ([row(answers={"text": ["Rome"], "answer_start": []})], DataError, ["row 1", "answer_start", "[]"]),
         ([row(answers={"text": ["Rome"], "answer_start": ["0"]})], DataError, ["row 1", "answer_start", "['0']"]),
         ([row(answers={"text": ["Rome"], "answer_start": [True]})], DataError, ["row 1", "answer_start", "[True]"]),
-        ([row(context=" ")], DataError, ["f, row 1", "'context'"]),
-        ([row(question=None)], DataError, ["f, row 1", "'question'"]),
-        ([{"id": "1"}], DataError, ["f, row 1", "'context'", "are id."]),
-        ([], DataError, ["f "]),
-        ([{"title": 3, "paragraphs": []}], DataError, ["f, row 1", "'title'", 3]),
-        ([{"title": "t", "paragraphs": [3]}], DataError, ["f, row 1", "'paragraphs'", 3]),
-        ([{"title": "t", "paragraphs": [{"context": "x"}]}], DataError, ["f, row 1", "'qas'"]),
-        ([changed(answers=[{"text": "Rome"}])], DataError, ["f, row 1, question 'q'", "'answer_start'"]),
-        ([changed(is_impossible=False)], DataError, ["f, row 1, question 'q'", "is_impossible", "0 answers"]),
+        ([row(context=" ")], DataError, ["the list, row 1", "'context'"]),
+        ([row(question=None)], DataError, ["the list, row 1", "'question'"]),
+        ([{"id": "1"}], DataError, ["the list, row 1", "'context'", "are id."]),
+        ([], DataError, ["the list "]),
+        ([{"title": 3, "paragraphs": []}], DataError, ["the list, row 1", "'title'", 3]),
+        ([{"title": "t", "paragraphs": [3]}], DataError, ["the list, row 1", "'paragraphs'", 3]),
+        ([{"title": "t", "paragraphs": [{"context": "x"}]}], DataError, ["the list, row 1", "'qas'"]),
+        ([changed(answers=[{"text": "Rome"}])], DataError, ["the list, row 1, question 'q'", "'answer_start'"]),
+        ([changed(is_impossible=False)], DataError, ["the list, row 1, question 'q'", "is_impossible", "0 answers"]),
         (
             [changed(answers=[{"text": "Rome", "answer_start": 0}], is_impossible=True)],
             DataError,
-            ["f, row 1, question 'q'", "is_impossible", "1 answers"],
+            ["the list, row 1, question 'q'", "is_impossible", "1 answers"],
         ),
-        ([changed(question="")], DataError, ["f, row 1, question 'q'", "'question'"]),
-        ([changed(answers=[{"text": "a\ud800", "answer_start": 0}])], DataError, ["f, row 1, question 'q'"]),
-        ([{"context": "x", "qas": [{"qid": "q", "answers": []}]}], DataError, ["f, row 1", "'detected_answers'"]),
+        ([changed(question="")], DataError, ["the list, row 1, question 'q'", "'question'"]),
+        (
+            [{"context": "x", "qas": [{"qid": "q", "answers": []}]}],
+            DataError,
+            ["the list, row 1", "'detected_answers'"],
+        ),
     ],
 )
 def test_a_broken_row_is_named(rows: list[dict[str, Any]], error: type[HeedfulError], facts: list[Any]) -> None:
@@ -236,8 +222,8 @@ def test_one_part_alone_is_no_text_with_a_question() -> None:
 @pytest.mark.parametrize(
     ("settings", "error", "facts"),
     [
-        ({"partial": "question"}, DataError, ["partial question", "context, question, other"]),
-        ({"distractors": ["context"]}, SettingError, ["distractors context", "other"]),
+        ({"partial": "question"}, SettingError, ["partial", "context, question, other"]),
+        ({"distractors": ["context"]}, SettingError, ["distractors context"]),
         ({"distractors": ["other"], "swap": ["other"]}, SettingError, ["swap other", "distractors"]),
         ({"distractors": ["title"], "parts": PARTS}, SettingError, ["distractors title"]),
     ],
@@ -247,12 +233,9 @@ def test_further_texts_are_not_all_parts(settings: dict[str, Any], error: type[H
         Reading(**{"name": "x", "parts": PARTS | {"other": "other"}} | settings)
 
 
-def test_settings_that_answers_in_a_text_do_not_have_are_refused() -> None:
-    for setting in ("meta", "slices"):
-        with refused(SettingError, setting, "'starts'"):
-            Reading("d", PARTS, **{setting: ["starts"]})
-    with refused(SettingError, "several", "'answers'"):
-        Reading("d", PARTS, several="list")
+def test_the_column_of_places_is_no_column_of_the_data() -> None:
+    with refused(SettingError, "meta", "'starts'"):
+        Reading("d", PARTS, meta=["starts"])
 
 
 WORDS = st.lists(st.sampled_from(["art", "Art", "party", "(art)", "a", "r", "t"]), min_size=1, max_size=8)
@@ -393,3 +376,11 @@ def test_of_several_splits_one_part_alone_meets_the_other_of_its_own_split(tmp_p
     data.setup("validate")
     for example in data.pool:
         assert {text.split()[0] for text in example.parts.values()} == {example.meta["split"]}
+
+
+@pytest.mark.parametrize("spans", [[], [3], [[]], [{"start": 3}]])
+def test_an_answer_without_a_span_is_refused(spans: Any) -> None:
+    answer = {"text": "Rome", "char_spans": spans}
+    text = {"context": "In Rome.", "qas": [{"qid": "q", "answers": ["Rome"], "detected_answers": [answer]}]}
+    with refused(DataError, "the list, row 1, question 'q'", "char_spans", spans):
+        read(text)

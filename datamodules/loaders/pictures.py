@@ -1,14 +1,16 @@
-"""Pictures that rows name: as files, as patterns of file names, or as bytes in the row itself."""
+"""Pictures with texts: rows name files, patterns of file names, or hold bytes."""
 
 import atexit
 import hashlib
 import io
+import json
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -17,37 +19,85 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from heedful.datamodules.sources.hub_and_local import Local, inside
-from heedful.datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
-from heedful.datamodules.sources.values import Rows, in_its_form, is_empty, require_column
-from heedful.records import FORMATS, DataError, HeedfulError, Picture, SettingError, open_file, spooling
+from heedful.datamodules.loaders.pairs import Columns, to_examples
+from heedful.datamodules.sources.readers import Row, inside, kind, read
+from heedful.datamodules.sources.source import Source, Split
+from heedful.datamodules.sources.values import Rows, brief, is_empty, plain, reason, require_column
+from heedful.records import (
+    FORMATS,
+    DataError,
+    Examples,
+    HeedfulError,
+    Picture,
+    SettingError,
+    inform,
+    open_file,
+    spooling,
+)
 from heedful.records.parts.pixels import pixels
 
-MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than fits into the memory
 STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
-SMALLER = "Save it in a smaller size, or leave it out."
 FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # of a pattern
 ROWS = 64  # whose pictures are read side by side
 
 
-@dataclass(frozen=True)
-class PictureFolder(Local):
-    """Local files as :class:`Local` has them, or a folder for each split, with one file of rows beside the pictures.
+def load_pictures(source: Source, columns: Columns, split: Split, image_folder: str | None = None) -> Examples:
+    """The examples of a split, of whose parts some are pictures.
 
-    Such a folder is called as the split, or begins with its name and "_".
+    Args:
+        source: Files, a folder with a folder for each split beside its file of rows, rows in memory, or the hub.
+        columns: Which column is what. The column of a picture holds a path or bytes, or is a pattern of file names;
+            a group may be such a pattern, too.
+        split: Which split.
+        image_folder: Where paths and patterns begin; by default where the file of the rows lies.
+
+    Raises:
+        HeedfulError: The source does not have the split, or a row names no picture, or one that is missing or broken.
     """
+    where, rows = rows_of_pictures(source, split)
+    rows = with_pictures(source.select(rows, where), where, columns, image_folder)
+    return to_examples(rows, where, starred(columns), split)
 
-    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
-        if self.path.is_file():
-            return str(self.path), read(self.path, self.quoting, self.columns)
-        folders = sorted(f for f in self.path.iterdir() if f.is_dir()) if self.path.is_dir() else []
-        for name in (split, *aliases):
+
+def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
+    """(Name for messages, rows) of a split, whose file may lie in a folder that is called as the split.
+
+    The name of the folder may go on after "_".
+    """
+    path = source.path
+    if isinstance(path, str | Path) and Path(path).is_dir():
+        folders = sorted(f for f in Path(path).iterdir() if f.is_dir())
+        for name in split.names:
             candidates = [f for f in folders if f.name == name] or [f for f in folders if f.name.startswith(f"{name}_")]
             for folder in candidates[:1]:
-                files = [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.endswith(tuple(SUFFIXES))]
+                files = [f for f in sorted(folder.iterdir()) if f.is_file() and _is_table(f)]
                 if len(files) == 1:
-                    return str(files[0]), read(files[0], self.quoting, self.columns)
-        return super().rows(split, aliases)
+                    return str(files[0]), read(files[0], source.quoting, source.header)
+    return source.rows(split)
+
+
+def _is_table(file: Path) -> bool:
+    """Whether a file holds rows, by its name; .txt may be anything."""
+    try:
+        return kind(file) != "txt" and not file.name.endswith(".gz")
+    except DataError:
+        return False
+
+
+def starred(columns: Columns) -> Columns:
+    """The columns, with the uid of each picture where a pattern names several for a row."""
+    patterns = [columns.parts[part] for part in columns.kinds]
+    stars = any(is_pattern(pattern) and "*" in pattern for pattern in patterns) and columns.uid is not None
+    return replace(columns, uid=STARRED) if stars else columns
+
+
+def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | None) -> Rows:
+    """The rows with a picture in place of each column or pattern, and with the groups that are patterns."""
+    places = {part: columns.parts[part] for part, kind in columns.kinds.items() if kind == "picture"}
+    pictures = Pictures(places, columns.uid, Path(image_folder) if image_folder else None)
+    patterns = [group for group in columns.groups if is_pattern(group)]
+    for row, values in pictures.rows(rows, where):
+        yield row, values | {pattern: filled(pattern, values, f"{where}, row {row}") for pattern in patterns}
 
 
 class Pictures:
@@ -112,7 +162,7 @@ class Pictures:
                 continue
             paths = self._matching(column, values, where, folder)
             if "*" in column:
-                uid = in_its_form(values.get(self.uid), where, self.uid)
+                uid = values.get(self.uid)
                 made = [{**made[0], column: path, STARRED: f"{uid}-{star}"} for path, star in paths]
             else:
                 for row in made:
@@ -195,19 +245,13 @@ def require_picture(data: bytes, what: str) -> None:
     """Look at the head of a picture.
 
     Raises:
-        HeedfulError: It is in none of the formats that are read, or claims to have more pixels than
-            :data:`MOST_PIXELS`.
+        DataError: It is in none of the formats that are read, or claims to have far too many pixels.
     """
     try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
-            width, height = picture.size
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise DataError(f"{what} claims to have more than {MOST_PIXELS:,} pixels. {SMALLER}") from None
-    except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
+        Image.open(io.BytesIO(data), formats=FORMATS).close()
+    except Exception as error:  # any byte of a file can be wrong in any way
         why = "" if isinstance(error, Image.UnidentifiedImageError) else f" ({reason(error)})"
         raise DataError(f"{what} is not a picture that is read{why}. Save it as one of {', '.join(FORMATS)}.") from None
-    if width * height > MOST_PIXELS:
-        raise DataError(f"{what} claims to have {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}. {SMALLER}")
 
 
 def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
@@ -263,7 +307,7 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
         name, how, form = field.groups()
         if how == "?" and is_empty(values.get(name)):
             return ""
-        value = format(in_its_form(values[name], where, name), form or "")
+        value = format(values[name], form or "")
         if how == "?":
             return value
         return "-".join(value.split("-")[: int(how[1:])]) if how else value
@@ -277,3 +321,49 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
     if "*" in pattern and text.count("*") != pattern.count("*"):
         raise DataError(f"{where}: a column of {pattern} holds a *. Take another column.")
     return text
+
+
+def with_default(answers: Sequence[str], default_label: str | None, name: str) -> list[str]:
+    """The labels that are answers, and the default label, which may be none of them."""
+    if default_label is None or default_label in answers:
+        return list(answers)
+    inform(f"{name}: {default_label!r} is a label beside the {len(answers):,} answers.")
+    return [*answers, default_label]
+
+
+def listed_answers(answers: str, path: Any) -> list[str]:
+    """The labels in a file: a line for each (.txt), or json, as a list or under ``id2label``.
+
+    Args:
+        answers: The file; it is looked for in ``path`` first.
+        path: The path of the data.
+
+    Raises:
+        HeedfulError: The file does not exist or cannot be read, it lists no label, one twice, or something that is not
+            a label, or it leaves a number out.
+    """
+    file = Path(answers)
+    if isinstance(path, str | Path) and (Path(path) / answers).is_file():
+        file = Path(path) / answers
+    if not file.is_file():
+        raise DataError(f"The file data.answers {answers} does not exist. Check the path.")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        listing = json.loads(text) if file.suffix == ".json" else [line for line in text.splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise DataError(f"data.answers {file} cannot be read: {reason(error)}. Take a whole copy of it.") from None
+    if isinstance(listing, dict):
+        by_number = listing.get("id2label", listing)
+        try:
+            listing = [by_number[str(i)] for i in range(len(by_number))]
+        except KeyError as error:
+            raise DataError(f"data.answers {file} has no label of the number {error}. Number them from 0.") from None
+    if not isinstance(listing, list) or not listing:
+        raise DataError(f"data.answers {file} holds {brief(listing)}, not labels. Write a list of labels.")
+    for label in listing:
+        if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
+            raise DataError(f"data.answers {file} lists {brief(label)}, which is not a label. Write a text there.")
+    labels = [label.strip() if isinstance(label, str) else plain(label) for label in listing]
+    if twice := [label for label, n in Counter(labels).items() if n > 1]:
+        raise SettingError(f"data.answers {file} lists {twice[0]!r} twice.")
+    return labels

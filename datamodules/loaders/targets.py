@@ -142,4 +142,3 @@ FINDERS: Mapping[str, Callable[[Sequence[tuple[str, Sequence[str], bool]]], list
     "syntactic_category_lexical_content_the": adjectives,
     "main_verb_lexical_content_the": main_verbs,
 }
-TASKS_WITH_TARGETS = tuple(FINDERS)

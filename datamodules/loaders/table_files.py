@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heedful.datamodules.sources.hub_and_local import inside
-from heedful.datamodules.sources.readers import brief, reason
-from heedful.datamodules.sources.values import NUL
+from heedful.datamodules.sources.readers import inside
+from heedful.datamodules.sources.values import brief, reason
 from heedful.records import DataError, Table, inform, open_file
 
 TITLE = "title"
@@ -55,8 +54,6 @@ def _pairs(content: bytes, where: str) -> _Object:
         parsed = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
         raise DataError(f"{where} is not UTF-8 ({error.reason}). Save it as UTF-8, or correct it there.") from None
-    except RecursionError:
-        raise DataError(f"{where} is not valid JSON (nested too deeply). Take a whole copy of it.") from None
     except ValueError as error:
         raise DataError(f"{where} is not valid JSON ({reason(error)}). Take a whole copy of it.") from None
     if not isinstance(parsed, _Object):
@@ -80,16 +77,10 @@ def plain(value: Any, where: str) -> str:
     """A text with single spaces for all white space.
 
     Raises:
-        HeedfulError: It is no text, or holds half of a surrogate pair or a NUL.
+        DataError: It is no text.
     """
     if not isinstance(value, str):
         raise DataError(f"{where} {brief(value)} is not a text.")
-    if any("\ud800" <= c <= "\udfff" for c in value):
-        raise DataError(
-            f"{where} {brief(value)} holds half of a surrogate pair. Save it as UTF-8, or correct it there."
-        )
-    if NUL in value:
-        raise DataError(f"{where} {brief(value)} holds a NUL character. Save it as UTF-8, or correct it there.")
     return " ".join(value.split())
 
 

@@ -6,18 +6,17 @@ whether they are added. Here they replace others, so that all mixtures have as m
 epoch.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from heedful.datamodules.base.splits import by_hash
-from heedful.datamodules.sources.hub_and_local import Columns
+from heedful.datamodules.loaders.pairs import Columns
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of
 from heedful.datamodules.sources.values import require_path
-from heedful.records import DataError, Examples, SettingError
+from heedful.records import DataError, Examples, SettingError, inform
 from heedful.records.errors import guess
 
 
@@ -99,34 +98,31 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
         )
 
 
-def mixed(
-    examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixture], tuple[str, Examples]], seed: int
-) -> tuple[Examples, Mapping[str, tuple[int, int]]]:
+def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixture], Examples], seed: int) -> Examples:
     """Replace some of the examples by those of mixtures.
 
     Both those that give way and those that come are chosen by (seed, uid): those of a smaller share are among those of
-    a larger one. Two mixtures from the same rows, with other labels or names, share no text.
+    a larger one. No two mixtures, which may read the same rows with other labels, share a text.
 
     Args:
         examples: The training set.
         mixture: What is mixed into it.
-        read: Reads all examples that a mixture takes some from, and says where.
+        read: Reads all examples that a mixture takes some from.
         seed: The run's seed.
 
     Returns:
-        As many examples; and the name of each mixture to (how many were taken, of how many).
+        As many examples.
 
     Raises:
-        HeedfulError: A mixture has too few examples, or its share is less than one example.
+        DataError: A mixture has too few examples, or its share is less than one example.
     """
     taken: list[Examples] = []
-    counts: dict[str, tuple[int, int]] = {}
-    used: dict[str, list[np.ndarray]] = defaultdict(list)  # place to contents: one place may be read twice
+    used: list[np.ndarray] = []  # contents
     for each in mixture:
-        where, pool = read(each)
+        pool = read(each)
         n = round(each.share * len(examples))
         contents = pool.content_keys(pool.parts)
-        free = np.flatnonzero(~np.isin(contents, np.concatenate([contents[:0], *used[where]])))
+        free = np.flatnonzero(~np.isin(contents, np.concatenate([contents[:0], *used])))
         if not 1 <= n <= len(free):
             raise DataError(
                 f"data.mixture: the share {each.share:g} of {len(examples):,} training examples is {n:,} of "
@@ -134,13 +130,8 @@ def mixed(
             )
         pool = pool.take(free)
         taken.append(pool.take(np.sort(by_hash(pool, seed, "mixture")[:n])))
-        used[where].append(taken[-1].content_keys(pool.parts))
-        counts[_described(each, counts)] = n, len(free)
+        used.append(taken[-1].content_keys(pool.parts))
+        label = f" with {each.label}" if each.label else ""
+        inform(f"{n:,} of the {len(free):,} examples of {each.called}{label} are mixed in.")
     staying = by_hash(examples, seed, "mixed into")[sum(map(len, taken)) :]
-    return Examples.concatenate([examples.take(np.sort(staying)), *taken]), counts
-
-
-def _described(mixture: Mixture, others: Mapping[str, Any]) -> str:
-    """What a message calls a mixture: its name, its label, and its number where that is not enough."""
-    name = mixture.called + (f" with {mixture.label}" if mixture.label else "")
-    return name if name not in others else f"{name} ({len(others) + 1})"
+    return Examples.concatenate([examples.take(np.sort(staying)), *taken])

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.datamodules.sources.hub_and_local import Columns, to_examples
-from heedful.datamodules.sources.readers import brief, read
-from heedful.datamodules.sources.table_files import TableFolder, plain
-from heedful.datamodules.sources.values import require_column
+from heedful.datamodules.loaders.pairs import Columns, to_examples
+from heedful.datamodules.loaders.table_files import TableFolder, plain
+from heedful.datamodules.sources.readers import read
+from heedful.datamodules.sources.source import Split
+from heedful.datamodules.sources.values import brief, require_column
 from heedful.records import DataError, Examples, Table, inform
 from heedful.records.pool.contents import content_id
 
@@ -105,9 +106,9 @@ def load_counterfactuals(
     kinds = {part: "table" for part, column in parts.items() if column == "premise"}
     of_pairs = Columns(parts, "label", labels, "pair", ("table",), ("table", "modified"), kinds)
     prefix = prefix or f"counterfactuals/{file.parent.name}"
-    (originals, a), (modified, b) = (to_examples(iter(side), where, prefix, of_pairs) for side in sides)
-    if a or b:
-        raise DataError(f"{where}: {a + b} labels are missing. Give each row both labels.")
+    originals, modified = (to_examples(iter(side), where, of_pairs, Split("", prefix)) for side in sides)
+    if n := originals.no_gold + modified.no_gold:
+        raise DataError(f"{where}: {n} labels are missing. Give each row both labels.")
     for folder in folders:
         folder.report()
     if unchanged:

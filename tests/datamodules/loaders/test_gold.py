@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from heedful.datamodules.sources.gold import Gold
+from heedful.datamodules.loaders.gold import Gold
 from heedful.records import DataError, HeedfulError
 
 from refusals import refused

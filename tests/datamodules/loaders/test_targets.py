@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules.paradigms import TASKS_WITH_TARGETS, targets
+from heedful.datamodules.loaders.targets import FINDERS, targets
 from heedful.records.parts.words import words
 
-MORPH, ADJ, VERB = TASKS_WITH_TARGETS
+MORPH, ADJ, VERB = FINDERS
 MARKED = {  # siblings, first of the label 1: the target word stands between stars
     MORPH: [
         (
@@ -69,7 +69,7 @@ def test_targets_are_those_marked_by_hand(task):
     assert not told
 
 
-@given(st.permutations(range(8)), st.sampled_from(TASKS_WITH_TARGETS))
+@given(st.permutations(range(8)), st.sampled_from([*FINDERS]))
 def test_the_order_of_the_sentences_does_not_matter(order, task):
     sentences, _ = marked(MARKED[task][:4])
     assert targets(task, [sentences[i] for i in order]) == [targets(task, sentences)[i] for i in order]

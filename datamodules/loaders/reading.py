@@ -1,35 +1,26 @@
-"""Questions about texts: files as SQuAD 2.0 and MRQA write them, and tables with a row for each question."""
+"""Reading comprehension: questions about texts, as SQuAD 2.0, MRQA or a row for each question write them."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
-from heedful.datamodules.sources.hub_and_local import Columns, in_order, require_columns, uid_of
-from heedful.datamodules.sources.readers import Row, brief
-from heedful.datamodules.sources.values import Rows, text_of
-from heedful.records import SPAN, DataError, Examples, ExamplesBuilder
+import numpy as np
+
+from heedful.datamodules.loaders.pairs import Columns, in_order, require_columns, uid_of
+from heedful.datamodules.sources.readers import Row
+from heedful.datamodules.sources.source import Source, Split
+from heedful.datamodules.sources.values import brief, text_of
+from heedful.interventions import Swap
+from heedful.records import CLUSTER, SPAN, DataError, Examples, ExamplesBuilder, generator, inform
 from heedful.records.answers import normalised
 
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
+ABSENT = "not_in_text"  # no answer stands in the text
+HOLLOW = "{:,} questions have answers of articles and punctuation alone, which count as none."
+MOVED = "{:,} answers are not at their offset and were searched."
 KINDS = {str: "a text", int: "a whole number", list: "a list"}
-
-
-@dataclass
-class Oddities:
-    """How many rows and answers are unusual.
-
-    Attributes:
-        no_gold: Rows that were left out, since they have no answer and do not say that there is none.
-        hollow: Questions with answers of articles and punctuation alone, which exact match and F1 take for no answer.
-        moved: Answers that do not stand at the offset that is given for them, but elsewhere in their text.
-    """
-
-    no_gold: int = 0
-    hollow: int = 0
-    moved: int = 0
 
 
 def questions(rows: Iterator[tuple[int, Row]], where: str) -> Iterator[tuple[int | str, Row]]:
@@ -100,20 +91,13 @@ def _objects(columns: Row, name: str, where: str, row: int | str) -> list[Row]:
     return values
 
 
-def to_questions(
-    rows: Rows,
-    where: str,
-    prefix: str,
-    columns: Columns,
-    no_answer: str | None = None,
-) -> tuple[Examples, Oddities]:
-    """Turn rows into examples whose answers are spans.
+def load_reading(source: Source, columns: Columns, split: Split, no_answer: str | None = None) -> Examples:
+    """The questions of a split, whose answers are spans.
 
     Args:
-        rows: (row, columns) pairs, a question each, or nested as :func:`questions` reads them.
-        where: What to call the source in an error.
-        prefix: ``<data>/<split>``, the start of each uid.
+        source: Rows with a question each, or nested as :func:`questions` reads them.
         columns: Which column is what; ``label`` is that of the answers, and the first part is the text they stand in.
+        split: Which split.
         no_answer: Column that says whether there is no answer. Without one, an empty list says so.
 
     Returns:
@@ -124,34 +108,37 @@ def to_questions(
         HeedfulError: A missing column, an empty part, answers of another kind, an answer with an offset that stands
             nowhere in its text, or a repeated id; the message names the row.
     """
+    where, rows = source.rows(split)
     further = columns.further_groups
     cluster = columns.clustered_by or next(iter(columns.parts))
     builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
-    wanted = [*columns.parts.values(), columns.label, *further, *columns.meta]
-    wanted += [name for name in (columns.uid, no_answer) if name is not None]
-    oddities = Oddities()
+    flags = () if no_answer is None else (no_answer,)
     rows_taken = []  # the rows that became examples
-    for row, values in questions(rows, where):
-        require_columns(wanted, values, where, row, columns.slices)
+    no_gold = hollow = moved = 0
+    for row, values in source.select(questions(rows, where), where):
+        require_columns(columns, values, where, row, more=flags)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
         has_none = no_answer is not None and _has_none(values[no_answer], where, row, no_answer)
         answers = {} if has_none else answers_of(values[columns.label], where, row, columns.label)
         if no_answer is not None and not has_none and not answers:
-            oddities.no_gold += 1
+            no_gold += 1
             continue
-        oddities.hollow += bool(answers) and not any(map(normalised, answers))
-        starts = [_place(parts[0], answer, start, f"{where}, row {row}", oddities) for answer, start in answers.items()]
-        of_group = [text_of(values[column], where, row, column) for column in further]
+        hollow += bool(answers) and not any(map(normalised, answers))
+        starts = [_place(parts[0], answer, start, f"{where}, row {row}") for answer, start in answers.items()]
+        moved += sum(start not in (None, place) for start, place in zip(answers.values(), starts, strict=True))
+        groups = [text_of(values[column], where, row, column) for column in further]
         meta = columns.meta_of(values, where, row)
-        gold = SPAN.write_gold(list(answers))
-        uid = uid_of(values, where, row, prefix, columns)
-        builder.add(uid, parts, gold, of_group, [json.dumps(starts), *meta])
+        uid = uid_of(values, where, row, split.prefix, columns)
+        builder.add(uid, parts, SPAN.write_gold(list(answers)), groups, [json.dumps(starts), *meta])
         rows_taken.append(row)
     if not rows_taken:
-        raise DataError(
-            f"{where} has no question with a gold answer ({oddities.no_gold} without). Take data with gold labels."
-        )
-    return in_order(builder.finish(), rows_taken, where, prefix, columns), oddities
+        raise DataError(f"{where} has no question with a gold answer ({no_gold} without). Take data with gold labels.")
+    for n, sentence in ((hollow, HOLLOW), (moved, MOVED)):
+        if n:
+            inform(f"{where}: {sentence.format(n)}")
+    examples = in_order(builder.finish(), rows_taken, where, split.prefix, columns)
+    examples.no_gold, examples.origin = no_gold, where
+    return examples
 
 
 def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
@@ -195,17 +182,13 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
     return start_of
 
 
-def _place(text: str, answer: str, start: int | None, display_name: str, oddities: Oddities) -> int | None:
+def _place(text: str, answer: str, start: int | None, display_name: str) -> int | None:
     """Where an answer begins in its text: at its offset, or where it stands nearest to that; None for nowhere."""
     if start is not None and start >= 0 and text.startswith(answer, start):
         return start
     place = search(text, answer, start or 0)
-    if start is not None:
-        if place is None:
-            raise DataError(
-                f"{display_name}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere."
-            )
-        oddities.moved += 1
+    if start is not None and place is None:
+        raise DataError(f"{display_name}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere.")
     return place
 
 
@@ -222,3 +205,72 @@ def search(text: str, answer: str, near: int = 0) -> int | None:
         if places := [match.start() for match in re.finditer(words, text, flags)]:
             return min(places, key=lambda place: abs(place - near))
     return None
+
+
+def known(examples: Examples) -> np.ndarray:
+    """Which questions can be trained on, since an answer stands in the text, or there is none: bool [examples]."""
+    starts = (json.loads(starts) for starts in examples.column(f"meta.{STARTS}"))
+    return np.array([not places or any(place is not None for place in places) for places in starts], dtype=bool)
+
+
+def without_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
+    """Questions that one part alone is left of (CAT, footnote 16, after Kaushik and Lipton, 2018).
+
+    For the question alone, its first gold answer is put between two words of the text of a random other example, at a
+    random place; where there is no answer, nothing is put in (the paper does not say). For the text alone, the question
+    is that of a random other example. Others never share a group. Gold answers stay.
+
+    Args:
+        examples: With the parts (text, question), and the meta column ``starts`` or not.
+        part: The part that stays.
+        seed: The run's seed; what an example becomes depends on it, its uid and the others alone.
+        within: A meta column in which the other is the same (the split, where there are several); None for any.
+
+    Raises:
+        HeedfulError: An example has no other, since all are of one group.
+    """
+    text, question = examples.parts
+    other = question if part == text else text
+    groups = [group for group in examples.groups if group not in examples.parts]
+    builder = ExamplesBuilder(examples.parts, groups, examples.meta)
+    partners = Swap(other, None, name="partial", within=within).partners(examples, np.arange(len(examples)), 0, seed)
+    for example, j in zip(examples, partners.tolist(), strict=True):
+        if j < 0:
+            raise DataError(
+                f"partial {part} needs a {other} of another group, and {example.uid} finds none. Take more data."
+            )
+        parts = {**example.parts, other: examples.value(f"parts.{other}", j)}
+        meta = dict(example.meta)
+        if other == text:
+            golds = SPAN.parse_gold(example.label)
+            starts: list[int | None] = [None] * len(golds)
+            if golds:
+                parts[text], starts[0] = inserted(golds[0], parts[text], generator(seed, "insert", example.uid))
+            meta |= {STARTS: json.dumps(starts)} if STARTS in meta else {}
+        builder.add(
+            example.uid,
+            [parts[name] for name in examples.parts],
+            example.label,
+            [example.groups[group] for group in groups],
+            [meta[name] for name in examples.meta],
+        )
+    made = builder.finish().without_column(CLUSTER)
+    return made.with_column(CLUSTER, examples.table[CLUSTER]) if examples.has_clusters else made
+
+
+def inserted(answer: str, text: str, rng: np.random.Generator) -> tuple[str, int]:
+    """A text with an answer put in before a random word or behind the last, and where the answer begins.
+
+    Example:
+        >>> inserted("Rome", "It is hot.", np.random.default_rng(0))
+        ('It is hot. Rome', 11)
+    """
+    places = [match.start() for match in re.finditer(r"\S+", text)]
+    k = int(rng.integers(len(places) + 1))
+    if k < len(places):
+        before = text[: places[k]]
+        after = f" {text[places[k] :]}"
+    else:
+        before = f"{text.rstrip()} "
+        after = ""
+    return f"{before}{answer}{after}", len(before)

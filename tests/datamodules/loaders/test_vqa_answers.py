@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
+from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
 
 
 @pytest.mark.parametrize(

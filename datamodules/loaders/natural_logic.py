@@ -1,0 +1,86 @@
+"""NLI-XY (Rozanova et al., 2022): rows that are composed of contexts and word pairs when they are read."""
+
+from collections import defaultdict
+from pathlib import Path
+
+from heedful.datamodules.loaders.pairs import Columns, to_examples
+from heedful.datamodules.sources.readers import read
+from heedful.datamodules.sources.source import Source, Split, split_form
+from heedful.datamodules.sources.values import Rows
+from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, sentences, word_pairs
+from heedful.records import DataError, Examples, inform
+
+META = ("context", "insertion", "pair", "monotonicity", "relation", "operator")
+PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
+COLUMNS = Columns(PARTS, "gold", {"entailment": (), "non-entailment": ()}, "uid", meta=META)
+FLAGS = ("data.path", "data.splits")
+
+
+def has_split(path: str | Path, split: str) -> bool:
+    """Whether a folder has a folder for this split; one that is itself a split has none."""
+    return (Path(path) / split / CONTEXTS).is_file()
+
+
+def load_natural_logic(
+    source: Source | str | Path,
+    columns: Columns = COLUMNS,
+    split: Split | str = "train",
+    flags: tuple[str, str] = FLAGS,
+) -> Examples:
+    """All examples of a split, those in contexts that are ``neither`` up nor down among them.
+
+    Args:
+        source: A folder with contexts.tsv and insertions.tsv, or with a folder of these for each split.
+        columns: Which of the columns uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation
+            and operator is what.
+        split: Which split; the uids are ``nlixy/<split>/<hash of the context>/<word>|<relation>|<word>``. A folder
+            with one split is read for whichever is asked for.
+        flags: The settings that name the folder and the split, for messages.
+
+    Raises:
+        DataError: There is no such split, or its files are not as they should be.
+    """
+    source = source if isinstance(source, Source) else Source(source)
+    split = split if isinstance(split, Split) else Split(split, f"nlixy/{split}")
+    where, rows = _rows(source.folder, split, flags)
+    return to_examples(source.select(rows, where), where, columns, split)
+
+
+def _rows(path: Path, split: Split, flags: tuple[str, str]) -> tuple[str, Rows]:
+    """(Folder, rows as :func:`compose` makes them) of a split; what fits nothing, or has both labels, is logged."""
+    folder = _folder(path, split, flags)
+    contexts = list(read(folder / CONTEXTS, quoting=False))
+    pairs = list(read(folder / PAIRS, quoting=False))
+    composed = list(compose(contexts, pairs, f"{folder}/"))
+    if not composed:
+        raise DataError(
+            f"{folder}: none of the {len(pairs)} pairs of words fits any of the {len(contexts)} contexts. Take "
+            f"{CONTEXTS} and {PAIRS} of one data set."
+        )
+    left_out = sorted({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
+    if left_out:
+        inform(f"{folder}: word pairs that fit no context: {len(left_out)} ({', '.join(left_out[:5])}).")
+    if idle := len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed}):
+        inform(f"{folder}: contexts that take none of the word pairs: {idle}.")
+    labels = defaultdict(set)
+    for row in composed:
+        labels[row["premise"], row["hypothesis"]].add(row["gold"])
+    if twice := [row["pair"] for row in composed if len(labels[row["premise"], row["hypothesis"]]) > 1]:
+        inform(f"{folder}: {len(twice)} examples have texts with both labels (from {', '.join(sorted(set(twice)))}).")
+    return str(folder), enumerate(composed, 1)
+
+
+def _folder(path: Path, split: Split, flags: tuple[str, str]) -> Path:
+    if not path.is_dir():
+        raise DataError(f"{flags[0]} {path} is not a folder. Name one with {CONTEXTS} and {PAIRS}.")
+    if (path / CONTEXTS).is_file():
+        return path
+    for name in split.names:
+        if has_split(path, name):
+            return path / name
+    inside = ", ".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in path.iterdir())) or "nothing"
+    form = f" {split_form(split.names)}" if flags == FLAGS else ""
+    raise DataError(
+        f"{path} has no folder {' or '.join(split.names)} with {CONTEXTS} and {PAIRS}, but {inside}. Name another "
+        f"with {flags[1]}{form}."
+    )

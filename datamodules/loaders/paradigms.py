@@ -1,0 +1,86 @@
+"""MSGS (Warstadt et al., 2020): sentences that a linguistic and a surface feature label alike, or not."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heedful.datamodules.base.mixture import Mixture
+from heedful.datamodules.loaders.pairs import Columns, to_examples
+from heedful.datamodules.loaders.targets import FINDERS, targets
+from heedful.datamodules.sources.source import Source, Split
+from heedful.datamodules.sources.values import Rows, plain, require_column
+from heedful.records import DataError, Examples, SettingError, inform
+from heedful.records.errors import guess
+
+LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
+CONTROL = "control_train"  # the file of rows whose two labels differ
+TARGET = "target"  # the column that says where the word stands that decides the linguistic label
+SURFACE_ALONE = ("lexical_content_the_control", "relative_position_control")  # tasks without a linguistic label
+FOLLOWING = {"L": LINGUISTIC, "S": SURFACE}
+
+
+def load_paradigms(source: Source, columns: Columns, split: Split, task: str) -> Examples:
+    """The examples of a split of a task; its rows have the column ``target`` as well.
+
+    Args:
+        source: The folder of all tasks, which has a folder for each; or the rows of this task.
+        columns: Which column is what.
+        split: Which split.
+        task: Name of the task.
+
+    Raises:
+        DataError: There is no such file, or a row lacks a column that says which sentences are siblings.
+    """
+    if source.path is None or isinstance(source.path, str | Path):
+        tasks = source.folder
+        if not (tasks / task).is_dir():
+            there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
+            raise DataError(
+                f"data.path {tasks} has no folder of the task {task!r}. "
+                f"{guess(task, there) if there else 'Name the folder of all tasks, which has one for each.'}"
+            )
+        source = source.at(tasks / task)
+    where, rows = source.rows(split)
+    examples = to_examples(source.select(_with_targets(list(rows), where, task), where), where, columns, split)
+    targets_told = examples.column(f"meta.{TARGET}") if TARGET in examples.meta and task in FINDERS else ()
+    if n := sum(not value for value in targets_told):
+        inform(f"{where}: {n:,} sentences have no target word that can be told.")
+    return examples
+
+
+def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: str) -> Rows:
+    """The rows with the column ``target``: the number of a word (:func:`heedful.records.parts.words.words`), or ""."""
+    for row, columns in rows:
+        for name in ("sentence", "paradigmID", "condition", LINGUISTIC):
+            require_column(name, columns, f"{where}, row {row}")
+    sentences = [
+        (
+            f"{columns['paradigmID']} {columns['condition']}",
+            str(columns["sentence"]),
+            plain(columns[LINGUISTIC]) == "1",
+        )
+        for _, columns in rows
+    ]
+    for (row, columns), place in zip(rows, targets(task, sentences), strict=True):
+        yield row, {**columns, TARGET: "" if place is None else str(place)}
+
+
+def mixtures_of(control: str) -> tuple[Mixture, ...]:
+    """The mixtures that a short form names.
+
+    Example:
+        >>> [(mixture.share, mixture.label) for mixture in mixtures_of("2L1S")]
+        [(0.02, 'linguistic_feature_label'), (0.01, 'surface_feature_label')]
+
+    Raises:
+        SettingError: It is not of the form.
+    """
+    number = r"(\d+(?:\.\d+)?)"
+    if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):
+        raise SettingError(
+            f"data.control {control!r} does not say how many percent of control rows have which label. Write it as "
+            "2L, 2S or 1L2S."
+        )
+    percents = zip(FOLLOWING.values(), read.groups(), strict=True)
+    return tuple(Mixture(float(n) / 100, CONTROL, label=label) for label, n in percents if n is not None)

@@ -1,0 +1,209 @@
+"""InfoTabS (Gupta et al., 2020): tables with hypotheses about them, in folders like its own."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from heedful.datamodules.base.splits import by_hash, groups_of
+from heedful.datamodules.loaders.pairs import Columns, to_examples
+from heedful.datamodules.loaders.table_files import TableFolder
+from heedful.datamodules.loaders.tabprobe import LABELS, challenge_file, load_counterfactuals
+from heedful.datamodules.sources.readers import SUFFIXES, read
+from heedful.datamodules.sources.source import Source, Split
+from heedful.datamodules.sources.values import Rows, require_column
+from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, best_analyser
+from heedful.interventions import Source as Hypotheses
+from heedful.records import DataError, Example, Examples, SettingError, generator, inform
+
+PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
+PREMISE = "premise"  # the column that the tables are put into
+TABLE = "table"  # the column of their ids
+PREFIXES = ("", "infotabs_", "infotabs_test_")  # of the files of splits
+PERTURBED = "#perturbed"  # the end of uids
+NAMES_OF_IDS = ("table_id", "Table ID", "original_tableid")
+COLUMNS = Columns(
+    {PREMISE: PREMISE, "hypothesis": "hypothesis"},
+    "label",
+    LABELS,
+    groups=(TABLE,),
+    meta=(TABLE, "category"),
+    kinds={PREMISE: "table"},
+)
+
+
+def load_tables(
+    source: Source | str | Path,
+    columns: Columns = COLUMNS,
+    split: Split | str = "train",
+    without: str | None = None,
+) -> Examples:
+    """The examples of a split of a folder like InfoTabS'.
+
+    Args:
+        source: A folder with ``maindata/<split>.tsv``, ``tables/json/<table>.json`` and
+            ``tables/table_categories.tsv``.
+        columns: Which of the columns of the file, and premise (the table), table (its id) and category, is what.
+        split: "train", "dev", "alpha1", ..., with or without "infotabs_" and "test_"; the uids are
+            ``infotabs/<split>/<hash>``.
+        without: A file that names tables, none of which is trained on.
+
+    Raises:
+        DataError: There is no such split, or its files are not as they should be.
+    """
+    source = source if isinstance(source, Source) else Source(source)
+    split = split if isinstance(split, Split) else Split(split, f"infotabs/{short_split(split)}")
+    for folder in (PAIRS, TABLES):
+        if not (source.folder / folder).is_dir():
+            raise DataError(
+                f"data.path {source.folder} has no folder {folder}. Name a folder with {PAIRS}/ and {TABLES}/, as "
+                "data/ of github.com/infotabs/infotabs."
+            )
+    files = [prefix + name for name in split.names for prefix in PREFIXES]
+    where, rows = source.at(source.folder / PAIRS).rows(replace(split, name=files[0], aliases=files[1:]))
+    rows = source.select(_with_tables(rows, where, source.folder), where)
+    examples = to_examples(rows, where, columns, split)
+    if without is not None and split.training:
+        return _without(examples, Path(without), split.prefix)
+    return examples
+
+
+def short_split(split: str) -> str:
+    """A split without what all files have in their names: "alpha1" for "infotabs_test_alpha1.tsv"."""
+    for suffix in SUFFIXES:
+        split = split.removesuffix(".gz").removesuffix(f".{suffix}")
+    return split.removeprefix("infotabs_").removeprefix("test_")
+
+
+def challenge_tables(source: Source, columns: Columns, split: Split, path: str) -> Examples:
+    """Challenge examples: the modified tables of TabProbe's counterfactuals, or a file of pairs on tables of a folder.
+
+    Args:
+        source: The folder of tables.
+        columns: Which column is what.
+        split: Its prefix is the start of each uid.
+        path: The file, or the folder of counterfactuals.
+    """
+    if file := challenge_file(path, "data.inoculation.path"):
+        return load_counterfactuals(file, split.prefix, columns.labels or {}, parts=columns.parts)[1]
+    rows = _with_tables(read(Path(path), source.quoting), path, source.folder)
+    return to_examples(rows, path, columns, split)
+
+
+def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
+    """Put the table that each row names beside its columns; what is unusual about the tables is logged in the end.
+
+    Raises:
+        DataError: A row names no table, or one that is not there or cannot be read.
+    """
+    tables = TableFolder(folder / TABLES)
+    categories = _categories(folder / CATEGORIES)
+    unknown = set()
+    for row, columns in rows:
+        require_column("table_id", columns, f"{where}, row {row}")
+        name = str(columns["table_id"]).strip()
+        if categories is not None and name not in categories:
+            unknown.add(name)
+        added = {PREMISE: tables.table(name, f"{where}, row {row}"), TABLE: name}
+        yield row, {**columns, **added, "category": (categories or {}).get(name, "")}
+    tables.report()
+    if unknown:
+        inform(f"{folder / CATEGORIES}: tables of {where} without a category: {len(unknown)}.")
+
+
+def _categories(file: Path) -> dict[str, str] | None:
+    """Table to category; None where there is no file of them."""
+    if not file.is_file():
+        inform(f"There is no {file}, so that tables have no category.")
+        return None
+    category_of: dict[str, str] = {}
+    for row, columns in read(file):
+        for name in ("table_id", "category"):
+            require_column(name, columns, f"{file}, row {row}")
+        name = columns["table_id"].strip()
+        category = columns["category"].strip()
+        if category_of.setdefault(name, category) != category:
+            raise DataError(
+                f"{file}, row {row}: the table {name!r} has the category {category!r}, and {category_of[name]!r} "
+                "before."
+            )
+    return category_of
+
+
+def _without(examples: Examples, file: Path, name: str) -> Examples:
+    """The training examples without those about the tables that a file names."""
+    names = set()
+    for row, columns in read(file):
+        ids = [str(columns[column]).strip() for column in NAMES_OF_IDS if column in columns]
+        if not ids:
+            raise DataError(
+                f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}. The columns are "
+                f"{', '.join(columns)}."
+            )
+        names.add(ids[0])
+    stays = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
+    absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
+    if len(absent) == len(names):
+        raise SettingError(
+            f"data.without_tables {file} names no table of the training set, but {absent[0]!r} and the like. Name "
+            f"tables as it does: {examples.value(f'meta.{TABLE}', 0)!r}."
+        )
+    if not stays.any():
+        raise DataError(f"data.without_tables {file} names every table of the training set. Name fewer.")
+    others = f"; not in the training set: {len(absent):,} of {len(names):,} tables" if absent else ""
+    inform(f"{name}: {int((~stays).sum()):,} examples on tables that {file} names are left out{others}.")
+    kept = examples.take(np.flatnonzero(stays))
+    kept.no_gold, kept.origin = examples.no_gold, examples.origin
+    return kept
+
+
+def perturbed_hypotheses(
+    examples: Examples, labels: Mapping[str, object], n: int, by_group: bool, seed: int, name: str
+) -> Examples:
+    """Hypotheses of the training set in the order of their hashes, each with one change of all that it allows.
+
+    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.
+
+    Args:
+        examples: The training set.
+        labels: Its labels.
+        n: How many; those of a smaller ``n`` are among them.
+        by_group: Whether all examples of one group come before those of the next.
+        seed: The run's seed.
+        name: Name of the data set.
+
+    Raises:
+        DataError: The parts are not a table and a text, the labels are others, or fewer than ``n`` can be changed.
+    """
+    texts = [part for part in examples.parts if part not in examples.tables]
+    if (len(examples.tables), len(texts)) != (1, 1):
+        raise DataError(
+            "data.inoculation.perturbed needs one part that is a table and one that is a text, and data.parts has "
+            f"{', '.join(examples.parts)}. Take the table from the column {PREMISE}."
+        )
+    if missing := [label for label in ("entailment", "contradiction") if label not in labels]:
+        raise DataError(
+            f"data.inoculation.perturbed needs the label {missing[0]!r}, and {name} has {', '.join(labels)}."
+        )
+    hypotheses = Hypotheses(examples, best_analyser(), texts[0], examples.tables[0])
+    kinds = [kind for kind in KINDS if kind != "entities" or hypotheses.analyser.knows_entities]
+    changes = [PerturbHypothesis(kind, way, hypotheses) for kind in kinds for way in DIRECTIONS]
+    perturbed: list[Example] = []
+    flipped = 0
+    for i in by_hash(examples, seed, "inoculation", groups_of(examples) if by_group else None):
+        uid = examples.uid(i)
+        made = [c.example for change in changes for c in change.apply(examples, uid, 0, seed)]
+        if made:
+            example = made[int(generator(seed, "inoculation", "perturbed", uid).integers(len(made)))]
+            flipped += example.label != examples.value("label", i)
+            perturbed.append(replace(example, uid=f"{uid}{PERTURBED}"))
+        if len(perturbed) == n:
+            inform(
+                f"{name}: {n} hypotheses of the training set are perturbed, {flipped} of them to the opposite label, "
+                f"in {', '.join(kinds)} ({hypotheses.analyser.name})."
+            )
+            return Examples.of(perturbed)
+    raise DataError(
+        f"Only {len(perturbed)} hypotheses of the training set can be perturbed, and data.inoculation.n is {n}."
+    )
