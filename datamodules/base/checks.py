@@ -40,6 +40,11 @@ def require_regime(
             raise SettingError(f"data.{option} {unknown[0]} is not a part of {name}. {guess(unknown[0], parts)}")
     if twice := [part for k, part in enumerate(swap) if part in swap[:k] or len({*part.split("+")}) <= part.count("+")]:
         raise SettingError(f"data.swap names {twice[0]} twice.")
+    if swap_of_all := [part for part in swap if {*part.split("+")} == {*parts}]:
+        raise SettingError(
+            f"data.swap {swap_of_all[0]} replaces the whole input by that of another example, whose answer it then "
+            "has. Leave one part out, which stays."
+        )
     if partial and augment == "counterfactual":
         raise SettingError(
             "partial leaves one part, and augment counterfactual swaps one of two. Leave one of the two out."

@@ -9,6 +9,7 @@ from heedful.records import SOFT, DataError, listing
 MISSING = ("", "none", "null", "nan")  # how tools write a value that is missing
 NO_GOLD = (*MISSING, "-", "-1")
 TAKEN_FOR_MISSING = (*MISSING, "na", "n/a", "<na>", "#n/a", "nil")  # what some of them read as missing, in any case
+NAME_THEM = "Write the name of the right label, or a list of the names of those that are right, each once."
 LIST = "list"  # of names, in a column that holds lists
 
 
@@ -29,6 +30,7 @@ class Gold:
         self.as_it_stands = labels is None
         self.spellings = spellings
         self.several = several
+        self.n_labels = len(labels or ())
         of_case: dict[str, set[str]] = {}
         for text, label in spellings.items():
             of_case.setdefault(text.lower(), set()).add(label)
@@ -50,12 +52,25 @@ class Gold:
             names = [name for name in value.split(self.several) if name.strip()] or [""]
         else:
             names = [value]
-        worths = {label: 1.0 for label in map(self._label, names) if label is not None}
-        return SOFT.write_gold(worths) if worths else None
+        if self._is_vector(names):
+            raise DataError(f"The label {brief(value)} has one number per label. {NAME_THEM}")
+        labels = [label for label in map(self._label, names) if label is not None]
+        if len(set(labels)) < len(labels):
+            raise DataError(f"The label {brief(value)} repeats a value. {NAME_THEM}")
+        return SOFT.write_gold(dict.fromkeys(labels, 1.0)) if labels else None
+
+    def _is_vector(self, value: Any) -> bool:
+        """Whether a list has one 0 or 1, or one probability, per label."""
+        return (
+            isinstance(value, list)
+            and len(value) == self.n_labels > 1
+            and all(isinstance(number, int | float) and 0 <= number <= 1 for number in value)
+        )
 
     def _label(self, value: Any) -> str | None:
         if not isinstance(value, str | int | float | None):
             hint = "Several right labels are read with data.several list." if isinstance(value, list) else ""
+            hint = f"It has one number per label. {NAME_THEM}" if self._is_vector(value) else hint
             raise DataError(f"The label {brief(value)} is not one text or number. {hint}")
         if self.as_it_stands and isinstance(value, str):
             return value

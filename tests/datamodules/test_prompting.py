@@ -125,11 +125,7 @@ def test_a_part_alone_has_the_lines_of_that_part(folder: Path) -> None:
 
 
 def test_the_part_that_the_attentiveness_test_swaps_is_the_one_that_is_lent(folder: Path) -> None:
-    for swap, changed in (
-        (["hypothesis"], {"hypothesis"}),
-        (["premise", "hypothesis"], {"premise"}),
-        (["premise+hypothesis"], {"premise", "hypothesis"}),
-    ):
+    for swap, changed in ((["hypothesis"], {"hypothesis"}), (["premise", "hypothesis"], {"premise"})):
         data = own(folder, swap=swap)
         (prompt,) = Prompting(1, demonstrations="counterfactual").prompts(data)
         by_uid = {example.uid: example for example in prompt.demonstrations}

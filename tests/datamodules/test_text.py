@@ -320,6 +320,13 @@ def test_a_part_to_swap_is_named_once() -> None:
         PairedText(**NLI, path="x", swap=["premise", "hypothesis", "premise"])
 
 
+@pytest.mark.parametrize("swap", ["premise+hypothesis", "hypothesis+premise"])
+def test_a_swap_of_all_parts_is_refused(swap: str) -> None:
+    """The changed input would be another example, with an answer of its own."""
+    with refused(SettingError, f"data.swap {swap}", "Leave one part out"):
+        PairedText(**NLI, path="x", swap=[swap])
+
+
 def test_counterfactuals_without_a_part_to_swap_are_refused(folder: Path) -> None:
     with refused(SettingError, "augment counterfactual", "swap"):
         PairedText(**NLI, path=str(folder), augment="counterfactual", swap=[])

@@ -47,6 +47,12 @@ def test_several_labels_are_right_each_worth_one(several: str, value: object, go
         (None, "maybe", DataError, ["'maybe'", *SPELLINGS, "labels '{LABEL: [SPELLING]}'"]),
         ("list", ["neutral", "maybe"], DataError, ["'maybe'", *SPELLINGS]),
         (", ", "neutral,entailment", DataError, ["'neutral,entailment'"]),
+        ("list", [0, 1, 0], DataError, ["[0, 1, 0]", "one number per label"]),  # one-hot
+        ("list", [False, True, False], DataError, ["[False, True, False]", "one number per label"]),
+        ("list", [0.2, 0.5, 0.3], DataError, ["[0.2, 0.5, 0.3]", "one number per label"]),
+        ("list", ["neutral", "entailment", "n"], DataError, ["'entailment'", "repeats a value"]),
+        (", ", "neutral, neutral", DataError, ["'neutral, neutral'", "repeats a value"]),
+        (None, [0, 1, 0], DataError, ["[0, 1, 0]", "the name of the right label"]),
     ],
 )
 def test_what_is_not_a_label_is_refused(
