@@ -73,7 +73,7 @@ class Gold:
             hint = f"It has one number per label. {NAME_THEM}" if self._is_vector(value) else hint
             raise DataError(f"The label {brief(value)} is not one text or number. {hint}")
         if self.as_it_stands and isinstance(value, str):
-            return value
+            return value if value.strip() else None
         nothing = value is None or value != value  # which no label is called, not even "None"
         label = None if nothing else self.spellings.get(str(value).strip()) or self.spellings.get(plain(value))
         if label is None and plain(value).lower() not in NO_GOLD:

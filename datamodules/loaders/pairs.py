@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from heedful.datamodules.loaders.gold import Gold
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, text_of
-from heedful.records import DataError, Examples, ExamplesBuilder, HeedfulError, SettingError
+from heedful.records import NO_LABEL, DataError, Examples, ExamplesBuilder, HeedfulError, SettingError
 from heedful.records.errors import guess, nearest
 from heedful.records.pool.contents import identities
 from heedful.records.same import Same
@@ -127,7 +127,8 @@ def _alike(rows: Rows, column: str | None, same: Same) -> Rows:
     for row, values in rows:
         gold = values.get(column or "")
         is_text = isinstance(gold, str | int | float) and not is_empty(gold)
-        yield row, {**values, column: same(str(gold).strip())} if is_text else values
+        answer = same(str(gold).strip()) if is_text else gold
+        yield row, {**values, column: None if answer == NO_LABEL else answer} if is_text else values
 
 
 def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examples:

@@ -1,7 +1,7 @@
 """The rows of ``heedful.measure`` as data: which columns are what, and which labels there are."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -13,7 +13,7 @@ from heedful.datamodules.loaders.gold import NO_GOLD
 from heedful.datamodules.loaders.pairs import LABEL
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import plain
-from heedful.records import DataError, ModelError, SettingError, listing
+from heedful.records import DataError, ModelError, SettingError, inform, listing
 from heedful.records.errors import guess
 from heedful.records.parser import class_parser
 from heedful.records.same import Same
@@ -57,10 +57,12 @@ class Scan(NamedTuple):
     Attributes:
         labels: The different ones, as labels are told apart, in the order of their names.
         texts: The same as free texts.
+        is_bare: Whether there is a column of labels, and no row has a label in it.
     """
 
-    labels: Sequence[str]
-    texts: Sequence[str]
+    labels: Sequence[str] = ()
+    texts: Sequence[str] = ()
+    is_bare: bool = False
 
 
 def data_of(
@@ -91,22 +93,23 @@ def data_of(
     parts = dict(said.parts) if isinstance(said.parts, Mapping) else {str(part): str(part) for part in said.parts}
     if unknown := [part for part in said.keeps if part not in parts]:
         raise SettingError(f"keeps {unknown[0]} is not a part. {guess(unknown[0], parts)}")
-    scan = _scan(rows, said.label) if said.labels is None else Scan((), ())
+    scan = _scan(rows, said.label) if said.labels is None else Scan()
     labels = _labels(rows, said, scan, outputs, is_function)
     swap = [part for part in parts if part not in said.keeps] if len(parts) > 1 else []
-    by_case = {name.casefold(): name for name in labels or ()}
     default = said.default_label
     settings: dict[str, Any] = {
         "path": rows,
-        "default_label": default if default is None else by_case.get(default.casefold(), default),
+        "default_label": default if default is None else _spelled_like(default, labels or ()),
         "swap": swap if said.swap is None else list(said.swap),
         "distractors": list(said.keeps),
         "uid": said.uid,
         "eval_batch_size": said.batch_size,
         "note": " ".join(said for said in (HIDDEN * is_function, ALONE * (len(parts) == 1)) if said) or None,
     }
-    if said.label != LABEL:  # which may be missing
-        settings["label"] = said.label
+    if scan.is_bare:
+        inform(f"No row has a label in the column {said.label!r}.")
+    if scan.is_bare or said.label != LABEL:  # which may be missing
+        settings["label"] = None if scan.is_bare else said.label
     if said.cluster is not None:
         settings["cluster"] = said.cluster
         settings["meta"] = [] if said.cluster in parts else [said.cluster]
@@ -197,14 +200,20 @@ def _changed(data: Pairs, said: RowSettings, is_function: bool) -> Pairs:
 def _scan(rows: Any, label: str | None) -> Scan:
     labels: set[str] = set()
     texts: set[str] = set()
+    n = n_bare = 0
     for _, values in Source(rows).rows(Split("validation", aliases=ALIASES["validation"]))[1]:
         if label is None or label not in values:
             break
         gold = values[label]
-        if not isinstance(gold, list | dict) and plain(gold).lower() not in NO_GOLD:
+        n += 1
+        if isinstance(gold, list | dict):
+            continue
+        if plain(gold).lower() in NO_GOLD:
+            n_bare += 1
+        else:
             labels.add(plain(gold))
             texts.add(str(gold).strip())
-    return Scan(sorted(labels), sorted(texts))
+    return Scan(sorted(labels), sorted(texts), 0 < n == n_bare)
 
 
 def _labels(
@@ -234,8 +243,20 @@ def _labels(
         wrong = "The rows have no labels, and the model has no names for its own." if not golds else ""
         wrong = wrong or f"The column {said.label!r} holds {len(golds):,} different labels."
         raise SettingError(f'{wrong} Name those of the model, as labels=["yes", "no"].')
-    more = [said.default_label] if said.default_label not in (None, *golds) else []
+    default = None if said.default_label is None else _spelled_like(said.default_label, golds)
+    if default not in (None, *golds) and all(gold.isdecimal() for gold in golds):
+        raise SettingError(
+            f"The labels of the rows are {listing(golds)}, and default_label {default!r} is none of these numbers. "
+            f"Give its number as default_label, or name each label, as labels={{{default!r}: [NUMBER], NAME: [NUMBER]}}."
+        )
+    more = [default] if default not in (None, *golds) else []
     return {name: [] for name in (*golds, *filter(None, more))}
+
+
+def _spelled_like(name: str, labels: Iterable[str]) -> str:
+    """The one of some labels that differs from a name in case alone, or the name."""
+    alike = {label for label in labels if label.casefold() == name.casefold()}
+    return alike.pop() if len(alike) == 1 else name
 
 
 def spelled(labels: Labels) -> dict[str, list[Any]]:

@@ -433,6 +433,7 @@ def fails_at_some(inputs: list[Row]) -> list[str]:
 
 FIRST = "{'premise': "
 CALLED_OTHERWISE = [{"premise": f"a {i}", "hypothesis": f"b {i}", "labels": "neutral"} for i in range(9)]
+NUMBERED = [{"premise": f"a {i}", "hypothesis": f"b {i}", "label": i % 3} for i in range(9)]
 MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "raises": (raises, {}, ModelError, ["raises raised RuntimeError (no memory left)", FIRST]),
     "too few": (lambda rows: by_words(rows)[1:], {}, ModelError, ["63 answers to 64 inputs", FIRST]),
@@ -469,6 +470,12 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "keeps all": (by_words, {"keeps": PARTS}, SettingError, ["every part"]),
     "no default": (by_words, {"default_label": "neural", "labels": NAMES}, SettingError, ["neural"]),
     "a default that never is": (by_words, {"default_label": "nuetral", "same": "exact"}, DataError, ["nuetral"]),
+    "a default by name of numbers": (
+        by_words,
+        {"rows": NUMBERED},
+        SettingError,
+        ["0, 1, 2", "'neutral'", "Give its number as default_label", "labels={'neutral': [NUMBER], NAME: [NUMBER]}"],
+    ),
     "same and labels": (by_words, {"same": "exact", "labels": NAMES}, SettingError, ["same"]),
     "no such same": (by_words, {"same": "alike"}, SettingError, ["same", "alike"]),
     "same raises": (by_words, {"same": lambda text: text[99]}, ModelError, ["same raised IndexError"]),
@@ -627,6 +634,45 @@ def test_without_gold_labels(pairs: list[Row]) -> None:
     in_words = heedful.measure(by_words, bare, PARTS, "neutral", trainer=QUIET)  # labels that nobody names are texts
     for part in PARTS:
         assert number(in_words, "attentiveness", part)["value"] == number(unlabelled, "attentiveness", part)["value"]
+
+
+@pytest.mark.parametrize("nothing", [-1, "", "None", "null", "-", None])
+def test_a_column_without_a_label_is_no_gold(nothing: Any, pairs: list[Row], caplog: pytest.LogCaptureFixture) -> None:
+    bare = [row | {"label": nothing} for row in pairs]
+    with caplog.at_level("INFO"):
+        result = heedful.measure(by_words, bare, PARTS, "neutral", trainer=QUIET)
+    assert {name.family for name in result.numbers} == {"null", "attentiveness"}
+    assert "No row has a label in the column 'label'." in caplog.messages
+
+
+def test_a_gold_answer_that_no_answer_can_be_is_left_out(pairs: list[Row]) -> None:
+    some = [row | {"label": row["label"] if i % 3 else " "} for i, row in enumerate(pairs)]
+    some[1]["label"] = "unknown"
+    same = {"entailment": "e", "neutral": "n", "contradiction": "c"}.get
+    result = heedful.measure(by_words, some, PARTS, same=same, trainer=QUIET)
+    assert number(result, "accuracy")["n"] == 59
+
+
+@pytest.mark.parametrize(
+    ("names", "default", "more"),
+    [
+        ([name.upper() for name in NAMES], "neutral", {}),
+        (["true", "false", "maybe"], False, {}),
+        ([True, False, "maybe"], "false", {}),
+        ([0, 1, 2], 1, {}),
+        ([0, 1, 2], "neutral", {"labels": {"entailment": [0], "neutral": [1], "contradiction": [2]}}),
+    ],
+)
+def test_the_default_label_in_other_letters(names: list[Any], default: Any, more: Any, pairs: list[Row]) -> None:
+    of = dict(zip(NAMES, names, strict=True))
+    renamed = [row | {"label": of[row["label"]]} for row in pairs]
+    result = heedful.measure(lambda rows: [of[name] for name in by_words(rows)], renamed, PARTS, default, **more)
+    plain = heedful.measure(by_words, pairs, PARTS, NAMES[1])
+    named_alike = {"value", "n"}
+    assert all(
+        {key: number(result, *of_part)[key] == number(plain, *of_part)[key] for key in named_alike}
+        for of_part in (("accuracy",), ("attentiveness", "premise", "eligible"))
+    )
 
 
 def test_nothing_is_written_before_it_is_asked_for(pairs: list[Row], tmp_path: Path, monkeypatch) -> None:
