@@ -31,7 +31,7 @@ from heedful.datamodules.loaders.tables import (
     perturbed_hypotheses,
     short_split,
 )
-from heedful.records import SOFT, SPAN, DataError, Examples, SettingError, TableForm, inform
+from heedful.records import SOFT, SPAN, DataError, Examples, SettingError, TableForm, agree, inform
 from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 
@@ -249,7 +249,8 @@ def answerable_questions(regime: Regime, examples: Examples, training: bool) -> 
     n = int((~has_label).sum())
     if not training:
         if n:
-            inform(f"{regime.name}: no answer to {n:,} evaluated questions is a label: none can be right.")
+            evaluated = agree(n, "evaluated question", "evaluated questions")
+            inform(f"{regime.name}: no answer to {evaluated} is a label: none can be right.")
         return replace(kept_parts(regime, examples, training), hopeless={UNKNOWN: n})
     if not has_label.any():
         raise DataError(
@@ -257,7 +258,8 @@ def answerable_questions(regime: Regime, examples: Examples, training: bool) -> 
             "data.answers."
         )
     if n:
-        inform(f"{regime.name}: {n:,} training questions none of whose answers is a label are left out.")
+        left_out = agree(n, "training question is", "training questions are")
+        inform(f"{regime.name}: {left_out} left out: no answer is a label.")
     return kept_parts(regime, examples.take(np.flatnonzero(has_label)) if n else examples, training)
 
 
@@ -335,7 +337,8 @@ def questions_to_read(regime: Regime, examples: Examples, training: bool) -> Pre
     if not training:
         is_put_in = regime.partial == regime.task.parts[1]
         if n := 0 if is_put_in else int((~known(examples)).sum()):
-            inform(f"{regime.name}: no answer to {n:,} evaluated questions stands in the text.")
+            evaluated = agree(n, "evaluated question", "evaluated questions")
+            inform(f"{regime.name}: no answer to {evaluated} stands in the text.")
         return Prepared(examples, read.without_column(f"meta.{STARTS}"), {ABSENT: n})
     trainable = np.flatnonzero(known(read))
     if not len(trainable):
@@ -344,7 +347,8 @@ def questions_to_read(regime: Regime, examples: Examples, training: bool) -> Pre
             "their texts."
         )
     if missing := len(read) - len(trainable):
-        inform(f"{regime.name}: {missing:,} training questions are left out: no answer stands in their text.")
+        left_out = agree(missing, "training question is", "training questions are")
+        inform(f"{regime.name}: {left_out} left out: no answer stands in the text.")
     return Prepared(examples, read.take(trainable) if missing else read)
 
 

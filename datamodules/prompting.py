@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from heedful.datamodules.base.pairs import Pairs
 from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
-from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, inform, listing
+from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, agree, inform, listing
 from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -110,7 +110,11 @@ class Prompting:
                 "others with data.splits or data.path, or add data.hold_out N or data.max_validation N."
             )
         if again:
-            inform(f"{data.name}: {again:,} training examples are evaluated as well, and are not shown.")
+            is_shown = (
+                "training example is evaluated as well, and is",
+                "training examples are evaluated as well, and are",
+            )
+            inform(f"{data.name}: {agree(again, *is_shown)} not shown.")
         swap = data.swap[0] if data.swap else None
         return [
             demonstrations(examples, data.task, self.tuples, data.seed, draw, self.demonstrations, swap)

@@ -16,7 +16,7 @@ from heedful.datamodules.base.splits import by_hash
 from heedful.datamodules.loaders.pairs import Columns
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of
 from heedful.datamodules.sources.values import require_path
-from heedful.records import DataError, Examples, SettingError, inform
+from heedful.records import DataError, Examples, SettingError, agree, inform
 from heedful.records.errors import guess
 
 
@@ -132,6 +132,7 @@ def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixtur
         taken.append(pool.take(np.sort(by_hash(pool, seed, "mixture")[:n])))
         used.append(taken[-1].content_keys(pool.parts))
         label = f" with {each.label}" if each.label else ""
-        inform(f"{n:,} of the {len(free):,} examples of {each.called}{label} are mixed in.")
+        of = f"of the {agree(len(free), 'example', 'examples')} of {each.called}{label}"
+        inform(f"{agree(n, f'{of} is', f'{of} are')} mixed in.")
     staying = by_hash(examples, seed, "mixed into")[sum(map(len, taken)) :]
     return Examples.concatenate([examples.take(np.sort(staying)), *taken])

@@ -48,6 +48,7 @@ from heedful.records import (
     SettingError,
     Table,
     Task,
+    agree,
     inform,
     percent,
     repeats,
@@ -392,7 +393,9 @@ class Pairs(RecordsArguments):
             self._read[name] = one.origin, (len(one), int(one.content_keys(one.parts).sum()))
         no_gold = sum(examples.no_gold for examples in several)
         if no_gold:
-            inform(f"{self.name}: {no_gold:,} rows of {' and '.join(names)} have no gold label and are left out.")
+            told = f"of {' and '.join(names)}"
+            has_none = agree(no_gold, f"row {told} has no gold label and is", f"rows {told} have no gold label and are")
+            inform(f"{self.name}: {has_none} left out.")
         bare = [name for name, examples in zip(names, several, strict=True) if examples.is_unlabelled]
         if 0 < len(bare) < len(names):
             raise DataError(
@@ -488,12 +491,14 @@ class Pairs(RecordsArguments):
             return 0
         contents = [t for part in examples.tables for t in examples.table[f"parts.{part}"].unique().to_pylist()]
         n = sum(form.shortens(Table.decode(content)) for content in contents)
-        inform(f"{self.name}: {n:,} tables have more than {form.keep} rows and lose the others.")
+        inform(
+            f"{self.name}: {agree(n, 'table has', 'tables have')} more than {form.keep} rows: the others are left out."
+        )
         return n
 
     def _report_repeats(self, role: str, examples: Examples) -> None:
         if n := repeats(examples.content_keys(self.full_task.parts)):
-            inform(f"{self.name}: {n:,} {role} examples have the parts of another one.")
+            inform(f"{self.name}: {agree(n, f'{role} example has', f'{role} examples have')} the parts of another one.")
 
     def fingerprints(self) -> dict[str, str]:
         """The examples that are evaluated and trained on, in a few bytes."""
@@ -515,10 +520,12 @@ class Pairs(RecordsArguments):
             statistics: Statistics of the pool, as :class:`~heedful.lightning_modules.predictor.Statistics`.
         """
         total = self.counts.available or len(self.pool)
-        limit = f" of {total:,}" if total > len(positions) else ""
+        limit = f"of {total:,} " if total > len(positions) else ""
         if len(self.pool):
-            seen = f" {n:,} of them stand among the training examples as well." if (n := self.counts.seen) else ""
-            inform(f"{self.name}: evaluating on {len(positions):,}{limit} examples.{seen}{how_read(statistics)}")
+            stand = agree(self.counts.seen, "of them stands", "of them stand")
+            seen = f" {stand} among the training examples as well." if self.counts.seen else ""
+            n = agree(len(positions), f"{limit}example", f"{limit}examples")
+            inform(f"{self.name}: evaluating on {n}.{seen}{how_read(statistics)}")
         if self.note:
             inform(f"{self.name}: {self.note}")
 
@@ -538,7 +545,7 @@ class Pairs(RecordsArguments):
 def how_read(statistics: Any) -> str:
     """How much of some examples a model truncates or does not know, for a message; empty where it reads them whole."""
     truncated = statistics.truncated
-    text = f" {truncated:,} are longer than the model reads and are truncated." if truncated else ""
-    return text + (
+    longer = agree(truncated, "is longer than the model reads and is", "are longer than the model reads and are")
+    return (f" {longer} truncated." if truncated else "") + (
         f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""
     )

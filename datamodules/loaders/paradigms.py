@@ -10,7 +10,7 @@ from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.loaders.targets import FINDERS, targets
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, plain, require_column
-from heedful.records import DataError, Examples, SettingError, inform
+from heedful.records import DataError, Examples, SettingError, agree, inform
 from heedful.records.errors import guess
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
@@ -45,7 +45,7 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
     examples = to_examples(source.select(_with_targets(list(rows), where, task), where), where, columns, split)
     targets_told = examples.column(f"meta.{TARGET}") if TARGET in examples.meta and task in FINDERS else ()
     if n := sum(not value for value in targets_told):
-        inform(f"{where}: {n:,} sentences have no target word that can be told.")
+        inform(f"{where}: {agree(n, 'sentence has', 'sentences have')} no target word that can be told.")
     return examples
 
 

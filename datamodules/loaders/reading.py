@@ -13,13 +13,13 @@ from heedful.datamodules.sources.readers import Row
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import brief, text_of
 from heedful.interventions import Swap
-from heedful.records import CLUSTER, SPAN, DataError, Examples, ExamplesBuilder, generator, inform
+from heedful.records import CLUSTER, SPAN, DataError, Examples, ExamplesBuilder, agree, generator, inform
 from heedful.records.answers import normalised
 
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
 ABSENT = "not_in_text"  # no answer stands in the text
-HOLLOW = "{:,} questions have answers of articles and punctuation alone, which count as none."
-MOVED = "{:,} answers are not at their offset and were searched."
+HOLLOW = "question has", "questions have", "answers of articles and punctuation alone, which count as none."
+MOVED = "answer is", "answers are", "not at the offset, and searched for."
 KINDS = {str: "a text", int: "a whole number", list: "a list"}
 
 
@@ -133,9 +133,9 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
         rows_taken.append(row)
     if not rows_taken:
         raise DataError(f"{where} has no question with a gold answer ({no_gold} without). Take data with gold labels.")
-    for n, sentence in ((hollow, HOLLOW), (moved, MOVED)):
+    for n, (one, many, what) in ((hollow, HOLLOW), (moved, MOVED)):
         if n:
-            inform(f"{where}: {sentence.format(n)}")
+            inform(f"{where}: {agree(n, one, many)} {what}")
     examples = in_order(builder.finish(), rows_taken, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples

@@ -15,7 +15,7 @@ from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, require_column
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, best_analyser
 from heedful.interventions import Source as Hypotheses
-from heedful.records import DataError, Example, Examples, SettingError, generator, inform
+from heedful.records import DataError, Example, Examples, SettingError, agree, generator, inform
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
 PREMISE = "premise"  # the column that the tables are put into
@@ -152,7 +152,8 @@ def _without(examples: Examples, file: Path, name: str) -> Examples:
     if not stays.any():
         raise DataError(f"data.without_tables {file} names every table of the training set. Name fewer.")
     others = f"; not in the training set: {len(absent):,} of {len(names):,} tables" if absent else ""
-    inform(f"{name}: {int((~stays).sum()):,} examples on tables that {file} names are left out{others}.")
+    on = f"on tables that {file} names"
+    inform(f"{name}: {agree(int((~stays).sum()), f'example {on} is', f'examples {on} are')} left out{others}.")
     kept = examples.take(np.flatnonzero(stays))
     kept.no_gold, kept.origin = examples.no_gold, examples.origin
     return kept

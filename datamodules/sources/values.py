@@ -48,9 +48,9 @@ def require_column(column: str, values: Mapping[str, Any], where: str) -> None:
 
 
 def column_name(column: Any) -> str:
-    """A column's name as it is, or shortened where it would spoil a message."""
+    """A column's name as it is; in quotes where it has blanks around it, or is shortened not to spoil a message."""
     name = str(column)
-    return name if name.isprintable() and len(name) <= 60 else brief(name)
+    return name if name.isprintable() and name == name.strip() and len(name) <= 60 else brief(name)
 
 
 def is_empty(value: Any) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 from inspect import signature
 from itertools import pairwise
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from jsonargparse import Namespace
@@ -27,7 +28,7 @@ from heedful.lightning_modules.registry import stand_in
 from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
 from heedful.records.numbers.metric_name import direction_of
-from heedful.records.parser import InMemory, Parser, construct, parsed, require_kinds, unwrapped
+from heedful.records.parser import InMemory, Parser, class_parser, construct, parsed, require_kinds, unwrapped
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
@@ -358,7 +359,8 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
         source = {"class_path": "PairedText", "init_args": {"path": InMemory(source)}}
     if source is not None:
         where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
-        return section_of(kind, source), where, True
+        section = section_of(kind, source)
+        return _named_by_file(section, source) if kind == "data" and where else section, where, True
     for layer in reversed(layers):
         values = layer.values.get(kind)
         if isinstance(values, str):
@@ -366,6 +368,16 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
         if _is_section(values):
             return as_section(kind, values, f"{layer.where}, {kind}"), layer.where, layer.is_trusted
     return section_of(kind, DEFAULTS[kind]), "", True
+
+
+def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict[str, Any]:
+    """A section of data with the stem of its YAML file as the name, where it has none and the class needs one."""
+    file = Path(config_path("data", fspath(source)))
+    if file.suffix not in (".yaml", ".yml") or "name" in section["init_args"]:
+        return section
+    setting = class_parser(class_of("data", section["class_path"]), "data").actions.get("data.name")
+    name = {"name": file.stem} if setting is not None and setting.required else {}
+    return {**section, "init_args": name | section["init_args"]}
 
 
 def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:

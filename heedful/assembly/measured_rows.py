@@ -247,7 +247,8 @@ def _labels(
     if default not in (None, *golds) and all(gold.isdecimal() for gold in golds):
         raise SettingError(
             f"The labels of the rows are {listing(golds)}, and default_label {default!r} is none of these numbers. "
-            f"Give its number as default_label, or name each label, as labels={{{default!r}: [NUMBER], NAME: [NUMBER]}}."
+            "Give its number as default_label, or name each label, as "
+            f"labels={{{default!r}: [NUMBER], NAME: [NUMBER]}}."
         )
     more = [default] if default not in (None, *golds) else []
     return {name: [] for name in (*golds, *filter(None, more))}

@@ -4,7 +4,7 @@ from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
-from heedful.records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
+from heedful.records.labels import MANY, agree, is_entailment, is_non_entailment, listing, percent, same_name
 from heedful.records.messages import inform, warn
 from heedful.records.numbers.context import Context
 from heedful.records.numbers.display import Chart, Line, Section, Shown
@@ -62,6 +62,7 @@ __all__ = [
     "TableForm",
     "Task",
     "TaskKind",
+    "agree",
     "atomic_path",
     "column",
     "digests",

@@ -498,7 +498,7 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "a frame": (lambda rows: pandas.DataFrame({"a": by_words(rows)}), {}, ModelError, ["DataFrame"]),
     "a number": (lambda rows: np.array(3), {}, ModelError, ["ndarray"]),
     "draws twice": (by_words, {"draws": 2, "attentiveness": {"draws": 3}}, SettingError, ["draws"]),
-    "a swap of one part": (by_words, {"parts": ["premise"], "swap": ["premise"]}, DataError, ["swap premise"]),
+    "a swap of one part": (by_words, {"parts": ["premise"], "swap": ["premise"]}, SettingError, ["swap premise"]),
     "a label of named data": (
         by_words,
         {"rows": "planted", "parts": None, "label": None},
@@ -508,7 +508,7 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "keeps of named data": (
         by_words,
         {"rows": "planted", "parts": None, "keeps": ["premise"]},
-        DataError,
+        SettingError,
         ["keeps"],
     ),
     "probabilities in no order": (lambda rows: [[1.0, 0, 0]] * len(rows), {}, SettingError, ["labels="]),
@@ -522,7 +522,7 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
     "an unknown cluster of named data": (
         by_words,
         {"rows": "planted", "parts": None, "cluster": "zz"},
-        DataError,
+        SettingError,
         ["cluster"],
     ),
     "a tuple": ((1, 2), {}, SettingError, ["int, int", "(model, tokenizer)"]),

@@ -92,6 +92,16 @@ def test_files_of_the_working_folder_are_names_too(tmp_path: Path, monkeypatch: 
         assert (arguments["n_train"], arguments["unrelated"]) == (7, 0.01)
 
 
+def test_a_file_without_a_name_gives_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = "{parts: {premise: premise, hypothesis: hypothesis}, labels: {yes: [], no: []}}"
+    (tmp_path / "mine.yaml").write_text(f"class_path: PairedText\ninit_args: {settings}\n")
+    assert [load_data(source).name for source in ("mine.yaml", tmp_path / "mine.yaml")] == ["mine", "mine"]
+    assert load_data("mine.yaml", name="other").name == "other"
+    call = Call(data="mine.yaml", model={"class_path": "Encoder", "init_args": {"backbone": "x"}})
+    assert resolve(False, call).as_dict()["data"]["init_args"]["name"] == "mine"
+
+
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.yaml").touch()

@@ -86,7 +86,7 @@ def test_targets_that_cannot_be_told_are_empty_and_counted(folder, tmp_path, cap
     data = msgs(tmp_path)
     data.setup("validate")
     assert list(data.pool.column("meta.target")).count("") == 1
-    assert "1 sentences have no target word that can be told." in caplog.text
+    assert "1 sentence has no target word that can be told." in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_training_questions_without_a_label_are_left_out_and_evaluated_ones_stay
     assert len(data.train_examples) == 24
     assert all({"no", "black"} & gold.keys() for gold in golds(data.train_examples))
     assert (len(data.pool), data.counts.hopeless) == (24, {"not_in_labels": 12})
-    assert "24 training questions none of whose answers is a label" in caplog.text
+    assert "24 training questions are left out: no answer is a label." in caplog.text
     assert "no answer to 12 evaluated questions is a label" in caplog.text
 
 

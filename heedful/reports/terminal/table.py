@@ -14,7 +14,7 @@ from rich.text import Text
 from heedful.metrics import METRICS
 from heedful.metrics.metric import READ, UNREAD_CHANGES, WITHOUT_BASE, WITHOUT_CHANGED
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from heedful.records import Line, MetricName, percent, printable
+from heedful.records import Line, MetricName, agree, percent, printable
 from heedful.records.rows import UNREAD
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import UNKNOWN_WORTH
@@ -207,7 +207,8 @@ def _answers(run: Results) -> Iterator[str]:
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
         yield f"The commonest of what is no answer: {quoted}."
     if several := counts.get("several_labels"):
-        yield f"{several:,} answers name several labels, and were read as the wording says."
+        named = "answer names several labels, and was", "answers name several labels, and were"
+        yield f"{agree(several, *named)} read as the wording says."
     for evaluation in METRICS:
         for part, (text, n, of) in counts.get(f"{evaluation}/one_text", {}).items():
             share = percent(n / of)
@@ -233,17 +234,20 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
                 f"{part} {tokens_read:,} of {there:,} ({percent(tokens_read / max(1, there))})"
                 for part, (tokens_read, there) in parts.items()
             ]
+            examples = f"of {agree(n, 'example', 'examples')}{of}"
+            longer = agree(counts[f"{evaluation}truncated"], f"{examples} is", f"{examples} are")
             yield (
-                f"{counts[f'{evaluation}truncated']:,} of {n:,} examples{of} are longer than the model reads. "
+                f"{longer} longer than the model reads. "
                 f"Tokens that it reads: {', '.join(read)}. A larger --model.max_length reads more."
             )
-        said = {"repeats": "are repeats of others", "trained_on": "were trained on"}
-        for key, what in said.items():
+        repeats, trained = ("is a repeat of another", "are repeats of others"), ("was trained on", "were trained on")
+        for key, forms in (("repeats", repeats), ("trained_on", trained)):
             if count := counts.get(f"{evaluation}{key}"):
-                yield f"{count:,} of {counts[f'{evaluation}examples']:,} examples{of} {what}."
+                examples = f"of {agree(counts[f'{evaluation}examples'], 'example', 'examples')}{of}"
+                yield f"{agree(count, *(f'{examples} {form}' for form in forms))}."
     if identical := sum(counts.get(f"{name}/identical", 0) for name in METRICS):
-        told = "changed inputs were the same as others to the model; to save time they were predicted once."
-        yield f"{identical:,} {told}"
+        same = agree(identical, "changed input was the same as another", "changed inputs were the same as others")
+        yield f"{same} to the model; to save time they were predicted once."
 
 
 def about_model(runs: Sequence[Results]) -> Iterator[str]:

@@ -167,7 +167,7 @@ def test_a_blank_answer_does_not_make_a_question_unanswerable(blank: str) -> Non
 def test_answers_that_the_measure_takes_for_none_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO"):
         assert len(read(row("The end, a.", ["The", "a."]), row("The end.", ["the end"], id="2"))) == 2
-    assert "1 questions have answers of articles and punctuation alone" in caplog.text
+    assert "1 question has answers of articles and punctuation alone" in caplog.text
 
 
 ARTICLE = {"title": "t", "paragraphs": [{"context": "Rome", "qas": [{"id": "q", "question": "?", "answers": []}]}]}

@@ -422,7 +422,7 @@ def test_too_many_changes_that_are_never_read_are_said_in_words():
         "7 of 100 examples are longer than the model reads. Tokens that it reads: premise 300 of 1,200 (25 %), b"
         in text
     )
-    assert "1 of 9 examples of evidence are longer than the model reads. Tokens that it reads: table 1,000 of" in text
+    assert "1 of 9 examples of evidence is longer than the model reads. Tokens that it reads: table 1,000 of" in text
     assert "unread: share of the changes after which the model receives what it did before" in text
     assert "1,234 changed inputs were the same as others to the model; to save time they were predicted once." in text
     both = printed({"a": found, "b": found})
