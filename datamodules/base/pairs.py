@@ -1,6 +1,6 @@
 """Paired inputs: settings, splits and augmentation, without Lightning and torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +50,7 @@ from heedful.records import (
     Task,
     agree,
     inform,
+    listing,
     percent,
     repeats,
 )
@@ -342,6 +343,7 @@ class Pairs(RecordsArguments):
             require_slices(self.whole, self.slices, self.name)
             self.counts.shortened = self._shortened(self.pool)
             self._report_repeats("validation", self.whole)
+            self._report_labels("validation", self.whole, self.full_task.labels)
         if stage == "fit" and self.train_examples is None:
             examples = require_gold(self._examples("train"), self.name)
             self._require_apart()
@@ -349,6 +351,7 @@ class Pairs(RecordsArguments):
             self.trained, self.train_examples = prepared.examples, prepared.read
             self.counts.seen = apart(self.whole, self.trained)[1]
             self._report_repeats("training", self.trained)
+            self._report_labels("training", self.trained, self._labels_of(self.whole))
 
     def _prepared(self, examples: Examples, training: bool) -> Prepared:
         regime = Regime(self.name, self.full_task, self.partial, self.seed, self.splits_evaluated)
@@ -499,6 +502,18 @@ class Pairs(RecordsArguments):
     def _report_repeats(self, role: str, examples: Examples) -> None:
         if n := repeats(examples.content_keys(self.full_task.parts)):
             inform(f"{self.name}: {agree(n, f'{role} example has', f'{role} examples have')} the parts of another one.")
+
+    def _report_labels(self, role: str, examples: Examples, labels: Collection[str]) -> None:
+        """Log which of some labels no example has; soft labels are thousands, and unlabelled examples have none."""
+        if self.full_task.kind.exclusive and not examples.is_unlabelled:
+            there = self._labels_of(examples)
+            if missing := [label for label in self.full_task.labels if label in labels and label not in there]:
+                of_validation = ", which validation examples have" if role == "training" else ""
+                inform(f"{self.name}: no {role} example has the label {listing(missing)}{of_validation}.")
+
+    @staticmethod
+    def _labels_of(examples: Examples) -> set[str | None]:
+        return {*examples.table["label"].unique().to_pylist()}
 
     def fingerprints(self) -> dict[str, str]:
         """The examples that are evaluated and trained on, in a few bytes."""

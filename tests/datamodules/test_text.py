@@ -327,6 +327,19 @@ def test_a_swap_of_all_parts_is_refused(swap: str) -> None:
         PairedText(**NLI, path="x", swap=[swap])
 
 
+def test_labels_that_no_example_has_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for split, labels in (("train", ["yes"]), ("validation", ["yes", "no"])):
+        rows = [{"premise": f"{split} {i}", "hypothesis": "h", "label": labels[i % len(labels)]} for i in range(4)]
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    labels = {"yes": [], "no": [], "perhaps": [], "never": []}
+    with caplog.at_level("INFO"):
+        PairedText(**NLI | {"labels": labels, "default_label": None}, path=str(tmp_path)).setup("fit")
+    assert [message for message in caplog.messages if "has the label" in message] == [
+        "own: no validation example has the label perhaps, never.",
+        "own: no training example has the label no, which validation examples have.",
+    ]
+
+
 def test_counterfactuals_without_a_part_to_swap_are_refused(folder: Path) -> None:
     with refused(SettingError, "augment counterfactual", "swap"):
         PairedText(**NLI, path=str(folder), augment="counterfactual", swap=[])
