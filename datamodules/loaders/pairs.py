@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.datamodules.loaders.gold import Gold
+from heedful.datamodules.sources.readers import unpacked
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, text_of
 from heedful.records import NO_LABEL, DataError, Examples, ExamplesBuilder, HeedfulError, SettingError
@@ -234,7 +235,7 @@ def require_columns(
     if missing[0] in columns.slices:
         raise DataError(f"data.slices {missing[0]}: {where} does not have this column. {found}")
     remedy = "Set data.parts '{PART: COLUMN}' and data.label"
-    if len(missing) == len(set(wanted)) and where.lower().removesuffix(".gz").endswith(DELIMITED):
+    if len(missing) == len(set(wanted)) and unpacked(where.lower()).endswith(DELIMITED):
         remedy += "; without a header, data.columns '[NAME, ...]'"
     elif missing == [columns.label]:
         remedy = "Set data.label to its name, or to null (in Python None)"

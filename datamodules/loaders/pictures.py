@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -20,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from heedful.datamodules.loaders.pairs import Columns, to_examples
-from heedful.datamodules.sources.readers import Row, inside, kind, read
+from heedful.datamodules.sources.readers import Row, inside, kind, read, unpacked
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, brief, is_empty, plain, reason, require_column
 from heedful.records import (
@@ -30,6 +31,7 @@ from heedful.records import (
     HeedfulError,
     Picture,
     SettingError,
+    agree,
     inform,
     open_file,
     spooling,
@@ -38,6 +40,7 @@ from heedful.records.parts.pixels import pixels
 
 STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
 FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # of a pattern
+ANIMATED = ("GIF", "PNG", "WEBP")  # formats; a TIFF may hold several pages, the first of which is read
 ROWS = 64  # whose pictures are read side by side
 
 
@@ -79,7 +82,7 @@ def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
 def _is_table(file: Path) -> bool:
     """Whether a file holds rows, by its name; .txt may be anything."""
     try:
-        return kind(file) != "txt" and not file.name.endswith(".gz")
+        return kind(file) != "txt" and unpacked(file.name) == file.name
     except DataError:
         return False
 
@@ -121,6 +124,7 @@ class Pictures:
         self._bytes: Path | None = None
         self._pictures: dict[str, Picture] = {}  # by path, or by sha256 where the bytes stand in the row
         self._names: dict[Path, list[str]] = {}
+        self._animated: set[str] = set()
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
         if len(starred) > 1:
             raise DataError(f"data.parts: {starred[0]} and {starred[1]} hold *. Let only one pattern hold *.")
@@ -150,6 +154,9 @@ class Pictures:
                 read = pool.map(lambda content: self._read(*content), contents)
                 for row, values in block:
                     yield row, values | {column: self._keep(*next(read)) for column in columns}
+        if n := len(self._animated):
+            animated = agree(n, "picture is animated, of which", "pictures are animated, of which")
+            inform(f"{where}: {animated} the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
         """The row with a path or bytes under each column and pattern; several rows for a pattern with ``*``."""
@@ -202,7 +209,8 @@ class Pictures:
             path = ""
             display_name = f"the picture in the column {column!r}"
         key = hashlib.sha256(data).hexdigest()
-        require_picture(data, f"{where}: {display_name}")
+        if require_picture(data, f"{where}: {display_name}"):
+            self._animated.add(key)
         return Picture(key, path, 0, len(data), where.replace("\n", " ")), None if path else data
 
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
@@ -241,14 +249,17 @@ def is_pattern(column: str) -> bool:
     return "{" in column
 
 
-def require_picture(data: bytes, what: str) -> None:
-    """Look at the head of a picture.
+def require_picture(data: bytes, what: str) -> bool:
+    """Look at the head of a picture, and whether it is animated.
 
     Raises:
         DataError: It is in none of the formats that are read, or claims to have far too many pixels.
     """
     try:
-        Image.open(io.BytesIO(data), formats=FORMATS).close()
+        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
+            with suppress(Exception):  # of a second frame, which is not read
+                return bool(opened.format in ANIMATED and getattr(opened, "is_animated", False))
+            return False
     except Exception as error:  # any byte of a file can be wrong in any way
         why = "" if isinstance(error, Image.UnidentifiedImageError) else f" ({reason(error)})"
         raise DataError(f"{what} is not a picture that is read{why}. Save it as one of {', '.join(FORMATS)}.") from None

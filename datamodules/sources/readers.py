@@ -39,15 +39,20 @@ def inside(folder: Path, path: Any) -> Path:
 
 
 def kind(path: Path) -> str:
-    """The format of a file by its name: one of :data:`SUFFIXES` or :data:`TEXT`, with or without ``.gz``.
+    """The format of a file by its name: one of :data:`SUFFIXES` or :data:`TEXT`, with or without ``.gz`` or ``.zst``.
 
     Raises:
         DataError: The suffix is none of them.
     """
-    suffix = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    suffix = unpacked(path.name.lower()).rpartition(".")[2]
     if suffix not in (*SUFFIXES, TEXT):
-        raise DataError(f"{path} has none of the suffixes {', '.join((*SUFFIXES, TEXT))} (text also with .gz).")
+        raise DataError(f"{path} has none of the suffixes {', '.join((*SUFFIXES, TEXT))} (text also with .gz or .zst).")
     return suffix
+
+
+def unpacked(name: str) -> str:
+    """The name of a file without ".gz" or ".zst"."""
+    return name.removesuffix(".gz").removesuffix(".zst")
 
 
 def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
@@ -55,7 +60,7 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
 
     Args:
         path: A csv or tsv file; a json list of objects, or an object that has it under "data"; json or jsonl with an
-            object in each line; a parquet file. Text may be compressed (.gz).
+            object in each line; a parquet file. Text may be compressed (.gz, .zst).
         quoting: Whether fields of a csv or tsv file may stand in double quotes. If not, a quote is a character.
         header: Names of the columns, of a csv or tsv file without a header, or of a json file whose rows are lists.
 
@@ -82,8 +87,11 @@ def _rows(packed: IO[bytes], path: Path, suffix: str, quoting: bool, header: Seq
 
         yield from arrow_rows(pq.ParquetFile(packed, page_checksum_verification=True).iter_batches(1024))
         return
-    is_gz = path.name.lower().endswith(".gz")
-    file: Any = gzip.GzipFile(fileobj=packed) if is_gz else packed
+    file: Any = packed
+    if path.name.lower().endswith(".gz"):
+        file = gzip.GzipFile(fileobj=packed)
+    elif path.name.lower().endswith(".zst"):
+        file = io.BufferedReader(pa.CompressedInputStream(packed, "zstd"))
     if suffix == "jsonl":
         yield from _json_lines(file, path)
     elif suffix == "json":
@@ -138,7 +146,9 @@ def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, given: 
     """Rows of a csv or tsv file as pandas parses them: all fields are text, and an empty one is not missing."""
     import pandas as pd
 
-    remedy = "Mend the row, or, if its quotes are plain characters, set data.quoting false." if quoting else ""
+    remedy = "Mend the row, or, if its quotes are plain characters, set data.quoting false; "
+    remedy += "in measure, quoting=False or --quoting false."
+    remedy = remedy if quoting else ""
     header = list(given)
     row = 0
     csv.field_size_limit(2**31 - 1)  # the engine is the csv module of Python
@@ -228,19 +238,20 @@ def rows_in_memory(content: Any) -> tuple[str, Rows]:
     dictionaries. No library is imported to recognise its own.
 
     Raises:
-        HeedfulError: They are nothing of that, or a column of a frame mixes types.
+        HeedfulError: They are nothing of that.
     """
     if isinstance(content, list | tuple):
-        return "the list", _dictionaries(content)
+        return "the list", _dictionaries(content, "the list")
     if hasattr(content, "with_format"):  # columns of pictures and sounds are not decoded
         return "the data set", arrow_rows(content.with_format("arrow").iter(256))
     table, name = content, "the table"
     if hasattr(content, "iloc"):
         name = "the frame"
+        _require_unique(list(content.columns), name)
         try:
             table = pa.Table.from_pandas(content, preserve_index=False)
-        except (pa.ArrowException, ValueError, TypeError) as error:
-            raise DataError(f"The frame cannot be read: {reason(error)}. Give a column values of one type.") from None
+        except (pa.ArrowException, ValueError, TypeError):  # a column mixes types
+            return name, _dictionaries(content.to_dict("records"), name)
     elif hasattr(content, "to_arrow"):
         table, name = content.to_arrow(), "the frame"
     if not isinstance(table, pa.Table):
@@ -249,17 +260,21 @@ def rows_in_memory(content: Any) -> tuple[str, Rows]:
             f"data.path holds {held}, which is neither a path nor rows. Give a path, a frame, a table, a data set, a "
             "list of dictionaries, or one of these for each split."
         )
-    if len(set(table.column_names)) < len(table.column_names):
-        raise DataError(f"{name}: a column of {brief(table.column_names)} is repeated. Rename one.")
+    _require_unique(table.column_names, name)
     return name, arrow_rows(table.to_batches(256))
 
 
-def _dictionaries(rows: Sequence[Any]) -> Rows:
+def _require_unique(columns: Sequence[Any], name: str) -> None:
+    if len(set(columns)) < len(columns):
+        raise DataError(f"{name}: a column of {brief(columns)} is repeated. Rename one.")
+
+
+def _dictionaries(rows: Sequence[Any], where: str) -> Rows:
     for row, columns in enumerate(rows, 1):
         if not isinstance(columns, Mapping):
-            raise DataError(f"the list, row {row}: {brief(columns)} is not a dictionary of columns.")
+            raise DataError(f"{where}, row {row}: {brief(columns)} is not a dictionary of columns.")
         if other := [name for name in columns if not isinstance(name, str)]:
-            raise DataError(f"the list, row {row}: the column {column_name(other[0])} is not named by a text.")
+            raise DataError(f"{where}, row {row}: the column {column_name(other[0])} is not named by a text.")
         yield row, {name: native(value) for name, value in columns.items()}
 
 

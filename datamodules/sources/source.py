@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.datamodules.sources.readers import SUFFIXES, TEXT, arrow_rows, read, rows_in_memory
+from heedful.datamodules.sources.readers import SUFFIXES, TEXT, arrow_rows, read, rows_in_memory, unpacked
 from heedful.datamodules.sources.row_filter import filtered
 from heedful.datamodules.sources.values import Rows, column_name, reason
 from heedful.records import DataError, HeedfulError, SettingError, inform, listing
@@ -241,9 +241,9 @@ def split_form(names: Sequence[str]) -> str:
 
 
 def _ending(file: Path) -> str:
-    return file.name.lower().removesuffix(".gz").rpartition(".")[2] if "." in file.name else ""
+    return unpacked(file.name.lower()).rpartition(".")[2] if "." in file.name else ""
 
 
 def stem(name: str) -> str:
-    """The name of a file without its suffix and ".gz"."""
-    return name.removesuffix(".gz").rpartition(".")[0] or name
+    """The name of a file without its suffix and ".gz" or ".zst"."""
+    return unpacked(name).rpartition(".")[0] or name

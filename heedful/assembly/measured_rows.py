@@ -37,6 +37,7 @@ class RowSettings(NamedTuple):
     cluster: str | None
     uid: str | None
     name: str | None
+    quoting: bool = True
     batch_size: int = 64
 
     @classmethod
@@ -93,7 +94,7 @@ def data_of(
     parts = dict(said.parts) if isinstance(said.parts, Mapping) else {str(part): str(part) for part in said.parts}
     if unknown := [part for part in said.keeps if part not in parts]:
         raise SettingError(f"keeps {unknown[0]} is not a part. {guess(unknown[0], parts)}")
-    scan = _scan(rows, said.label) if said.labels is None else Scan()
+    scan = _scan(rows, said) if said.labels is None else Scan()
     labels = _labels(rows, said, scan, outputs, is_function)
     swap = [part for part in parts if part not in said.keeps] if len(parts) > 1 else []
     default = said.default_label
@@ -103,6 +104,7 @@ def data_of(
         "swap": swap if said.swap is None else list(said.swap),
         "distractors": list(said.keeps),
         "uid": said.uid,
+        "quoting": said.quoting,
         "eval_batch_size": said.batch_size,
         "note": " ".join(said for said in (HIDDEN * is_function, ALONE * (len(parts) == 1)) if said) or None,
     }
@@ -167,7 +169,15 @@ def _named(rows: Any) -> Pairs | None:
     return load_data(rows)
 
 
-OF_ROWS = {"parts": None, "label": LABEL, "labels": None, "same": None, "uid": None, "name": None}  # and their defaults
+OF_ROWS = {
+    "parts": None,
+    "label": LABEL,
+    "labels": None,
+    "same": None,
+    "uid": None,
+    "name": None,
+    "quoting": True,
+}  # and their defaults
 
 
 def _changed(data: Pairs, said: RowSettings, is_function: bool) -> Pairs:
@@ -197,11 +207,12 @@ def _changed(data: Pairs, said: RowSettings, is_function: bool) -> Pairs:
     return data.with_arguments(**changed)
 
 
-def _scan(rows: Any, label: str | None) -> Scan:
+def _scan(rows: Any, said: RowSettings) -> Scan:
+    label = said.label
     labels: set[str] = set()
     texts: set[str] = set()
     n = n_bare = 0
-    for _, values in Source(rows).rows(Split("validation", aliases=ALIASES["validation"]))[1]:
+    for _, values in Source(rows, quoting=said.quoting).rows(Split("validation", aliases=ALIASES["validation"]))[1]:
         if label is None or label not in values:
             break
         gold = values[label]

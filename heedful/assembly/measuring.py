@@ -42,6 +42,7 @@ def measure(
     by: Sequence[str] | str = (),
     uid: str | None = None,
     name: str | None = None,
+    quoting: bool = True,
     draws: int | None = None,
     precision: float | None = None,
     batch_size: int = 64,
@@ -83,6 +84,7 @@ def measure(
         by: A column, or several, by whose values the numbers are broken down.
         uid: Column of a unique id; by default examples are named by their content.
         name: What results call the data; by default "rows".
+        quoting: Whether fields of a csv or tsv file may be double-quoted.
         draws: Counterfactuals for each example and part, by default 5.
         precision: The half width of an interval of attentiveness that is precise enough, such as 0.02: no more examples
             are changed than a pilot of 300 says that are needed. By default all are changed.

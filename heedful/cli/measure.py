@@ -25,6 +25,7 @@ TOLD = {  # setting: what is written behind it, and what it means
     "by": ("COLUMN", "numbers by the values of a column, too"),
     "uid": ("COLUMN", "column of a unique id"),
     "name": ("NAME", "what results call the data (rows)"),
+    "quoting": ("false", "quotes in csv and tsv files are characters"),
     "draws": ("K", "counterfactuals of an example and part"),
     "precision": ("W", "half width of an interval that is precise enough, as 0.02"),
     "batch_size": ("N", "most inputs that the model gets at once"),
@@ -76,6 +77,8 @@ def _value(name: str, text: Any) -> Any:
     """A setting as :func:`heedful.measure` takes it."""
     if name == "label" and text == "null":
         return None
+    if name == "quoting":
+        return text.lower() != "false"
     if name not in LISTS:
         return text
     words = [word.strip() for word in text.split(",") if word.strip()]

@@ -65,7 +65,7 @@ def config_path(kind: str, name: str) -> str:
         if not name.startswith("{") and not Path(name).is_file():
             raise DataError(f"{kind} {name} does not exist.")
         return name
-    if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
+    if name.lower().removesuffix(".gz").removesuffix(".zst").endswith(("csv", "tsv", "jsonl", "parquet")):
         raise SettingError(
             f"{kind} {name} is a file of rows. Name the data set that reads it, as in data mnli, and set data.path "
             f"{name}."
