@@ -7,7 +7,7 @@ import pytest
 import heedful
 from heedful.callbacks.engine.evaluation import Setting
 from heedful.callbacks.evaluations.attentiveness import PILOT, Attentiveness, examples_needed
-from heedful.datamodules.text_pairs import TextPairs
+from heedful.datamodules.base.pairs import Pairs
 from heedful.records import HeedfulError, generator
 from heedful.records.rows import select
 
@@ -31,7 +31,7 @@ def measured(n, **settings):
 @pytest.mark.parametrize(("draws", "expected"), [(None, (1, 5)), (3, (3, 3))])
 def test_there_is_one_draw_in_training_and_five_in_evaluation_unless_they_are_set(draws, expected):
     labelled = [row | {"label": "ab"[i % 2]} for i, row in enumerate(rows(20))]
-    data = TextPairs("rows", {"left": "left", "right": "right"}, {"a": [], "b": []}, path=labelled, swap=["left"])
+    data = Pairs("rows", {"left": "left", "right": "right"}, {"a": [], "b": []}, path=labelled, swap=["left"])
     data.setup("validate")
     plans = [Attentiveness(draws).plan(Setting(data, monitoring)) for monitoring in (True, False)]
     assert tuple(plan.interventions[0].draws for plan in plans) == expected
