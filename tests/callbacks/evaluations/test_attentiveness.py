@@ -78,8 +78,8 @@ def test_a_setting_that_cannot_be_is_refused(settings, message):
 
 @pytest.mark.slow
 def test_two_processes_and_a_second_scoring_give_the_same_bytes(lab, tmp_path):
-    lab.kinds["one epoch"] = ["--trainer.max_epochs", "1"], 1
-    evaluate = ["--checkpoint", str(lab.whole("one epoch")), "--attentiveness.precision", "0.005"]
+    lab.kinds["learned"] = ["--trainer.max_epochs", "4", "--data.n_train", "600"], 1
+    evaluate = ["--checkpoint", str(lab.whole("learned")), "--attentiveness.precision", "0.005"]
     evaluate += ["--attentiveness.draws", "2", "--data.n_validation", "900"]
     for processes, words in ((1, []), (2, ["--trainer.devices", "2", "--trainer.strategy", "ddp"])):
         folder = tmp_path / str(processes)
