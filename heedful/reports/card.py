@@ -190,7 +190,11 @@ def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[di
             "metric_type": metric.family,
             "metric_name": line.label,
             "metric_value": m["value"],
-            "metric_args": {key: m[key] for key in ("n", "ci95", "draws", "std", "flags") if m[key] not in (None, [])},
+            "metric_args": {
+                key: m[key]
+                for key in ("n", "clusters", "ci95", "draws", "std", "flags")
+                if m.get(key) not in (None, [])
+            },
         }
 
 
