@@ -147,7 +147,7 @@ def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, given: 
     import pandas as pd
 
     remedy = "Mend the row, or, if its quotes are plain characters, set data.quoting false; "
-    remedy += "in measure, quoting=False or --quoting false."
+    remedy += "in measure, set quoting false."
     remedy = remedy if quoting else ""
     header = list(given)
     row = 0

@@ -76,7 +76,7 @@ FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "CRLF, csv": ("a.csv", PLAIN.replace("\n", "\r\n"), {}, PLAIN_ROWS),
     "CRLF, tsv": ("a.tsv", PLAIN.replace("\n", "\r\n").replace(",", "\t"), {}, PLAIN_ROWS),
     "CRLF, jsonl": ("a.jsonl", lines(rows()).replace("\n", "\r\n"), {}, labelled("yes", "no")),
-    "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false", "quoting=False"]),
+    "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false", "in measure, set quoting false"]),
     "an open quote, a character": (
         "a.csv",
         OPEN_QUOTE,
@@ -150,7 +150,7 @@ def test_a_file_works_or_is_refused_by_its_row(case: str, tmp_path: Path) -> Non
 
 def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(HEADER + "".join(f'"p{i},h{i % 5},{"yes" if i % 2 else "no"}\n' for i in range(30)))
-    with refused(DataError, "row 1", "quoting=False or --quoting false"):
+    with refused(DataError, "row 1", "in measure, set quoting false"):
         heedful.measure(answer, tmp_path / "a.csv", NAMES[:2])
     result = heedful.measure(answer, tmp_path / "a.csv", NAMES[:2], quoting=False)
     assert settings_of({"quoting": "false"}, ["quoting"]) == {"quoting": False}
