@@ -42,8 +42,8 @@ def require_regime(
         raise SettingError(f"data.swap names {twice[0]} twice.")
     if swap_of_all := [part for part in swap if {*part.split("+")} == {*parts}]:
         raise SettingError(
-            f"data.swap {swap_of_all[0]} replaces the whole input by that of another example, whose answer it then "
-            "has. Leave one part out, which stays."
+            f"data.swap {swap_of_all[0]} replaces every part, so that the input is another example with its own "
+            "answer. Leave one part out, which stays."
         )
     if partial and augment == "counterfactual":
         raise SettingError(

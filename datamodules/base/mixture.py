@@ -132,7 +132,7 @@ def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixtur
         taken.append(pool.take(np.sort(by_hash(pool, seed, "mixture")[:n])))
         used.append(taken[-1].content_keys(pool.parts))
         label = f" with {each.label}" if each.label else ""
-        of = f"of the {agree(len(free), 'example', 'examples')} of {each.called}{label}"
-        inform(f"{agree(n, f'{of} is', f'{of} are')} mixed in.")
+        pool_words = f"of the {agree(len(free), 'example', 'examples')} of {each.called}{label}"
+        inform(f"{agree(n, f'{pool_words} is', f'{pool_words} are')} mixed in.")
     staying = by_hash(examples, seed, "mixed into")[sum(map(len, taken)) :]
     return Examples.concatenate([examples.take(np.sort(staying)), *taken])

@@ -396,8 +396,10 @@ class Pairs(RecordsArguments):
             self._read[name] = one.origin, (len(one), int(one.content_keys(one.parts).sum()))
         no_gold = sum(examples.no_gold for examples in several)
         if no_gold:
-            told = f"of {' and '.join(names)}"
-            has_none = agree(no_gold, f"row {told} has no gold label and is", f"rows {told} have no gold label and are")
+            split = f"of {' and '.join(names)}"
+            has_none = agree(
+                no_gold, f"row {split} has no gold label and is", f"rows {split} have no gold label and are"
+            )
             inform(f"{self.name}: {has_none} left out.")
         bare = [name for name, examples in zip(names, several, strict=True) if examples.is_unlabelled]
         if 0 < len(bare) < len(names):

@@ -155,8 +155,8 @@ class Pictures:
                 for row, values in block:
                     yield row, values | {column: self._keep(*next(read)) for column in columns}
         if n := len(self._animated):
-            animated = agree(n, "picture is animated, of which", "pictures are animated, of which")
-            inform(f"{where}: {animated} the first frame is read.")
+            animated = agree(n, "picture is animated", "pictures are animated")
+            inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
         """The row with a path or bytes under each column and pattern; several rows for a pattern with ``*``."""

@@ -133,9 +133,9 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
         rows_taken.append(row)
     if not rows_taken:
         raise DataError(f"{where} has no question with a gold answer ({no_gold} without). Take data with gold labels.")
-    for n, (one, many, what) in ((hollow, HOLLOW), (moved, MOVED)):
+    for n, (singular, plural, what) in ((hollow, HOLLOW), (moved, MOVED)):
         if n:
-            inform(f"{where}: {agree(n, one, many)} {what}")
+            inform(f"{where}: {agree(n, singular, plural)} {what}")
     examples = in_order(builder.finish(), rows_taken, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples

@@ -33,14 +33,14 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
-def agree(n: int, one: str, many: str) -> str:
+def agree(n: int, singular: str, plural: str) -> str:
     """A number before the words that agree with it, for a message.
 
     Example:
         >>> agree(1, "example is", "examples are"), agree(3129, "example is", "examples are")
         ('1 example is', '3,129 examples are')
     """
-    return f"{n:,} {one if n == 1 else many}"
+    return f"{n:,} {singular if n == 1 else plural}"
 
 
 def is_entailment(label: str) -> bool:

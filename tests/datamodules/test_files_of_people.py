@@ -190,5 +190,5 @@ def test_a_picture_is_what_people_see(kind: str, caplog: pytest.LogCaptureFixtur
         data.setup("validate")
     shown = thumbnail(data.pool[0].parts["image"])
     assert shown[:, :, 0].tolist() == [[255, 255, 0, 0]] * 2
-    said = "1 picture is animated, of which the first frame is read."
+    said = "1 picture is animated, and the first frame is read."
     assert any(said in message for message in caplog.messages) == (kind == "animated")

@@ -207,8 +207,8 @@ def _answers(run: Results) -> Iterator[str]:
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
         yield f"The commonest of what is no answer: {quoted}."
     if several := counts.get("several_labels"):
-        named = "answer names several labels, and was", "answers name several labels, and were"
-        yield f"{agree(several, *named)} read as the wording says."
+        phrases = "answer names several labels, and was", "answers name several labels, and were"
+        yield f"{agree(several, *phrases)} read as the wording says."
     for evaluation in METRICS:
         for part, (text, n, of) in counts.get(f"{evaluation}/one_text", {}).items():
             share = percent(n / of)

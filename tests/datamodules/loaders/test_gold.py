@@ -15,7 +15,12 @@ SPELLINGS = {str(s): name for name, others in LABELS.items() for s in (name, *ot
 
 @pytest.mark.parametrize(
     ("value", "gold"),
-    [("neutral", "neutral"), (0, "entailment"), ("1.0", "neutral"), (2.0, "contradiction"), ("-", None), (None, None)],
+    [
+        *((neutral, "neutral") for neutral in ("neutral", " neutral ", 1, "1", "1 ", 1.0, "1.0")),
+        (0, "entailment"),
+        (2.0, "contradiction"),
+        *((nothing, None) for nothing in (None, "", " ", "-", -1, "-1", "None", "null", -1.0, math.nan)),
+    ],
 )
 def test_one_label_is_right(value: object, gold: str | None) -> None:
     assert Gold(LABELS, SPELLINGS, None)(value) == gold

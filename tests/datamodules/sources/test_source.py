@@ -60,16 +60,6 @@ def write(path: Path, *premises: str) -> Path:
 # rows to examples
 
 
-@pytest.mark.parametrize("label", [1, "1", 1.0, "neutral", " neutral ", "1 "])
-def test_a_label_is_known_by_its_name_or_its_spellings(label: Any) -> None:
-    assert converted([pair(label)])[0][0].label == "neutral"
-
-
-def test_a_float_written_as_text_is_the_number_that_it_means() -> None:
-    """Tools that turn a column of integers with gaps into floats write 1.0 to a csv file."""
-    assert converted([pair("1.0")])[0][0].label == "neutral"
-
-
 def test_spellings_are_text_or_numbers() -> None:
     columns = Columns({"premise": "premise"}, "label", {"yes": ["True", 1], "no": ["False", 0]})
     assert [e.label for e in converted([pair(v) for v in (True, "True", 1, "no", False, 0.0)], columns)[0]] == [
@@ -78,9 +68,8 @@ def test_spellings_are_text_or_numbers() -> None:
     ]
 
 
-@pytest.mark.parametrize("label", [None, "", " ", "-", -1, "-1", "None", "null", -1.0, math.nan])
-def test_rows_without_gold_are_left_out_and_counted(label: Any) -> None:
-    examples, no_gold = converted([pair(0), pair(label), pair(2), pair(label)])
+def test_rows_without_gold_are_left_out_and_counted() -> None:
+    examples, no_gold = converted([pair(0), pair("-"), pair(2), pair(None)])
     assert sorted(e.label for e in examples) == ["contradiction", "entailment"]
     assert no_gold == 2
 
