@@ -505,12 +505,6 @@ MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
         SettingError,
         ["label"],
     ),
-    "keeps of named data": (
-        by_words,
-        {"rows": "planted", "parts": None, "keeps": ["premise"]},
-        SettingError,
-        ["keeps"],
-    ),
     "probabilities in no order": (lambda rows: [[1.0, 0, 0]] * len(rows), {}, SettingError, ["labels="]),
     "labels in no order": (by_words, {"labels": {*NAMES}}, SettingError, ["labels"]),
     "a label twice": (by_words, {"labels": [*NAMES, NAMES[0]]}, SettingError, ["labels"]),
