@@ -12,7 +12,6 @@ from heedful.reports.page.numbers import Measured, is_known, quoted
 from heedful.reports.page.run import Run, in_order
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import too_few
-from heedful.reports.terminal.table import asides_of
 
 
 @dataclass(frozen=True)
@@ -133,12 +132,8 @@ def least_heeded(run: Run) -> str:
     return f"Of the parts of its input, it heeds the {least} least."
 
 
-def cautions(run: Run) -> list[str]:
+def cautions(run: Run) -> Iterator[str]:
     """What must not be read into any number of a run, and why."""
-    return [*_cautions(run), *asides_of(run.results)]
-
-
-def _cautions(run: Run) -> Iterator[str]:
     results = run.results
     if how_far := results.get("unfinished"):
         yield f"Do not take these numbers for those of the finished model: the run had not ended ({how_far})."

@@ -215,8 +215,8 @@ def _answers(run: Results) -> Iterator[str]:
 
 
 def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
-    """Says of which numbers too many changes never reach the model, how much of the examples it reads, how many repeat
-    others or were trained on, and how many changed ones it was not asked about, since they were others to it."""
+    """Says of which numbers too many changes never reach the model, how much of the examples it reads, and how many
+    repeat others or were trained on."""
     flagged = [
         f"{percent(run['metrics'][below.metric]['value'])} of those behind {line.label!r}"
         for line, below in pairwise(lines)
@@ -241,7 +241,11 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
         for key, what in said.items():
             if count := counts.get(f"{evaluation}{key}"):
                 yield f"{count:,} of {counts[f'{evaluation}examples']:,} examples{of} {what}."
-    if identical := sum(counts.get(f"{name}/identical", 0) for name in METRICS):
+
+
+def _identical(run: Results) -> Iterator[str]:
+    """Says how many changed inputs the model was not asked about, since they were others to it."""
+    if identical := sum(run["counts"].get(f"{name}/identical", 0) for name in METRICS):
         told = "changed inputs were the same as others to the model; to save time they were predicted once."
         yield f"{identical:,} {told}"
 
@@ -284,7 +288,7 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
         console.print(terms, highlight=False, markup=False)
     for flag, told in explained(runs, lines):
         console.print(f"({FLAGS[flag].mark}) {told}")
-    for text in () if several else asides_of(runs[0]):
+    for text in () if several else [*asides_of(runs[0]), *_identical(runs[0])]:
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)
