@@ -19,15 +19,7 @@ from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
-from heedful.records import (
-    ModelError,
-    RunError,
-    SettingError,
-    Task,
-    generator,
-    inform,
-    listing,
-)
+from heedful.records import ModelError, RunError, SettingError, Task, generator, inform, listing
 
 
 class Classifier(BasePredictor, pl.LightningModule):

@@ -76,6 +76,8 @@ class Plan:
         interventions: The changes.
         context: What the metric needs to know beside the rows and the task; JSON, kept in the rows file.
         counts: What is known before anything is predicted of how much takes part, and how much cannot.
+        most: Where a second stage may follow, as many interventions in the same order, for all examples that it may
+            change.
     """
 
     pool: Examples
@@ -83,6 +85,7 @@ class Plan:
     context: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, Any] = field(default_factory=dict)
     inquiry: Inquiry | None = None
+    most: Sequence[Intervention] = ()
 
 
 @dataclass(frozen=True)

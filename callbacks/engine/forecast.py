@@ -14,7 +14,8 @@ from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.predictor import Predictor
 from heedful.records import NO_LABEL, Composed, Examples
 
-BASE, CHANGED, NULL = "base", "changed", "null"  # examples as they are, changed, and once more for the null control
+# examples as they are, changed, changed in a second stage, and once more for the null control
+BASE, CHANGED, SECOND, NULL = "base", "changed", "second", "null"
 
 
 class Amount(NamedTuple):
@@ -34,7 +35,7 @@ class Needed(NamedTuple):
     Attributes:
         examples: The inputs.
         bases: int64 [examples], the position in the pool of the example that each is made of.
-        kinds: What each is: "base", "changed" or "null".
+        kinds: What each is: "base", "changed", "second" or "null".
     """
 
     examples: Composed
@@ -56,9 +57,15 @@ def needed(data: Pairs, plans: Plans, limit: int | float | None = None) -> Itera
         if pool is data.pool:
             positions, _ = limited(pool, 1.0 if limit is None else limit, data.eval_batch_size, data.seed)
         yield Needed(Composed(pool, positions), positions, np.full(len(positions), BASE))
-        interventions = [i for plan in each if plan.pool is pool and plan.inquiry is None for i in plan.interventions]
-        masks = [_most(intervention, pool, positions, data) for intervention in interventions]
-        kinds = np.array([NULL if intervention.name == NULL else CHANGED for intervention in interventions])
+        interventions: list[Intervention] = []
+        masks, names = [], []
+        for plan in (plan for plan in each if plan.pool is pool and plan.inquiry is None):
+            first = [_most(i, pool, positions, data, bool(plan.most)) for i in plan.interventions]
+            most = [_most(i, pool, positions, data) for i in plan.most]
+            interventions += [*plan.interventions, *plan.most]
+            masks += [*first, *(all_of_it & ~pilot for all_of_it, pilot in zip(most, first, strict=False))]
+            names += [NULL if i.name == NULL else CHANGED for i in plan.interventions] + [SECOND] * len(most)
+        kinds = np.array(names)
         for block in blocks(pool, positions, interventions, masks, data.seed) if interventions else ():
             yield Needed(block.examples, block.bases, kinds[block.interventions])
 
@@ -79,9 +86,10 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
         limit: The trainer's limit_val_batches.
 
     Returns:
-        "base", "changed" and "null" to their amounts.
+        "base", "changed", "null" and, where a second stage may follow, "second" to their amounts.
     """
-    amounts = dict.fromkeys((BASE, CHANGED, NULL), Amount())
+    has_second = any(planned.plan.most for planned in plans.planned.values())
+    amounts = dict.fromkeys((BASE, CHANGED, *([SECOND] if has_second else []), NULL), Amount())
     for inputs in needed(data, plans, limit):
         lengths = predictor.encode(inputs.examples).lengths
         for kind, amount in amounts.items():
@@ -89,15 +97,18 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
     return amounts
 
 
-def _most(intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs) -> np.ndarray:
+def _most(
+    intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs, is_pilot: bool = False
+) -> np.ndarray:
     """The examples that an intervention changes if they have the answers for it: bool [pool].
 
-    Whether one is eligible depends on its own answer alone, and of answers on none but labels.
+    Whether one is eligible depends on its own answer alone, and of answers on none but labels. A pilot changes as many
+    as its limit; which ones depends on the answers.
     """
     answers = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
     of_each = [intervention.eligible(pool, positions, pa.repeat(pa.scalar(one), len(positions))) for one in answers]
     eligible = positions[np.logical_or.reduce(of_each)]
-    if all((one == of_each[0]).all() for one in of_each):  # else a limit chooses among others
+    if is_pilot or all((one == of_each[0]).all() for one in of_each):  # else a limit chooses among others
         eligible = within_limit(intervention, pool, eligible, data.seed)
     mask = np.zeros(len(pool), dtype=bool)
     mask[eligible] = True

@@ -51,24 +51,24 @@ class Attentiveness(Evaluation):
         if not setting.data.swap and not setting.data.distractors:
             return Nothing("needs a part to swap, and a model that reads another one beside it")
         data = setting.data
-        if setting.monitoring:
-            limit, draws = self.max_examples, 1
-        else:
-            limit, draws = None if self.precision is None else PILOT, Swap.draws
+        is_pilot = self.precision is not None and not setting.monitoring
+        draws = self.draws or (1 if setting.monitoring else Swap.draws)
+        limit = PILOT if is_pilot else self.max_examples if setting.monitoring else None
         within = SPLIT if data.splits_evaluated else None
-        swap = partial(Swap, draws=self.draws or draws, limit=limit, within=within)
+        swap = partial(Swap, draws=draws, limit=limit, within=within)
         swaps = [swap(part, data.default_label) for part in data.swap]
         swaps += [swap(part, None, expectation="stay") for part in data.distractors]
         distractors = {"distractors": list(data.distractors)} if data.distractors else {}
-        return Plan(data.pool, swaps, {"swap": list(data.swap), **distractors})
+        most = [replace(swap, limit=None) for swap in swaps] if is_pilot else ()
+        return Plan(data.pool, swaps, {"swap": list(data.swap), **distractors}, most=most)
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
         """As many more examples as the intervals of the pilot say that ``precision`` needs."""
-        pilot = [swap for swap in plan.interventions if isinstance(swap, Swap) and swap.limit == PILOT]
-        if self.precision is None or not pilot:
+        if self.precision is None:
             return None
         half_widths = self._half_widths(rows, context)
-        return [replace(swap, limit=examples_needed(half_widths.get(swap.part), self.precision)) for swap in pilot]
+        swaps = (swap for swap in plan.most if isinstance(swap, Swap))
+        return [replace(swap, limit=examples_needed(half_widths.get(swap.part), self.precision)) for swap in swaps]
 
     def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
         """Half the width of the interval of each part that has one."""

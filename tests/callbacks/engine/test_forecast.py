@@ -11,8 +11,8 @@ from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
 
-def setting_of(**settings):
-    data = Planted(n_validation=20, swap=["premise", "hypothesis"], eval_batch_size=4, **settings)
+def setting_of(n=20, **settings):
+    data = Planted(n_validation=n, swap=["premise", "hypothesis"], eval_batch_size=4, **settings)
     data.setup("validate")
     return data, QuestionProcessor(Prompt(Wording.plain(data.task.parts, data.task.labels), data.task))
 
@@ -47,3 +47,13 @@ def test_a_limit_leaves_fewer_and_some_evaluations_need_none():
     assert (found["base"].inputs, found["null"].inputs, found["changed"].inputs) == (8, 8, 0)
     assert amounts(data, processor)["base"].inputs == 20
     assert amounts(data, processor, NaivePartial())["changed"].inputs == 40
+
+
+def test_a_wanted_precision_has_a_pilot_and_a_second_stage():
+    data, processor = setting_of(320)
+    found = amounts(data, processor, Attentiveness(draws=2, precision=0.02))
+    whole = amounts(data, processor, Attentiveness(draws=2))
+    assert (found["changed"].inputs, found["second"].inputs) == (300 * 2 * 2, 20 * 2 * 2)
+    together = Amount(*(a + b for a, b in zip(found["changed"], found["second"], strict=True)))
+    assert together == whole["changed"]
+    assert "second" not in whole

@@ -7,9 +7,11 @@ import pytest
 import heedful
 from heedful.callbacks.engine.evaluation import Setting
 from heedful.callbacks.evaluations.attentiveness import PILOT, Attentiveness, examples_needed
-from heedful.datamodules.text_pairs import TextPairs
+from heedful.datamodules.base.pairs import Pairs
 from heedful.records import HeedfulError, generator
 from heedful.records.rows import select
+from heedful.records.storage.results import read_results
+from heedful.reports import rescore
 
 QUIET = {"enable_progress_bar": False}
 
@@ -31,7 +33,7 @@ def measured(n, **settings):
 @pytest.mark.parametrize(("draws", "expected"), [(None, (1, 5)), (3, (3, 3))])
 def test_there_is_one_draw_in_training_and_five_in_evaluation_unless_they_are_set(draws, expected):
     labelled = [row | {"label": "ab"[i % 2]} for i, row in enumerate(rows(20))]
-    data = TextPairs("rows", {"left": "left", "right": "right"}, {"a": [], "b": []}, path=labelled, swap=["left"])
+    data = Pairs("rows", {"left": "left", "right": "right"}, {"a": [], "b": []}, path=labelled, swap=["left"])
     data.setup("validate")
     plans = [Attentiveness(draws).plan(Setting(data, monitoring)) for monitoring in (True, False)]
     assert tuple(plan.interventions[0].draws for plan in plans) == expected
@@ -72,3 +74,19 @@ def test_where_the_data_run_out_the_reached_half_width_is_said(caplog):
 def test_a_setting_that_cannot_be_is_refused(settings, message):
     with pytest.raises(HeedfulError, match=message):
         measured(20, **settings)
+
+
+@pytest.mark.slow
+def test_two_processes_and_a_second_scoring_give_the_same_bytes(lab, tmp_path):
+    lab.kinds["learned"] = ["--trainer.max_epochs", "4", "--data.n_train", "600"], 1
+    evaluate = ["--checkpoint", str(lab.whole("learned")), "--attentiveness.precision", "0.005"]
+    evaluate += ["--attentiveness.draws", "2", "--data.n_validation", "900"]
+    for processes, words in ((1, []), (2, ["--trainer.devices", "2", "--trainer.strategy", "ddp"])):
+        folder = tmp_path / str(processes)
+        statuses, out = lab.run(*evaluate, *words, "--output", str(folder), command="evaluate", processes=processes)
+        assert statuses == [0] * processes, out
+    one, two = ((tmp_path / name) for name in "12")
+    for path in ("results.json", "rows/attentiveness.parquet"):
+        assert (one / path).read_bytes() == (two / path).read_bytes(), path
+    assert read_results(one)["metrics"]["attentiveness/planted/premise"]["n"] > PILOT
+    assert rescore.rescored(str(one)) == (one / "results.json").read_text()
