@@ -110,7 +110,7 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
 def _changes(runs: Sequence[Measured]) -> dict[str, Measurement]:
     """:func:`paired_differences` of two runs that were read and may be paired."""
     one_default = not any(differences(runs, (DEFAULT,)))
-    changes_by_name = {}
+    changes_by_name: dict[str, Measurement] = {}
     for metric in METRICS.values():
         name = metric.evaluation
         evaluated = [run.rows[name] for run in runs if name in run.rows]

@@ -25,7 +25,7 @@ INKS = {  # colours of figures that follow the theme of the page: black on white
     "#882255": "var(--wine)",
 }
 INK = re.compile("|".join(INKS), re.IGNORECASE)
-SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
+SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt"')
 
 
 class Drawn(NamedTuple):
@@ -58,10 +58,10 @@ def inline(figure: "Figure", name: str, title: str) -> str:
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=nothing, transparent=True)
     text = file.getvalue()
-    width = float(SIZE.search(text)[1]) * 4 / 3  # points to pixels
+    width = float(SIZE.findall(text)[0]) * 4 / 3  # points to pixels
     text = text[text.index("<svg ") :]
     start = text.index(">") + 1
-    box = re.search(r'viewBox="[^"]*"', text)[0]
+    box = re.findall(r'viewBox="[^"]*"', text)[0]
     broad = ' class="broad"' if width > BROAD else ""
     opening = f'<svg{broad} {box} width="{width:.0f}" fill="currentColor" role="img" aria-labelledby="{name}-title" '
     opening += 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'

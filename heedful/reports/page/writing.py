@@ -69,7 +69,8 @@ class Shown:
     @property
     def warnings(self) -> Iterable[str]:
         """The warnings of its numbers, in the order of the page; some several times."""
-        for number in (*self.headlines, *self.verdicts, *chain(*(of.numbers for of in self.sections)), *self.others):
+        said: list[Number | Verdict] = [*self.headlines, *self.verdicts]
+        for number in (*said, *chain(*(of.numbers for of in self.sections)), *self.others):
             yield from number.warnings
 
 
@@ -159,7 +160,7 @@ def _rendered(
     environment: Environment, parts: Sequence[Shown], comparison: Comparison | None, cards: Sequence[str], of: int
 ) -> str:
     """The page with these cards, of so many examples."""
-    sources = {name: environment.loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}
+    sources = {name: Path(__file__).with_name(f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     script_hash = base64.b64encode(hashlib.sha256(sources["js"].encode()).digest()).decode()
     warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
     cautions: dict[str, list[str]] = {}
