@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import itemgetter
 from pathlib import Path
 
@@ -120,9 +120,10 @@ def _page(runs: Sequence[Run], with_examples: bool) -> str:
     bare = _rendered(environment, parts, comparison, [""], of)
     room = max(LARGEST - len(bare.encode("utf-8", "backslashreplace")), LEAST * len(runs)) // len(runs)
     html = partial(environment.get_template("card.html").render, several=len(runs) > 1)
-    pairs = zip(runs, samples, strict=False)
-    ranked = sorted((pair for run, sample in pairs for pair in shown(run, sample, room, html)), key=itemgetter(0))
-    return _rendered(environment, parts, comparison, [card for _, card in ranked], of)
+    of_runs = [shown(run, sample, room, html) for run, sample in zip(runs, samples, strict=False)]
+    in_turn = [pair for pairs in zip_longest(*of_runs) for pair in pairs if pair is not None]
+    cards = [card for _, card in sorted(in_turn, key=itemgetter(0))]
+    return _rendered(environment, parts, comparison, cards, of)
 
 
 def _shown(run: Run, number: int, runs: Sequence[Run]) -> Shown:
