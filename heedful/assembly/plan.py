@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """The settings by which runs are compared, and all others of data and model.
+        """The settings that runs are compared by, and all other settings of data and model.
 
         TensorBoard shows the first five of the alphabet at once.
         """

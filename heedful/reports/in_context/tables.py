@@ -314,7 +314,7 @@ def _print(groups: Sequence[Group], tables: Sequence[Cells], form: Form, about: 
 
 
 def _lettered(table: Cells, tables: Sequence[Cells]) -> Cells:
-    """A table with the letters of footnotes instead of the names of flags, those of all tables together."""
+    """A table with the letters of footnotes instead of flag names; all tables share the letters."""
     text = "\n".join(cell for cells in tables for row in cells.rows for cell in row)
     rows = [list(row) for row in table.rows]
     for flag, letter in letters(flag for flag in FLAGS if f" ({flag})" in text).items():

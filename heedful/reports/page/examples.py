@@ -88,7 +88,7 @@ def shown(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
 
 
 def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What the examples of a page are filtered by: the name of a filter, and the values of an example."""
+    """The filters of the page: filter name to the values of an example."""
     facets = {
         "run": [run.name],
         "evaluation": [example["evaluation"].replace("_", " ")],
@@ -103,7 +103,7 @@ def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _is_finding(entry: Mapping[str, Any]) -> bool | None:
-    """Whether a prediction is not what it should be: kept where it should change, changed where not, or wrong.
+    """Whether a prediction is a failure: kept where it should change, changed where it should stay, or wrong.
 
     None where that depends on more than whether it changed.
     """

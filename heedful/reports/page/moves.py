@@ -19,7 +19,7 @@ class Moves:
     Attributes:
         heading: What was changed.
         labels: The answers, in the order of rows and columns.
-        draws: How many changes of each example are counted.
+        draws: Number of draws per example.
         rows: An answer before the change, how many examples got it, and (percent, text) for each answer after
             the change.
     """

@@ -69,8 +69,8 @@ class Shown:
     @property
     def warnings(self) -> Iterable[str]:
         """The warnings of its numbers, in the order of the page; some several times."""
-        said: list[Number | Verdict] = [*self.headlines, *self.verdicts]
-        for number in (*said, *chain(*(of.numbers for of in self.sections)), *self.others):
+        first: list[Number | Verdict] = [*self.headlines, *self.verdicts]
+        for number in (*first, *chain(*(of.numbers for of in self.sections)), *self.others):
             yield from number.warnings
 
 
@@ -160,7 +160,15 @@ def _environment() -> Environment:
 def _rendered(
     environment: Environment, parts: Sequence[Shown], comparison: Comparison | None, cards: Sequence[str], of: int
 ) -> str:
-    """The page with these cards, of so many examples."""
+    """Render the page.
+
+    Args:
+        environment: Loads the templates.
+        parts: The runs.
+        comparison: The runs side by side; None for one run.
+        cards: HTML of the examples.
+        of: Number of examples to choose from.
+    """
     sources = {name: Path(__file__).with_name(f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     script_hash = base64.b64encode(hashlib.sha256(sources["js"].encode()).digest()).decode()
     warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)

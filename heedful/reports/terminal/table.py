@@ -135,7 +135,7 @@ def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
 
 
 def raised(runs: Sequence[Results], lines: Sequence[Line]) -> dict[str, str]:
-    """The known flags of what is shown, each with the letter of its footnote."""
+    """Known flags of the lines to the letters of their footnotes."""
     measured = (run["metrics"].get(line.metric, {"flags": ()}) for run in runs for line in lines)
     return letters(flag for m in measured for flag in m["flags"])
 
