@@ -145,7 +145,8 @@ class Classifier(BasePredictor, pl.LightningModule):
             self.prepare(trained)
             self.configure_model()
         self._learn_order(trained.parts)
-        self.provenance = replace(self.provenance, revision=checkpoint.get("revision", self.provenance.revision))
+        revision = checkpoint.get("revision", self.provenance.revision)
+        self.provenance = replace(self.provenance, revision=revision, steps=checkpoint.get("global_step"))
         if (before := TrainedOn.of_state(checkpoint.get("trained_on"))) is not None:
             self.provenance = replace(self.provenance, trained_on=before.joined(self.provenance.trained_on))
         self.require_learned_parts(self.task.parts)

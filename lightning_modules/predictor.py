@@ -83,11 +83,13 @@ class Provenance:
         parts: Names of the parts that it read, in their order; None where unknown.
         trained_on: The examples, also of the models that it began with; None where unknown.
         revision: The commit on the hub of the model that it began with; None for a local folder.
+        steps: Number of training steps of the checkpoint that was loaded; None without one.
     """
 
     parts: tuple[str, ...] | None = None
     trained_on: "TrainedOn | None" = None
     revision: str | None = None
+    steps: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard a page of grouped curves."""
+"""Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard curves in groups and their tags."""
 
 import re
 from collections.abc import Callable
@@ -14,6 +14,8 @@ from heedful.callbacks.engine.measure import Measurements
 from heedful.records import Chart, atomic_path
 from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
 from heedful.reports.figures.history import history_figure
+from heedful.reports.page.about import abouts
+from heedful.reports.terminal.table import lines_of, meaning
 
 
 def tensorboard_of(trainer: Trainer) -> Any:
@@ -53,6 +55,9 @@ class Board(Callback):
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._loggers = trainer.loggers
         self._title = f"{trainer.datamodule.name}, {trainer.datamodule.regime}"
+        for logger in self._loggers:
+            if isinstance(logger, TensorBoardLogger):
+                logger.log_hyperparams(self.hyperparameters)  # for hparams.yaml; the HParams tab needs metrics, too
         if writer := tensorboard_of(trainer):
             # what a stopped run logged after the step that it goes on from is hidden, and comes once more
             start = SessionLog(status=SessionLog.START)
@@ -73,7 +78,7 @@ class Board(Callback):
         write_epochs(self.folder(), self.history)
 
     def _lay_out(self, measurements: Measurements) -> None:
-        """Group the curves on a page of TensorBoard, once."""
+        """Group the curves on a page of TensorBoard and say what each tag is, once."""
         if self._has_layout:
             return
         self._has_layout = True
@@ -83,6 +88,7 @@ class Board(Callback):
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):  # which takes patterns, not names
                 logger.experiment.add_custom_scalars({measurements.content["data"]: exact})
+                logger.experiment.add_text("tags", _tags(measurements))
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Write out what was logged up to here: from here a killed run goes on."""
@@ -118,3 +124,16 @@ def _figures(measurements: Measurements) -> dict[str, tuple[str, dict[str, str]]
         )
         for figure, several in charts.items()
     }
+
+
+def _tags(measurements: Measurements) -> str:
+    """Describe the tags in a table of Markdown."""
+    labels = {line.metric: line.label for line in lines_of(measurements.content)}
+    families = {family: about for about in abouts().values() for family in about.families}
+    rows = []
+    for name in measurements.numbers:
+        label, about = labels.get(str(name), name.statistic), families.get(name.family)
+        meanings = [meaning(label), about.question if about and not name.statistic and not name.slice else ""]
+        rows.append((str(name), label, " ".join(filter(None, meanings))))
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join(["| tag | number | meaning |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in cells)])

@@ -55,8 +55,8 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
         "fold": data.get("fold"),
         "seeds": [before["seed"] for before in chain if before["trained"] and before["seed"] is not None],
     }
-    if (revision := model.provenance.revision) is not None:
-        identity["revision"] = revision
+    of_checkpoint = {"revision": model.provenance.revision, "steps": model.provenance.steps}
+    identity |= {name: value for name, value in of_checkpoint.items() if value is not None}
     return identity | ({"server": model.server} if isinstance(model, Endpoint) else {})
 
 

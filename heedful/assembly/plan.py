@@ -78,8 +78,17 @@ class Plan:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
-        return {
+        """The settings that runs are compared by, and all other settings of data and model.
+
+        TensorBoard shows the first five of the alphabet at once.
+        """
+        settings = {
+            f"settings.{section}.{name}": value
+            for section in ("data", "model")
+            for name, value in self.record[section]["init_args"].items()
+            if isinstance(value, str | int | float)
+        }
+        return settings | {
             "data": self.data.name,
             "model": self.model_name,
             "regime": self.data.regime,

@@ -10,11 +10,12 @@ from heedful.records import RunError
 from heedful.records.rows import BASE, contents, difference, select
 from heedful.reports.runs import Measured, measured
 
-OF_SEEDS = {"seeds", "fold", "split", "weights"}  # of an identity: what a seed or a fold changes
+OF_SEEDS = {"seeds", "fold", "split", "steps", "weights"}  # of an identity: what a seed or a fold changes
 OF_PROMPT = {("prompt", "seed"), ("prompt", "demonstrations")}
 UNCHANGED = ("accuracy", "answers", "two_class")  # evaluations whose numbers rest on base examples alone
 WHOLE = ("accuracy", "answers", "attentiveness")  # evaluations whose base examples no seed draws
 MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, SEED = "model", "kind", "regime", "training", "data", "default", "seed"
+STEPS = "steps"
 IDENTITY = "identity"  # all that results.json says of who was measured, but for what a seed changes
 EXAMPLES, GROUPS, CHANGES, SECTIONS = "examples", "groups", "changes", "sections"
 PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # matters where rows of different models are joined
@@ -42,7 +43,7 @@ def differences(runs: Sequence[Measured], what: Collection[str], evaluations: Co
 
     Args:
         runs: The runs.
-        what: What matters, of :data:`REMEDIES` and :data:`SECTIONS`.
+        what: What matters, of :data:`REMEDIES`, :data:`SECTIONS` and :data:`STEPS`.
         evaluations: Those whose rows count, where they are at hand; by default all.
 
     Yields:
@@ -104,7 +105,7 @@ def side_by_side(folders: Sequence[str]) -> list[str]:
         HeedfulError: One of them has no results, or damaged ones.
     """
     runs = measured(folders)
-    of_sets = [note for of_set in of_each_set(runs) for note in notes(of_set, (MODEL, DEFAULT, EXAMPLES))]
+    of_sets = [note for of_set in of_each_set(runs) for note in notes(of_set, (MODEL, STEPS, DEFAULT, EXAMPLES))]
     return [*of_sets, *notes(runs, (SECTIONS,))]
 
 
@@ -120,6 +121,9 @@ def _of_models(one: Measured, two: Measured) -> Found:
     is_copy = bool(one.kind and one.results["rows"]) and one.results["rows"] == two.results["rows"]
     if is_copy or (one.fingerprint is not None and one.fingerprint == two.fingerprint):
         yield MODEL, f"{both} hold results of the same model"
+    steps = [run.identity.get("steps") for run in (one, two)]
+    if all(steps) and steps[0] != steps[1]:
+        yield STEPS, f"The weights of {both} are those after {steps[0]:,} and {steps[1]:,} training steps"
     if one.kind and two.kind:  # else nobody knows what they are of
         if (one.model, one.kind) != (two.model, two.kind):
             yield KIND, f"{both} are of different models, {one.label} and {two.label}"

@@ -205,7 +205,7 @@ def _table(results: Mapping[str, Any]) -> str:
     for line in (line for line in lines_of(results) if not line.text):
         above = above if line.level else line.label
         label = f"{above} {line.label}" if line.level else line.label
-        rows.append([label, cell_text(results["metrics"][line.metric], line, " ", with_names=True)])
+        rows.append([label, cell_text(results["metrics"][line.metric], line, " ")])
     header = ["in percent, but for ratios and losses", "value ± std over draws [95 %] n"]
     return as_markdown(Cells("", header, rows)).rstrip()
 

@@ -37,7 +37,7 @@ from heedful.reports.alike import (
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import Measured, measured, unlabelled_notes
 from heedful.reports.tables import basis, emit, too_few
-from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
+from heedful.reports.terminal.table import TITLE, merged, print_table, raised, table_cells
 
 NOTHING = {"value": None}
 MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # matters where runs are averaged
@@ -110,7 +110,7 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
 def _changes(runs: Sequence[Measured]) -> dict[str, Measurement]:
     """:func:`paired_differences` of two runs that were read and may be paired."""
     one_default = not any(differences(runs, (DEFAULT,)))
-    changes_by_name = {}
+    changes_by_name: dict[str, Measurement] = {}
     for metric in METRICS.values():
         name = metric.evaluation
         evaluated = [run.rows[name] for run in runs if name in run.rows]
@@ -138,13 +138,15 @@ def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
     if any(differences(runs, (DATA, GROUPS))):
         return
     changes = _changes(runs)
-    for line in merged(list(results.values())):
+    lines = merged(list(results.values()))
+    footnotes = raised(list(results.values()), [line for line in lines if line.beside])
+    for line in lines:
         both = [run["metrics"].get(line.metric, NOTHING) for run in results.values()]
         both_count = all(m["value"] is not None and not too_few(m["n"], m["flags"]) for m in both)
         if line.beside and line.metric in changes and both_count:
             m = changes[line.metric]
             flags = dict.fromkeys(flag for one in both for flag in one["flags"] if flag in FLAGS)
-            behind = marks(flags)
+            behind = marks(flags, footnotes)
             low, high = (100 * bound for bound in m.ci95)
             interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
             print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, {basis(m)}{behind}"))

@@ -1,6 +1,7 @@
 """The one table of flags, ``flags.yaml``: what terminal, reports and pages say of a number that has one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from string import ascii_lowercase
 from typing import NamedTuple
 
 from heedful.records.word_lists import word_lists
@@ -10,12 +11,10 @@ class Flag(NamedTuple):
     """What must not be read into a number.
 
     Attributes:
-        mark: A letter, in tables.
         short: The footnote of a table, without its full stop.
         warning: The warning of a page.
     """
 
-    mark: str
     short: str
     warning: str
 
@@ -23,14 +22,25 @@ class Flag(NamedTuple):
 FLAGS = {name: Flag(**texts) for name, texts in word_lists(__file__).items()}
 
 
-def marks(flags: Iterable[str], with_names: bool = False) -> str:
-    """Flags behind a number: their marks, or their names where there are no footnotes.
+def letters(flags: Iterable[str]) -> dict[str, str]:
+    """The letters of the footnotes of these flags, in the order of the table of flags and without a gap.
 
     Example:
-        >>> marks(["one_sided"]), marks(["one_sided", "new"], with_names=True)
-        (' (h)', ' (one_sided) (new)')
+        >>> letters(["few_examples", "one_sided", "new"])
+        {'one_sided': 'a', 'few_examples': 'b'}
     """
-    return "".join(f" ({FLAGS[flag].mark if flag in FLAGS and not with_names else flag})" for flag in flags)
+    raised = set(flags)
+    return dict(zip((flag for flag in FLAGS if flag in raised), ascii_lowercase, strict=False))
+
+
+def marks(flags: Iterable[str], footnotes: Mapping[str, str] | None = None) -> str:
+    """Flags behind a number: the letters of their footnotes, or their names where there is none.
+
+    Example:
+        >>> marks(["one_sided"], {"one_sided": "a"}), marks(["one_sided", "new"])
+        (' (a)', ' (one_sided) (new)')
+    """
+    return "".join(f" ({(footnotes or {}).get(flag, flag)})" for flag in flags)
 
 
 def warnings(flags: Iterable[str]) -> tuple[str, ...]:

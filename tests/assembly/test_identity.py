@@ -31,4 +31,6 @@ def test_the_commit_of_a_hub_model_stays_with_its_checkpoint(hub_id: str, tiny_b
         again = heedful.evaluate(checkpoint=run.checkpoint, output=folder / "again", **settings)
         identities += [run.content["identity"], again.content["identity"]]
     assert [identity.get("revision") for identity in identities] == [COMMIT, COMMIT, None, None]
+    assert [identity["steps"] for identity in identities] == [run.content["identity"]["steps"]] * 4
+    assert identities[0]["steps"] > 0
     assert [identity["model"] for identity in identities[:2]] == ["org-tiny"] * 2

@@ -85,7 +85,7 @@ def provider(text: str = "Premise of #."):
 
 
 class Page(HTMLParser):
-    """What a page says: the cells of each line of its tables, its verdicts, its ids and its texts."""
+    """What a page says: the cells of each line of its tables, its verdicts, its ids, its texts and its cards."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -99,6 +99,8 @@ class Page(HTMLParser):
         self._line: list[str] | None = None
         self._verdict = ""
         self._inside = ""
+        self.cards: list[str] = []
+        self._in_card = False
         self.feed(text)
         self.text = " ".join(" ".join(self.texts).split())
 
@@ -109,6 +111,9 @@ class Page(HTMLParser):
             self.ids.append(str(own["id"]))
         if tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
             self.headings.append(int(tag[1]))
+        if tag == "article" and own.get("class") == "card":
+            self.cards.append("")
+            self._in_card = True
         if tag in ("script", "style"):
             self._inside = tag
             self.scripts += [""] * (tag == "script")
@@ -126,6 +131,8 @@ class Page(HTMLParser):
             self._line = None
         if tag == "li":
             self._verdict = ""
+        if tag == "article":
+            self._in_card = False
         if tag == self._inside:
             self._inside = ""
 
@@ -134,6 +141,8 @@ class Page(HTMLParser):
             self.scripts[-1] += data
         elif not self._inside:
             self.texts.append(data)
+            if self._in_card:
+                self.cards[-1] += data
             if self._line:
                 self._line[-1] = f"{self._line[-1]}{data}".strip()
             if self._verdict:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from heedful.cli import command
-from heedful.records import Context, RunError
+from heedful.records import Context, RunError, read_json
 from heedful.records.rows import BASE
 from heedful.reports.results import score
 
@@ -23,7 +23,7 @@ from ranking_suites import LABELS as OF_WORDS
 from ranking_suites import explained
 from refusals import refused
 from tiers import first_tier
-from written_results import configured
+from written_results import configured, rewrite
 
 LABELS = ("entailment", "neutral", "contradiction")
 UIDS = [f"d/test/{i:04}" for i in range(24)]
@@ -169,3 +169,16 @@ def test_what_each_report_does_with_runs_that_do_not_belong_together(tmp_path, c
         assert "Note: /" not in told
     else:
         assert expected in told
+
+
+def test_compare_says_when_numbers_of_training_steps_differ(tmp_path, capsys):
+    runs = [run_folder(tmp_path / name, seed) for seed, name in enumerate("ab")]
+    for folder, steps in zip(runs, (46, 1032), strict=True):
+        results = read_json(Path(folder) / "results.json")
+        rewrite(folder, identity=results["identity"] | {"steps": steps})
+    command.main(["compare", *runs])
+    assert "/a and /b are those after 46 and 1,032 training steps." in capsys.readouterr().out.replace(
+        str(tmp_path), ""
+    )
+    command.main(["compare", "--mean", *runs])
+    assert "training steps" not in capsys.readouterr().out

@@ -13,7 +13,7 @@ from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import OverSeeds
 from heedful.records import HeedfulError, listing, printable
 from heedful.records.storage.results import read_results, rows_file
-from heedful.reports.flags import FLAGS, marks
+from heedful.reports.flags import FLAGS, letters, marks
 from heedful.reports.in_context.prompts import (
     AGREEMENT,
     ATTENTIVENESS,
@@ -50,16 +50,14 @@ class Form:
 
     Attributes:
         all: Whether attentiveness is shown where accuracy is not above the majority share, with a mark.
-        names: Whether marks are written out, for there are no footnotes.
     """
 
     all: bool = False
-    names: bool = False
 
     def number(self, m: OverSeeds | None, sign: str = "") -> str:
         """A share in percent with its marks; "" where there is none."""
         flags = () if m is None or m.value is None else m.flags
-        return f"{number(m, sign)}{marks(flags, self.names)}"
+        return f"{number(m, sign)}{marks(flags)}"
 
     def instead(self, m: OverSeeds) -> str:
         """What stands in place of attentiveness: "-", or how many examples it rests on where these are few; else ""."""
@@ -280,8 +278,8 @@ def notes(groups: Sequence[Group], shown: Sequence[Cells], form: Form) -> Iterat
                 seeds = f"with {missing} of {len(group.prompts)} seeds attentiveness to {part} is undefined"
                 yield f"{title(group)}, {label(group, groups)}: {seeds}; they do not count. Undefined: {NO_SWAPS}."
     text = "\n".join(cell for cells in shown for row in cells.rows for cell in row)
-    flags = [flag for flag in FLAGS if f" ({FLAGS[flag].mark})" in text]
-    yield from (f"({FLAGS[flag].mark}) {FLAGS[flag].short}." for flag in flags)
+    flags = letters(flag for flag in FLAGS if f" ({flag})" in text)
+    yield from (f"({letter}) {FLAGS[flag].short}." for flag, letter in flags.items())
     if NOT_ABOVE_MAJORITY in flags and not form.all:
         yield "Attentiveness there is not shown (-); --all shows it."
 
@@ -296,7 +294,7 @@ def print_prompts(runs: Sequence[str], with_all: bool, is_short: bool, text_form
         text_format: One of :data:`FORMATS`: the tables in this format, and nothing else.
     """
     folders, about = find(runs)
-    groups, form = groups_of(folders), Form(with_all, names=bool(text_format))
+    groups, form = groups_of(folders), Form(with_all)
     tables = list(report(groups, form, is_short))
     if text_format:
         emit(tables, text_format)
@@ -307,12 +305,21 @@ def print_prompts(runs: Sequence[str], with_all: bool, is_short: bool, text_form
 def _print(groups: Sequence[Group], tables: Sequence[Cells], form: Form, about: Sequence[str]) -> None:
     """Print tables and notes, in the width of the terminal."""
     console = Console()
-    emit(tables, between=1)
+    emit([_lettered(table, tables) for table in tables], between=1)
     console.print()
     for note in notes(groups, tables, form):
         console.print(printable(note), markup=False, highlight=False)
     for text in about:
         console.print(printable(text), soft_wrap=True, markup=False, highlight=False)
+
+
+def _lettered(table: Cells, tables: Sequence[Cells]) -> Cells:
+    """A table with the letters of footnotes instead of flag names; all tables share the letters."""
+    text = "\n".join(cell for cells in tables for row in cells.rows for cell in row)
+    rows = [list(row) for row in table.rows]
+    for flag, letter in letters(flag for flag in FLAGS if f" ({flag})" in text).items():
+        rows = [[cell.replace(f" ({flag})", f" ({letter})") for cell in row] for row in rows]
+    return table._replace(rows=rows)
 
 
 def print_summary(folders: Sequence[str]) -> None:

@@ -57,4 +57,4 @@ def about_null_control() -> About:
 
 
 def _about(texts: Mapping[str, Any], paper: str) -> About:
-    return About(**texts | {"families": tuple(texts["families"]), "paper": paper})
+    return About(**{**texts, "families": tuple(texts["families"]), "paper": paper})

@@ -1,10 +1,11 @@
 """The examples of a page: an evaluation writes what they hold into examples.json, beside its rows."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.records import printable
 from heedful.records.storage.files import read_json, write_json
 from heedful.records.storage.results import read_evaluation, read_results
 from heedful.reports.page.contents import UNKNOWN, Contents, Provider
@@ -24,6 +25,9 @@ NAMES = {
     "I2": "another context, which keeps the label",
     "I3": "other words, which keep the label",
 }
+SHOULD_CHANGE = {"attentiveness": True, "I0": True, "I1": True} | dict.fromkeys(
+    ("default_label", "I2", "I3", "null", "base"), False
+)  # evaluation or intervention to whether a prediction should change, or be wrong
 KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
@@ -62,37 +66,61 @@ def _read_examples(run: Run) -> dict[str, Contents]:
     return {json.dumps(key): Contents(parts, missing) for key, parts, missing in known["examples"]}
 
 
-def shown(run: Run, number: int, sample: Sample, room: int) -> list[dict[str, Any]]:
-    """The rows of a sample as the page has them, until there is no room.
+def shown(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list[tuple[int, str]]:
+    """The cards of a sample, until there is no room: (rank, HTML) each. Findings have the lowest rank.
 
     Args:
         run: The run.
-        number: Its place on the page.
         sample: Which rows.
         room: How many bytes they may have.
+        html: Renders a card from an example and its facets.
     """
     known = _read_examples(run)
-    found: list[dict[str, Any]] = []
+    found: list[tuple[int, str]] = []
     for entry in sample.rows:
-        example = _example(run, number, entry, known.get(json.dumps(key_of(entry)), Contents([], UNKNOWN)))
-        room -= len(json.dumps(example, ensure_ascii=False).encode("utf-8", "backslashreplace")) + 2
+        example = _example(run, entry, known.get(json.dumps(key_of(entry)), Contents([], UNKNOWN)))
+        card = html(example=example, facets=json.dumps(_facets(run, example), ensure_ascii=False))
+        room -= len(card.encode("utf-8", "backslashreplace"))
         if room < 0:
             break
-        found.append(example)
+        found.append((3 * (example["y2"] is None) + (True, None, False).index(example["finding"]), card))
     return found
 
 
-def _example(run: Run, number: int, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
+def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The filters of the page: filter name to the values of an example."""
+    facets = {
+        "run": [run.name],
+        "evaluation": [example["evaluation"].replace("_", " ")],
+        "part": [example["part"] or "(unchanged)"],
+        "gold label": [example["gold"]],
+        "prediction before": [example["y"]],
+        "prediction after": [example["y2"]],
+        "outcome": [example["outcome"]],
+        "slice": example["slices"],
+    }
+    return {name: [printable(value) for value in values if value is not None] for name, values in facets.items()}
+
+
+def _is_finding(entry: Mapping[str, Any]) -> bool | None:
+    """Whether a prediction is a failure: kept where it should change, changed where it should stay, or wrong.
+
+    None where that depends on more than whether it changed.
+    """
+    should_change = SHOULD_CHANGE.get(entry["evaluation"], SHOULD_CHANGE.get(entry["intervention"]))
+    return None if should_change is None else bool(entry["changed"]) != should_change
+
+
+def _example(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
     """One example, with the contents in the order in which the model reads them.
 
-    ``p`` and ``p2`` are the probability of the answer before the change, without and with it; None where there is none.
+    ``p`` is the probability of the answer before the change, None where there is none.
     """
     is_base = entry["intervention"] == "base"
     kind = run.contexts[entry["evaluation"]].kind
     gold = None if entry["gold"] is None else kind.display_gold(entry["gold"])
     return {
-        "key": key_of(entry),
-        "run": number,
+        "run": run.name,
         "evaluation": entry["evaluation"],
         "change": change_of(entry),
         "part": "" if is_base else entry["part"].replace("+", " and "),
@@ -101,9 +129,9 @@ def _example(run: Run, number: int, entry: Mapping[str, Any], contents: Contents
         "gold": gold,
         "y": _answer(entry["y"]),
         "y2": None if is_base else _answer(entry["y2"]),
-        "changed": entry["changed"],
-        "p": _rounded(entry["p"]),
-        "p2": _rounded(entry["p2"]),
+        "outcome": _outcome(is_base, gold, entry["changed"]),
+        "finding": _is_finding(entry),
+        "p": entry["p"],
         "moved": _rounded(entry["moved"]),
         "unread": bool(entry["unread"]),
         "slices": entry["slices"],
@@ -128,12 +156,11 @@ def change_of(entry: Mapping[str, Any]) -> str:
     return told.format(**words).strip()
 
 
-def outcome(example: Mapping[str, Any]) -> str:
-    """What became of the prediction of an example, as the page has it."""
-    if example["y2"] is None:
-        right = "wrong" if example["changed"] else "right"
-        return "as it is" if example["gold"] is None else right
-    return "prediction changed" if example["changed"] else "prediction kept"
+def _outcome(is_base: bool, gold: str | None, changed: bool) -> str:
+    """What became of the prediction of an example."""
+    if not is_base:
+        return "prediction changed" if changed else "prediction kept"
+    return "as it is" if gold is None else "wrong" if changed else "right"
 
 
 def _answer(answer: str | None) -> str | None:

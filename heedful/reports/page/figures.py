@@ -1,9 +1,12 @@
 """The figures of an evaluation, as the registry draws them, for a page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from heedful.metrics.attributions.attribution import attributions
+from heedful.records import Measurement
+from heedful.records.storage.epochs import read_epochs
 from heedful.reports.figures import FIGURES
+from heedful.reports.page.numbers import quoted
 from heedful.reports.page.run import Run, in_order
 from heedful.reports.page.svg import Drawn, inline
 from heedful.reports.page.words import block, explanations
@@ -26,7 +29,17 @@ def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Drawn]:
     first, *_ = sections = in_order(run)
     for drawn in FIGURES[EPOCHS].draw([run.measured]):  # curves of what has no section stand in the first
         if (drawn.name if drawn.name in sections else first) == evaluation:
-            yield Drawn(drawn.title, inline(drawn.figure, f"{name}-{EPOCHS}-{drawn.name}", drawn.title))
+            points = read_epochs(run.folder)[drawn.name]
+            if len(points) == 1:
+                yield Drawn(_of_one_epoch(*points[0]), "")
+            else:
+                yield Drawn(drawn.title, inline(drawn.figure, f"{name}-{EPOCHS}-{drawn.name}", drawn.title))
     if evaluation == "attributions" and evaluation in run.rows:
         for explanation in explanations(attributions(run.rows[evaluation][0], run.contexts[evaluation])):
             yield Drawn("", f'<div class="words">{block(explanation)}</div>')
+
+
+def _of_one_epoch(epoch: int, of: Mapping[str, Measurement]) -> str:
+    """The only point of a curve, in words."""
+    known = [f"{curve} {quoted(m.as_dict())}" for curve, m in of.items() if m.value is not None]
+    return f"After epoch {epoch} of the training, on the examples that were watched then: {', '.join(known)}."

@@ -19,11 +19,14 @@ class Moves:
     Attributes:
         heading: What was changed.
         labels: The answers, in the order of rows and columns.
-        rows: An answer before the change, how many got it, and (percent, text) for each answer after the change.
+        draws: Number of draws per example.
+        rows: An answer before the change, how many examples got it, and (percent, text) for each answer after
+            the change.
     """
 
     heading: str
     labels: list[str]
+    draws: int
     rows: list[tuple[str, int, list[tuple[float, str]]]]
 
 
@@ -33,7 +36,7 @@ def moves_of(run: Run, evaluation: str) -> list[Moves]:
         return []
     import pandas
 
-    frame = run.rows[evaluation][0].select([*CHANGE, "y", "y2"]).to_pandas()
+    frame = run.rows[evaluation][0].select([*CHANGE, "uid", "draw", "y", "y2"]).to_pandas()
     found = []
     for names, group in frame[~frame["intervention"].isin([BASE, "null"])].groupby(CHANGE, sort=False):
         there = {*group["y"], *group["y2"]}
@@ -41,9 +44,11 @@ def moves_of(run: Run, evaluation: str) -> list[Moves]:
         if len(known) > MOST_LABELS:
             continue
         counts = pandas.crosstab(group["y"], group["y2"]).reindex(index=known, columns=known, fill_value=0)
+        examples = group.groupby("y")["uid"].nunique()
         rows = []
         for label, row in zip(known, counts.to_numpy().tolist(), strict=True):
             if total := sum(row):
-                rows.append((label, total, [(100 * n / total, f"{percents(n / total)} %") for n in row]))
-        found.append(Moves(change_of(dict(zip(CHANGE, names, strict=True))), known, rows))
+                rows.append((label, int(examples[label]), [(100 * n / total, f"{percents(n / total)} %") for n in row]))
+        heading = change_of(dict(zip(CHANGE, names, strict=True)))
+        found.append(Moves(heading, known, group["draw"].nunique(), rows))
     return found

@@ -29,6 +29,7 @@ class Number:
         warnings: What must not be read into it.
         meaning: What the label means; "" where it says so itself.
         is_slice: Whether it is of a slice of the examples, of which there may be many.
+        is_headline: Whether it is among the few that a reader looks at first.
     """
 
     metric: str
@@ -42,6 +43,7 @@ class Number:
     warnings: tuple[str, ...] = ()
     meaning: str = ""
     is_slice: bool = False
+    is_headline: bool = False
 
 
 def quoted(m: Measured) -> str:
@@ -72,7 +74,7 @@ def numbers_of(run: Run, evaluation: str) -> list[Number]:
 
 
 def _number(line: Line, m: Measured | None) -> Number:
-    plain = Number(line.metric, line.label, line.level, line.text, meaning=meaning(line.label))
+    plain = Number(line.metric, line.label, line.level, line.text, meaning=meaning(line.label), is_headline=line.beside)
     if line.text or m is None:
         return plain
     plain = replace(plain, n=m["n"], clusters=m.get("clusters"), warnings=warnings(m["flags"]))

@@ -89,7 +89,7 @@ def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, 
         of, names = codes(rows, column)
         kind = kind * len(names) + of
     uid, uids = codes(rows, "uid")
-    high, low, *_ = words_of(random_key(seed, "page"), keys(uids)[uid])
+    high, low, *_ = words_of(random_key(seed, "page"), keys([text or "" for text in uids])[uid])
     ranks = (high.astype(np.uint64) << np.uint64(32)) | low
     variants, names = codes(rows, "variant")
     by_name = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"), kind="stable")[variants]
@@ -105,9 +105,9 @@ def _entries(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str,
     entries = rows.select(COLUMNS).to_pylist()
     p = _of_answers(rows, "p", labels)
     p2 = _of_answers(rows, "p2", labels)
-    for k, entry in enumerate(entries):
-        known = p[k] is not None and p2[k] is not None
-        entry |= {"evaluation": name, "p": p[k], "p2": p2[k], "moved": p2[k] - p[k] if known else None}
+    for entry, before, after in zip(entries, p, p2, strict=True):
+        moved = None if before is None or after is None else after - before
+        entry |= {"evaluation": name, "p": before, "p2": after, "moved": moved}
     return entries
 
 

@@ -13,7 +13,19 @@ if TYPE_CHECKING:
 
 IDS = re.compile(r'(\bid="|\bhref="#|url\(#)')
 BROAD = 620  # pixels; wider figures scroll on a narrow screen, on which their letters would be too small
-SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
+INKS = {  # colours of figures that follow the theme of the page: black on white becomes text on its background
+    "#000000": "currentColor",
+    "#ffffff": "var(--back)",
+    "#eaf0f7": "var(--card)",
+    "#4c4c4c": "var(--soft)",
+    "#666666": "var(--soft)",
+    "#737373": "var(--soft)",
+    "#0072b2": "var(--ci)",
+    "#c1121f": "var(--bad)",
+    "#882255": "var(--wine)",
+}
+INK = re.compile("|".join(INKS), re.IGNORECASE)
+SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt"')
 
 
 class Drawn(NamedTuple):
@@ -44,15 +56,16 @@ def inline(figure: "Figure", name: str, title: str) -> str:
     with rc_context({"svg.fonttype": "path", "svg.hashsalt": name}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for a sign that the font does not have
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(file, format="svg", metadata=nothing)
+        figure.savefig(file, format="svg", metadata=nothing, transparent=True)
     text = file.getvalue()
-    width = float(SIZE.search(text)[1]) * 4 / 3  # points to pixels
+    width = float(SIZE.findall(text)[0]) * 4 / 3  # points to pixels
     text = text[text.index("<svg ") :]
     start = text.index(">") + 1
-    box = re.search(r'viewBox="[^"]*"', text)[0]
+    box = re.findall(r'viewBox="[^"]*"', text)[0]
     broad = ' class="broad"' if width > BROAD else ""
-    opening = f'<svg{broad} {box} width="{width:.0f}" role="img" aria-labelledby="{name}-title" '
+    opening = f'<svg{broad} {box} width="{width:.0f}" fill="currentColor" role="img" aria-labelledby="{name}-title" '
     opening += 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
     inner = IDS.sub(rf"\g<1>{name}-", text[start:])
+    inner = INK.sub(lambda found: INKS[found[0].lower()], inner)
     inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
     return f'{opening}<title id="{name}-title">{escape(printable(title))}</title>{inner}'

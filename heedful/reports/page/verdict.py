@@ -12,7 +12,6 @@ from heedful.reports.page.numbers import Measured, is_known, quoted
 from heedful.reports.page.run import Run, in_order
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import too_few
-from heedful.reports.terminal.table import asides_of
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,12 @@ def verdicts(run: Run, others: Sequence[Run] = ()) -> list[Verdict]:
     """
     found = []
     for evaluation in in_order(run):
-        about = abouts().get(evaluation)
-        for name, m in run.numbers.items() if about else ():
-            if run.evaluation_of(name) != evaluation or name.slice or name.statistic not in about.says:
-                continue
-            if name.family == about.families[0]:
+        if evaluation not in abouts():
+            continue
+        about = abouts()[evaluation]
+        for name, m in run.numbers.items():
+            is_main = name.family == about.families[0] and not name.slice
+            if is_main and run.evaluation_of(name) == evaluation and name.statistic in about.says:
                 found.append(_verdict(run, name, m, about.says[name.statistic], others))
     return found
 
@@ -104,7 +104,7 @@ def _beside(run: Run, name: MetricName, others: Sequence[Run]) -> str:
         return ""
     alone = partial_of(run.measured, name.part, [other.measured for other in others])
     kept = (other_parts(run.measured, name.part) or "").replace("+", " and ")
-    if alone is not None and is_known(alone.score):
+    if alone is not None and alone.score is not None and is_known(alone.score):
         told = f"; a model trained on the {kept} alone reaches {quoted(alone.score)} accuracy"
         return told + (f", one constant answer {percent(alone.majority['value'])}" if alone.majority else "")
     m = run.numbers.get(MetricName("naive_partial", run.results["data"], kept.replace(" and ", "+"), "accuracy"))
@@ -133,12 +133,8 @@ def least_heeded(run: Run) -> str:
     return f"Of the parts of its input, it heeds the {least} least."
 
 
-def cautions(run: Run) -> list[str]:
+def cautions(run: Run) -> Iterator[str]:
     """What must not be read into any number of a run, and why."""
-    return [*_cautions(run), *asides_of(run.results)]
-
-
-def _cautions(run: Run) -> Iterator[str]:
     results = run.results
     if how_far := results.get("unfinished"):
         yield f"Do not take these numbers for those of the finished model: the run had not ended ({how_far})."

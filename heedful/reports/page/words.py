@@ -1,7 +1,7 @@
 """Words coloured by what they add, as HTML: a block for each explained example."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from html import escape
 
 import numpy as np
@@ -10,9 +10,6 @@ from heedful.metrics.attributions.attribution import Attribution
 from heedful.records import printable
 
 MOST = 10  # examples that are shown
-ENDS = {True: (0xEF, 0x8A, 0x62), False: (0x67, 0xA9, 0xCF)}  # of phi above 0, and below: as light as each other
-UNDERLINE = 0x21, 0x66, 0xAC  # darker
-WHITE = 255
 LEVEL = 4  # of the heading of a block; those of methods are one below
 Explanation = Mapping[tuple[str, str], Attribution]  # (method, variant) to the attribution of one example
 
@@ -75,9 +72,23 @@ def _cell(explanation: Explanation, method: str, variant: str, scale: float) -> 
 
 
 def _word(text: str, phi: float, scale: float, kind: str, number: str) -> str:
-    style = f"background:{color(phi, scale)};border-color:{line_color(phi, scale)}"
+    sign = "" if share_of(phi, scale) == 0 else " up" if phi > 0 else " down"
     title = f' title="{_text(number)}"' if number else ""
-    return f'<span class={kind} style="{style}"{title}>{_text(text)}</span>'
+    return f'<span class="{kind}{sign}" style="--share:{share_of(phi, scale):.0%}"{title}>{_text(text)}</span>'
+
+
+def share_of(phi: float, scale: float) -> float:
+    """How much of the full colour a word has.
+
+    Args:
+        phi: What the word adds.
+        scale: The abs(phi) that has the full colour; more has it too.
+
+    Example:
+        >>> share_of(0.0, 0.5), share_of(0.5, 0.5), share_of(-0.25, 0.5), share_of(1.0, 0.0)
+        (0.0, 1.0, 0.5, 0.0)
+    """
+    return min(1.0, abs(phi) / scale) if scale > 0 and not math.isnan(phi) else 0.0
 
 
 def phi_text(phi: float, error: float = math.nan) -> str:
@@ -88,30 +99,6 @@ def phi_text(phi: float, error: float = math.nan) -> str:
         ('+0.3206 ± 0.0271', '-0.2500')
     """
     return f"{phi:+z.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
-
-
-def color(phi: float, scale: float) -> str:
-    """The background of a word: white at 0, and at both ends of the scale so light that black can be read on it.
-
-    Args:
-        phi: What the word adds.
-        scale: The abs(phi) that has the full colour; more has it too.
-
-    Example:
-        >>> color(0.0, 0.5), color(0.5, 0.5), color(-0.5, 0.5), color(-0.25, 0.5)
-        ('#ffffff', '#ef8a62', '#67a9cf', '#b3d4e7')
-    """
-    return _mixed(ENDS[phi > 0], phi, scale)
-
-
-def line_color(phi: float, scale: float) -> str:
-    """The line below a word that adds less than nothing, which stands out in print without colours; else white."""
-    return _mixed(UNDERLINE, min(phi, 0.0), scale)
-
-
-def _mixed(end: Sequence[int], phi: float, scale: float) -> str:
-    share = min(1.0, abs(phi) / scale) if scale > 0 and not math.isnan(phi) else 0.0
-    return "#" + "".join(f"{round(WHITE + share * (channel - WHITE)):02x}" for channel in end)
 
 
 def numbers(one: Attribution) -> str:

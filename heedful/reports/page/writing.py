@@ -2,12 +2,12 @@
 
 import base64
 import hashlib
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, zip_longest
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -17,7 +17,7 @@ from heedful.records.version import VERSION
 from heedful.reports.citing import bibtex
 from heedful.reports.page.about import About, about_null_control, abouts
 from heedful.reports.page.comparison import Comparison, compared
-from heedful.reports.page.examples import outcome, shown
+from heedful.reports.page.examples import shown
 from heedful.reports.page.figures import figures_of
 from heedful.reports.page.made import Made, made_of, name_of, without_places
 from heedful.reports.page.moves import Moves, moves_of
@@ -27,13 +27,11 @@ from heedful.reports.page.sample import sampled
 from heedful.reports.page.svg import Drawn
 from heedful.reports.page.verdict import Verdict, cautions, least_heeded, verdicts
 from heedful.reports.runs import measured, short_names
+from heedful.reports.terminal.table import asides_of
 
 REPORT = "report.html"  # in the folder of a run
 LARGEST = 2_900_000  # bytes of a page
 LEAST = 200_000  # bytes of the examples of a run, however large the rest is
-PLAIN = 12  # examples that are there without a script
-ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-NAMES, EXAMPLES = "names", "examples"  # in the data of a page
 
 
 @dataclass(frozen=True)
@@ -57,11 +55,23 @@ class Shown:
     least: str
     verdicts: Sequence[Verdict]
     cautions: Sequence[str]
+    notes: Sequence[str]
     sections: Sequence[Section]
     others: Sequence[Number]
     made: Made
     bibtex: str
-    of: int
+
+    @property
+    def headlines(self) -> list[Number]:
+        """The numbers that a reader looks at first."""
+        return [number for section in self.sections for number in section.numbers if number.is_headline]
+
+    @property
+    def warnings(self) -> Iterable[str]:
+        """The warnings of its numbers, in the order of the page; some several times."""
+        first: list[Number | Verdict] = [*self.headlines, *self.verdicts]
+        for number in (*first, *chain(*(of.numbers for of in self.sections)), *self.others):
+            yield from number.warnings
 
 
 def write_page(
@@ -102,20 +112,21 @@ def _runs(folders: Sequence[str]) -> list[Run]:
 
 def _page(runs: Sequence[Run], with_examples: bool) -> str:
     """The text of a page: all but the examples first, and then as many of these as there is room for."""
-    samples = {k: sampled(run.rows, run.results["seed"]) for k, run in enumerate(runs)} if with_examples else {}
-    parts = [_shown(run, k, runs, samples[k].of if samples else 0) for k, run in enumerate(runs)]
+    environment = _environment()
+    samples = [sampled(run.rows, run.results["seed"]) for run in runs] if with_examples else []
+    parts = [_shown(run, k, runs) for k, run in enumerate(runs)]
     comparison = compared(runs) if len(runs) > 1 else None
-    bare = _rendered(parts, comparison, {EXAMPLES: [], NAMES: []})
-    room = max(LARGEST - len(bare.encode("utf-8", "backslashreplace")), LEAST * len(runs))
-    found: list[dict[str, Any]] = []
-    for k, run in enumerate(runs) if with_examples else ():
-        room_of_run = room * 3 // 4 // len(runs)  # the first examples stand there twice
-        found += shown(run, k, samples[k], room_of_run)
-    data = {NAMES: [run.name for run in runs], EXAMPLES: found}
-    return _rendered(parts, comparison, data)
+    of = sum(sample.of for sample in samples)
+    bare = _rendered(environment, parts, comparison, [""], of)
+    room = max(LARGEST - len(bare.encode("utf-8", "backslashreplace")), LEAST * len(runs)) // len(runs)
+    html = partial(environment.get_template("card.html").render, several=len(runs) > 1)
+    of_runs = [shown(run, sample, room, html) for run, sample in zip(runs, samples, strict=False)]
+    in_turn = [pair for pairs in zip_longest(*of_runs) for pair in pairs if pair is not None]
+    cards = [card for _, card in sorted(in_turn, key=itemgetter(0))]
+    return _rendered(environment, parts, comparison, cards, of)
 
 
-def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
+def _shown(run: Run, number: int, runs: Sequence[Run]) -> Shown:
     others = [other for other in runs if other is not run]
     sections = []
     for name in in_order(run):
@@ -125,9 +136,9 @@ def _shown(run: Run, number: int, runs: Sequence[Run], of: int) -> Shown:
         )
         if section.numbers or section.figures:
             sections.append(section)
-    texts = verdicts(run, others), cautions(run)
+    texts = verdicts(run, others), list(cautions(run)), asides_of(run.results)
     own = least_heeded(run), *texts, sections, numbers_of(run, ""), made_of(run), bibtex(run.results)
-    return Shown(run.name, f"run-{number}", run, *own, of)
+    return Shown(run.name, f"run-{number}", run, *own)
 
 
 def _about(run: Run, name: str) -> About:
@@ -138,23 +149,40 @@ def _about(run: Run, name: str) -> About:
     return abouts().get(name) or About(name.replace("_", " "), (name,), "", {}, "", "", "")
 
 
-def _rendered(parts: Sequence[Shown], comparison: Comparison | None, data: Mapping[str, Any]) -> str:
-    """The page with this data for its script."""
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("heedful.reports.page", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["printable"] = printable
-    environment.globals["outcome"] = outcome
-    environment.tests["contains"] = lambda texts, text: text in texts
-    sources = {name: environment.loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}
+    return environment
+
+
+def _rendered(
+    environment: Environment, parts: Sequence[Shown], comparison: Comparison | None, cards: Sequence[str], of: int
+) -> str:
+    """Render the page.
+
+    Args:
+        environment: Loads the templates.
+        parts: The runs.
+        comparison: The runs side by side; None for one run.
+        cards: HTML of the examples.
+        of: Number of examples to choose from.
+    """
+    sources = {name: Path(__file__).with_name(f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     script_hash = base64.b64encode(hashlib.sha256(sources["js"].encode()).digest()).decode()
+    warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
+    cautions: dict[str, list[str]] = {}
+    for part in parts:
+        for caution in part.cautions:
+            cautions.setdefault(caution, []).append(part.name)
     return environment.get_template("page.html").render(
         parts=parts,
         comparison=comparison,
-        plain=data[EXAMPLES][:PLAIN],
-        shown=len(data[EXAMPLES]),
-        of=sum(part.of for part in parts),
-        data=for_script(data),
+        places={warning: place for place, warning in enumerate(warnings, 1)},
+        cautions=cautions,
+        cards=cards,
+        of=of,
         heading=_heading([part.run for part in parts]),
         version=VERSION,
         script_hash=script_hash,
@@ -167,14 +195,3 @@ def _heading(runs: Sequence[Run]) -> str:
     sets = dict.fromkeys(f"{run.results['data']}, {run.results['split']}" for run in runs)
     names = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     return f"{names} on {'; '.join(sets)}"
-
-
-def for_script(data: Any) -> str:
-    """Data as JSON that may stand within a script element.
-
-    Example:
-        >>> for_script(["</script>"])
-        '["\\\\u003c/script\\\\u003e"]'
-    """
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return re.sub("[<>&\u2028\u2029]", lambda found: ESCAPED[found[0]], text)

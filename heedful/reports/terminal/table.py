@@ -16,7 +16,7 @@ from heedful.metrics.metric import READ, UNREAD_CHANGES, WITHOUT_BASE, WITHOUT_C
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Line, MetricName, agree, percent, printable
 from heedful.records.rows import UNREAD
-from heedful.reports.flags import FLAGS, marks
+from heedful.reports.flags import FLAGS, letters, marks
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import Cells, basis, grid, precise, too_few
 
@@ -90,7 +90,7 @@ def table_cells(results: Mapping[str, Results], title: str = TITLE) -> Cells:
     lines = _shown(runs)
     for line, label in zip(lines, _labels(runs, lines), strict=True):
         above = above if line.level else label
-        cells = (cell_text(run["metrics"].get(line.metric), line, " ", with_names=True) for run in runs)
+        cells = (cell_text(run["metrics"].get(line.metric), line, " ") for run in runs)
         rows.append([f"{above} {label}" if line.level else label, *cells])
     return Cells("", [title, *map(printable, results)], rows)
 
@@ -100,11 +100,13 @@ def _shown(runs: Sequence[Results]) -> list[Line]:
     return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
 
 
-def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str, with_names: bool = False) -> str:
-    """A measurement as text; the separator stands before its interval. Flags are marks, or have their names."""
+def cell_text(
+    m: Mapping[str, Any] | None, line: Line, separator: str, footnotes: Mapping[str, str] | None = None
+) -> str:
+    """A measurement as text; the separator stands before its interval. Flags have letters of footnotes, or names."""
     if line.text or m is None:
         return line.text
-    behind = marks(m["flags"], with_names)
+    behind = marks(m["flags"], footnotes)
     if m["value"] is None:
         return f"undefined: {m['reason']}{behind}"
     if few := too_few(m["n"], m["flags"]):
@@ -115,7 +117,7 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str, with_name
 
 def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
     """The lines, with a column for each run."""
-    several = len(runs) > 1
+    several, footnotes = len(runs) > 1, raised(runs, lines)
     separator = "\n" if several else " "
     heading = ""
     rows: list[list[str | Text]] = []
@@ -125,23 +127,22 @@ def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
             sections = [run["display"]["sections"].get(heading, {"about": ()}) for run in runs]
             texts = [printable(heading), *(separator.join(map(printable, section["about"])) for section in sections)]
             rows.append([Text(text, "bold") for text in texts])
-        cells = [Text(cell_text(run["metrics"].get(line.metric), line, separator)) for run in runs]
+        cells = [Text(cell_text(run["metrics"].get(line.metric), line, separator, footnotes)) for run in runs]
         rows.append(["  " * line.level + label, *cells])
     table = grid([title, *(f"({i + 1})" if several else "" for i in range(len(runs)))], rows)
     table.columns[0].no_wrap = True
     return table
 
 
-def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
-    """The known flags of what is shown, in the order of their marks."""
+def raised(runs: Sequence[Results], lines: Sequence[Line]) -> dict[str, str]:
+    """Known flags of the lines to the letters of their footnotes."""
     measured = (run["metrics"].get(line.metric, {"flags": ()}) for run in runs for line in lines)
-    flags = {flag for m in measured for flag in m["flags"]}
-    return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag].mark)
+    return letters(flag for m in measured for flag in m["flags"])
 
 
 def explained(runs: Sequence[Results], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
     """Each known flag of what is shown, and what it means."""
-    for flag in _raised(runs, lines):
+    for flag in raised(runs, lines):
         warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
         yield flag, f"{FLAGS[flag].short}.{warning}"
 
@@ -216,8 +217,8 @@ def _answers(run: Results) -> Iterator[str]:
 
 
 def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
-    """Says of which numbers too many changes never reach the model, how much of the examples it reads, how many repeat
-    others or were trained on, and how many changed ones it was not asked about, since they were others to it."""
+    """Says of which numbers too many changes never reach the model, how much of the examples it reads, and how many
+    repeat others or were trained on."""
     flagged = [
         f"{percent(run['metrics'][below.metric]['value'])} of those behind {line.label!r}"
         for line, below in pairwise(lines)
@@ -245,7 +246,11 @@ def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
             if count := counts.get(f"{evaluation}{key}"):
                 examples = f"of {agree(counts[f'{evaluation}examples'], 'example', 'examples')}{of}"
                 yield f"{agree(count, *(f'{examples} {form}' for form in forms))}."
-    if identical := sum(counts.get(f"{name}/identical", 0) for name in METRICS):
+
+
+def _identical(run: Results) -> Iterator[str]:
+    """Says how many changed inputs the model was not asked about, since they were others to it."""
+    if identical := sum(run["counts"].get(f"{name}/identical", 0) for name in METRICS):
         same = agree(identical, "changed input was the same as another", "changed inputs were the same as others")
         yield f"{same} to the model; to save time they were predicted once."
 
@@ -286,9 +291,10 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
     console.print(_table(runs, lines, title))
     if terms := _terms(lines):
         console.print(terms, highlight=False, markup=False)
+    footnotes = raised(runs, lines)
     for flag, told in explained(runs, lines):
-        console.print(f"({FLAGS[flag].mark}) {told}")
-    for text in () if several else asides_of(runs[0]):
+        console.print(f"({footnotes[flag]}) {told}")
+    for text in () if several else [*asides_of(runs[0]), *_identical(runs[0])]:
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)

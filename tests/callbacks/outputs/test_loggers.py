@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from live_runs import pairs, small
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
@@ -115,6 +116,22 @@ def test_tensorboard_has_no_more_tags_than_before(tiny_bert: Path, tmp_path: Pat
     assert HEADLINES[0] in board.Tags()["scalars"]
     assert not [tag for tag in board.Tags()["scalars"] if tag.endswith(("/low", "/high"))]
     assert "figures/attentiveness" in board.Tags()["images"]
+
+
+def test_tensorboard_says_what_each_tag_is_and_which_settings_a_run_has(tiny_bert: Path, tmp_path: Path):
+    folder = trained(tiny_bert, tmp_path / "run")
+    board = EventAccumulator(str(folder))
+    board.Reload()
+    (event,) = board.Tensors("tags/text_summary")
+    (text,) = event.tensor_proto.string_val
+    rows = dict(row.strip("| ").split(" | ", 1) for row in text.decode().splitlines()[2:])
+    assert rows.keys() == results_of(folder)["metrics"].keys()
+    assert rows["attentiveness/planted/premise"].endswith("replaced by that of another example?")
+    assert rows["attentiveness/planted/premise/eligible"] == "eligible | share not predicted as the default label"
+    settings = yaml.safe_load((folder / "hparams.yaml").read_text())
+    assert settings["settings.model.max_length"] == 64
+    assert settings["settings.data.n_train"] == 64
+    assert settings["epochs"] == 2
 
 
 def records(file: Path) -> Iterator[bytes]:

@@ -281,7 +281,7 @@ def test_seeds_that_predict_the_default_label_alone_are_told(tmp_path, capsys):
     command.main(["matrix", "--prompts", str(tmp_path), "--all"])
     text = " ".join(capsys.readouterr().out.split())
     assert "k=1: with 1 of 2 seeds attentiveness to premise is undefined; they do not count." in text
-    assert "(i) defined for one seed of demonstrations alone: the interval says nothing of others." in text
+    assert ") defined for one seed of demonstrations alone: the interval says nothing of others." in text
 
 
 def test_without_probabilities_and_without_swaps_what_is_left_is_shown(tmp_path, capsys):
@@ -379,7 +379,7 @@ def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, fe
     assert ["few_examples" in row["value"] for row in swapped] == [few == 9] * len(swapped)
     assert [bool(cell) for cell in beside] == [few == 10] * len(beside)
     command.main(["matrix", "--prompts", str(tmp_path), "--all"])
-    assert ("(j) fewer than 10 examples count" in capsys.readouterr().out) == (few == 9)
+    assert (") fewer than 10 examples count" in capsys.readouterr().out) == (few == 9)
 
 
 def test_what_is_left_out_is_counted(tmp_path, capsys):

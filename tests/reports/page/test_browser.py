@@ -33,7 +33,7 @@ def test_a_page_works_in_a_browser(tmp_path):
             widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
             assert widths[0] <= widths[1]
         page.emulate_media(media="print")
-        assert not page.locator("#filters").is_visible()
+        assert not page.locator("#finder").is_visible()
         assert page.locator(".card").first.is_visible()
         browser.close()
     assert asked == [page_of.as_uri()] * 2  # the second time, since the test did
@@ -43,12 +43,13 @@ def test_a_page_works_in_a_browser(tmp_path):
 def _filters(page):
     status = page.locator("#hits")
     all_of_them = status.inner_text().split(" ")[0]
-    assert page.locator(".card").count() == 20
+    assert page.locator(".card").count() == 6
+    assert set(page.locator(".card .badge").all_inner_texts()) == {"prediction kept"}
+    page.locator("#finder summary").click()
     assert "<b>Premise</b> of d/validation/" in page.locator(".card").first.inner_text()
-    page.get_by_label("outcome").select_option(label=_option(page, "outcome", "prediction kept"))
-    kept = page.locator(".card .badge").all_inner_texts()
-    assert set(kept) == {"prediction kept"}
-    assert status.inner_text().split(" ")[0] == str(_count(page, "outcome", "prediction kept")) != all_of_them
+    page.get_by_label("outcome").select_option(label=_option(page, "outcome", "prediction changed"))
+    assert set(page.locator(".card .badge").all_inner_texts()) == {"prediction changed"}
+    assert status.inner_text().split(" ")[0] == str(_count(page, "outcome", "prediction changed")) != all_of_them
     page.get_by_label("outcome").select_option("")
     page.get_by_label("search").fill("HYPOTHESIS d/validation/7")
     assert page.locator(".card").count() > 0
@@ -62,7 +63,7 @@ def _filters(page):
     points = [abs(float(text.split()[-2])) for text in moved if "points" in text]
     assert len(points) > 3
     assert points == sorted(points, reverse=True)
-    page.get_by_label("order").select_option("as chosen")
+    page.get_by_label("order").select_option("findings first")
 
 
 def _option(page, label, begins):

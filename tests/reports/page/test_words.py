@@ -29,8 +29,8 @@ class Reader(HTMLParser):
         own = dict(attrs)
         self.tags.append((tag, own))
         self.open.append(tag)
-        if own.get("class") in ("w", "s") and "title" in own:
-            self.words.append([None, own["title"], own["style"]])
+        if own.get("class", "")[:1] in ("w", "s") and "title" in own:
+            self.words.append([None, own["title"], own["class"] + own["style"]])
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -80,7 +80,7 @@ def test_methods_stand_below_each_other_and_what_was_swapped_beside_its_origin()
         "+0.0000",
     ]
     styles = {word: style for word, _, style in read.words[6:11]}
-    assert styles["no"].startswith("background:#67a9cf;border-color:#2166ac")  # the strongest of the block
+    assert styles["no"] == "w down--share:100%"  # the strongest of the block
     assert "swapped>a, swapped in (-0.400)<" in page(CASES["pair"])
 
 
