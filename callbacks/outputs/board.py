@@ -1,4 +1,4 @@
-"""Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard curves in groups and their tags."""
+"""Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard grouped curves and their tags."""
 
 import re
 from collections.abc import Callable
