@@ -41,6 +41,7 @@ def trained(tiny_bert, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "plain"
     argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--data.n_train", "600"]
     argv += ["--model.learning_rate", "0.003", "--trainer.max_epochs", "2", "--attentiveness.max_examples", "1000"]
+    argv += ["--attentiveness.draws", "5"]
     status, out, err = command("train.py", *argv, *DATA, "--output", str(folder))
     assert status == 0, err
     return folder, out

@@ -100,7 +100,7 @@ def test_a_name_that_is_not_there_is_named(package):
         ("from heedful.metrics.attentiveness import METRIC", "heedful/metrics/attentiveness.py"),
         ("from heedful.reports.compare import averaged", "heedful/reports/compare.py"),
         ("from heedful.cli.words import divide", "heedful/cli/words.py"),
-        ("from heedful.datamodules import PairedText", "datamodules/text.py"),
+        ("from heedful.datamodules import PairedText", "datamodules/kinds.py"),
         ("from heedful.lightning_modules import Encoder", "lightning_modules/text/encoder.py"),
         ("from heedful.callbacks import Engine", "callbacks/engine/engine.py"),
         ("from heedful.callbacks.outputs.board import Board", "callbacks/outputs/board.py"),

@@ -26,7 +26,12 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     model = small(tiny_bert)
     data = pairs()
     folder = tmp_path_factory.mktemp("trained") / "run"
-    return model, data, heedful.train(model, data, evaluations=MEASURED, trainer=ONCE, seed=3, output=folder)
+    return model, data, train(model, data, output=folder)
+
+
+def train(*args: object, **more: object) -> Run:
+    given = {"evaluations": MEASURED, "trainer": ONCE, "seed": 3, "attentiveness": {"draws": 5}} | more
+    return heedful.train(*args, **given)  # type: ignore[arg-type]
 
 
 def measured(output: Path, *args: object, **more: object) -> Results:
@@ -49,7 +54,7 @@ def test_a_model_in_memory_is_measured_as_its_run(
     assert measurements(by_checkpoint.folder) == measurements(run.folder)
     assert measurements(measured(tmp_path / "file", checkpoint=run.checkpoint).folder) == measurements(run.folder)
 
-    other = heedful.train(small(tiny_bert), data, trainer=ONCE, seed=4, output=tmp_path / "other", evaluations=MEASURED)
+    other = train(small(tiny_bert), data, seed=4, output=tmp_path / "other")
     exported = load_model(run.folder / "checkpoints" / "backbone", max_length=64)
     for name in ("exported", "again"):  # its weights stay while those of a checkpoint are measured
         assert rows(measured(tmp_path / name, exported, data)) == rows(run)
@@ -119,7 +124,7 @@ def test_data_of_a_class_of_ones_own(
     data: Planted, trained: tuple[Classifier, Planted, Run], tiny_bert: Path, tmp_path: Path
 ) -> None:
     *_, run = trained
-    found = heedful.train(small(tiny_bert), data, trainer=ONCE, seed=3, output=tmp_path / "a", evaluations=MEASURED)
+    found = train(small(tiny_bert), data, output=tmp_path / "a")
     assert numbers(found.folder) == numbers(run.folder)
     again = measured(tmp_path / "b", checkpoint=found.folder)
     assert numbers(again.folder) == numbers(run.folder)

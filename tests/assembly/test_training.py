@@ -203,9 +203,8 @@ def test_data_may_be_given_again(whole: Run, tiny_bert: Path, tmp_path: Path) ->
         assert (data.arguments, data.seed, data.partial, data.augment) == (made_of, 0, None, None)
     train("evaluated", data, trainer=QUIET, evaluations=MEASURED)
     assert written(tmp_path / "evaluated") == written(whole.folder)
-    heedful.evaluate(
-        checkpoint=whole.folder, data=data, trainer=QUIET, evaluations=MEASURED, seed=3, output=tmp_path / "e"
-    )
+    given = {"evaluations": MEASURED, "seed": 3, "attentiveness": {"draws": 1}}
+    heedful.evaluate(checkpoint=whole.folder, data=data, trainer=QUIET, output=tmp_path / "e", **given)
     assert written(tmp_path / "e") == measurements(whole.folder)
 
 

@@ -21,6 +21,7 @@ BAR = "callbacks/outputs/progress.py:_seen_loss"  # twice a second
 KNOWN = (
     "callbacks/engine/predictions.py:_bring",
     "callbacks/engine/engine.py:_log",
+    "callbacks/engine/engine.py:_log_intervals",
     "lightning_modules/pretrained/weights.py:weights_hash",
 )
 
