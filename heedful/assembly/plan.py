@@ -78,16 +78,9 @@ class Plan:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """The settings that runs are compared by, and all other settings of data and model.
-
-        TensorBoard shows the first five of the alphabet at once.
-        """
-        settings = {
-            f"settings.{section}.{name}": value
-            for section in ("data", "model")
-            for name, value in self.record[section]["init_args"].items()
-            if isinstance(value, str | int | float)
-        }
+        """What runs are compared by, of which TensorBoard shows the first five of the alphabet, and other settings."""
+        values = ((s, *item) for s in ("data", "model") for item in self.record[s]["init_args"].items())
+        settings = {f"settings.{s}.{name}": v for s, name, v in values if isinstance(v, str | int | float)}
         return settings | {
             "data": self.data.name,
             "model": self.model_name,

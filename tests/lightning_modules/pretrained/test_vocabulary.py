@@ -150,8 +150,9 @@ def test_texts_that_a_model_does_not_know_are_refused(
     with refused(ModelError, " % of the tokens of the ", " examples of d ", tmp_path.parent, "max_unknown", "20 %"):
         fit(0.9)
     fit(0.9, max_unknown=1.0)
-    assert all(re.search(r" \d\d % of the tokens are unknown to the model\.$", line) for line in said)
-    assert len(said) == 2
+    unknown = [line for line in said if "unknown" in line]
+    assert all(re.search(r" \d\d % of the tokens are unknown to the model\.$", line) for line in unknown)
+    assert len(unknown) == 2
     said.clear()
     fit(0)
     assert not any("unknown" in line for line in said)
