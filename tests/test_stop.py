@@ -36,7 +36,7 @@ SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
         pytest.param("plain", [EVALUATING, 1, "term"], "at step 10; step 8 is saved", marks=pytest.mark.slow),
         pytest.param("two", [SWAPPING, 2, "term"], "is saved", marks=pytest.mark.slow),
         pytest.param("twice_validated", [EVALUATING, 2, "term"], "at step 10; step 5 is saved", marks=pytest.mark.slow),
-        ("twice_validated_accumulated", [SWAPPING, 3, "term"], "at step 5; step 4 is saved"),
+        ("twice_validated_accumulated", [SWAPPING, 3, "term"], "at step 5; step 5 is saved"),
         pytest.param("plain", [EVALUATING, 3, "term"], "at step 20; step 20 is saved", marks=pytest.mark.slow),
         pytest.param("two", [SWAPPING, 3, "term"], "is saved", marks=pytest.mark.slow),
     ],
