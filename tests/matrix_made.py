@@ -1,6 +1,5 @@
 """Models and data of tests/matrix.py; nothing of Heedful is imported."""
 
-import json
 import os
 import string
 import sys
@@ -66,16 +65,3 @@ def write_data(folder: Path) -> None:
     write_vqa(folder / "vqa")
     write_nlvr2(folder / "nlvr2")
     tiny_data.write_squares(folder / "squares")
-    squares = {
-        "name": "squares",
-        "parts": {"image": "pictures/{file}", "question": "text"},
-        "pictures": ["image"],
-        "labels": {"no": [], "yes": []},
-        "label": "answer",
-        "default_label": "yes",
-        "swap": ["image", "question"],
-        "uid": "id",
-        "path": str(folder / "squares"),
-    }
-    config = {"class_path": "PairedImages", "init_args": squares}
-    (folder / "squares.yaml").write_text(json.dumps(config))

@@ -1,6 +1,5 @@
 """Runs of all families: a second process changes no byte, and a killed run ends in the same bits."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,22 +44,11 @@ def data(
     """Command lines of tiny data."""
     folder = tmp_path_factory.mktemp("data")
     squad = str(write_squad(folder / "squad.json", 3))
-    settings = {
-        "name": "squares",
-        "parts": {"image": "pictures/{file}", "question": "text"},
-        "pictures": ["image"],
-        "labels": {"no": [], "yes": []},
-        "label": "answer",
-        "default_label": "yes",
-        "swap": ["image", "question"],
-        "uid": "id",
-        "path": str(write_squares(folder / "squares", 16, 9)),
-    }
-    (folder / "squares.yaml").write_text(json.dumps({"class_path": "PairedImages", "init_args": settings}))
+    squares = write_squares(folder / "squares", 16, 9)
     return {
         "planted": ["--data.n_train", "16", "--data.n_validation", "9"],
         "passages": ["--data", "squad2", "--data.path", squad, "--data.hold_out", "20", "--model.longest_answer", "4"],
-        "squares": ["--data", str(folder / "squares.yaml")],
+        "squares": ["--data", str(squares / "data.yaml")],
     }
 
 

@@ -79,22 +79,13 @@ def write_pairs(folder):
     return ["--data", str(folder / "pairs.yaml"), "--data.batch_size", "16"]
 
 
-def squares_of(folder):
-    settings = {"name": "squares", "parts": {"image": "pictures/{file}", "question": "text"}, "pictures": ["image"]}
-    settings |= {"labels": {"no": [], "yes": []}, "label": "answer", "default_label": "no", "uid": "id"}
-    settings |= {"swap": ["image", "question"], "path": str(folder)}
-    (folder / "squares.yaml").write_text(
-        json.dumps({"class_path": "heedful.datamodules.PairedImages", "init_args": settings})
-    )
-    return ["--data", str(folder / "squares.yaml"), "--data.batch_size", "8"]
-
-
 @pytest.fixture(scope="module")
 def lab(tiny_bert, tiny_t5, tiny_vilt, tiny_blip, write_squad, write_squares, forks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("kills")
     lab = Lab(tiny_bert, folder, forks)
     squad = ["--data", "squad2", "--data.path", str(write_squad(folder / "squad.json", 6)), "--data.hold_out", "20"]
-    squares, pairs = squares_of(write_squares(folder / "squares", 80, 24)), write_pairs(folder / "pairs")
+    squares = ["--data", str(write_squares(folder / "squares", 80, 24) / "data.yaml"), "--data.batch_size", "8"]
+    pairs = write_pairs(folder / "pairs")
     bert = ["--model.backbone", str(tiny_bert)]
     timm = ["--model", "timm", *bert, "--model.vision", "test_efficientnet"]
     timm += ["--model.image_size", "[32, 32]", "--model.hidden", "16", "--model.max_length", "32"]

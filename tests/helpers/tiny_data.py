@@ -150,7 +150,7 @@ def write_passages(folder: Path) -> Path:
 
 
 def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
-    """A folder of pictures of one coloured square, with questions about them, a file for each split."""
+    """A folder of pictures of one coloured square, with questions about them, a file for each split, and data.yaml."""
     colours = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "white": (250, 250, 250)}
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     for split, n in (("train", train), ("validation", validation)):
@@ -163,6 +163,10 @@ def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
             answer = "yes" if colour == asked else "no"
             rows.append({"id": f"q{i}", "file": f"{split}-{i}.png", "text": f"is it {asked} ?", "answer": answer})
         write_lines(folder / f"{split}.jsonl", rows)
+    settings = {"name": "squares", "parts": {"image": "pictures/{file}", "question": "text"}, "pictures": ["image"]}
+    settings |= {"labels": {"no": [], "yes": []}, "label": "answer", "default_label": "yes", "uid": "id"}
+    settings |= {"swap": ["image", "question"], "path": str(folder)}
+    (folder / "data.yaml").write_text(json.dumps({"class_path": "PairedImages", "init_args": settings}))
     return folder
 
 
