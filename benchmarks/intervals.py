@@ -5,8 +5,8 @@ cluster, in two ways: "beta", each cluster has a rate of its own (beta-binomial)
 chance that a cluster is all the same, and else it is independent. The bar is 94 % in every cell.
 
 Swaps: whether a prediction changes is decided by the example, by the text that another example lends, by the pair, or
-by a normal trait of each, whose correlation between an example and its own lent text is given. The bar is 93 %. Widths
-are relative to the interval over examples given the lenders, whose coverage stands beside.
+by two normal traits, one as example and one as lent text, with a given correlation. The bar is 93 %. Widths are
+relative to the interval over examples alone, and its coverage is in brackets.
 
 Precision: of 20,000 examples as many are changed as a pilot says that are needed for a half width of 2 points. The
 half width is met if it is at most a tenth more.
@@ -62,14 +62,14 @@ class Cell(NamedTuple):
 
 
 class Swapped(NamedTuple):
-    """What is simulated of swaps.
+    """A simulated set of swaps.
 
     Attributes:
         decided_by: What decides whether a prediction changes, of :data:`DECIDED_BY`.
         value: The share of changes among all pairs.
         examples: How many the data have.
         eligible: The share of them that is changed. All may lend.
-        draws: Lenders of each.
+        draws: Lenders per example.
     """
 
     decided_by: str | float
@@ -148,8 +148,8 @@ def swaps(cell: Swapped, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     if isinstance(cell.decided_by, str):
         decides = base if cell.decided_by == "example" else lender
         return rng.random(n)[decides] < cell.value, base, lender
-    of_example, rest = rng.standard_normal((2, n))
-    of_text = cell.decided_by * of_example + np.sqrt(1 - cell.decided_by**2) * rest
+    of_example, noise = rng.standard_normal((2, n))
+    of_text = cell.decided_by * of_example + np.sqrt(1 - cell.decided_by**2) * noise
     return of_example[base] + of_text[lender] < np.sqrt(2) * ndtri(cell.value), base, lender
 
 
@@ -180,8 +180,8 @@ def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
         low, high = first(PILOT)
         sizes.append(min(examples_needed((high - low) / 2, WANTED), cell.examples))
         bounds.append(first(sizes[-1]))
-    met = np.mean([(high - low) / 2 <= MET * WANTED for low, high in bounds])
-    return _found(bounds, cell.value), float(met), float(np.mean(sizes))
+    precise = np.mean([(high - low) / 2 <= MET * WANTED for low, high in bounds])
+    return _found(bounds, cell.value), float(precise), float(np.mean(sizes))
 
 
 def print_precision(tries: int) -> None:
@@ -191,8 +191,8 @@ def print_precision(tries: int) -> None:
     for decided_by, draws in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5)):
         row = []
         for value in PRECISE:
-            found, met, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)
-            row.append(f"{100 * found.covered:.1f}; {100 * met:.0f}; {size:,.0f}")
+            interval_found, precise, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)
+            row.append(f"{100 * interval_found.covered:.1f}; {100 * precise:.0f}; {size:,.0f}")
         trait = decided_by if isinstance(decided_by, str) else f"traits, {decided_by:g}"
         print("| " + " | ".join([trait, str(draws), *row]) + " |", flush=True)
 
@@ -216,9 +216,9 @@ def print_swaps(tries: int) -> None:
     low = []
     row: list[str] = []
     for cell in cells_of_swaps():
-        both, given = measured_swaps(cell, tries)
-        low += [cell] if is_below(both.covered, tries) else []
-        row.append(f"{100 * both.covered:.1f} ({100 * given.covered:.0f}); {both.width / given.width:.2f}")
+        new, conditional = measured_swaps(cell, tries)
+        low += [cell] if is_below(new.covered, tries) else []
+        row.append(f"{100 * new.covered:.1f} ({100 * conditional.covered:.0f}); {new.width / conditional.width:.2f}")
         if len(row) == len(CHANGED):
             trait = cell.decided_by if isinstance(cell.decided_by, str) else f"traits, {cell.decided_by:g}"
             first = f"{cell.examples:,}", f"{100 * cell.eligible:g} %", str(cell.draws), trait

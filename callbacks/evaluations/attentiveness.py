@@ -71,10 +71,10 @@ class Attentiveness(Evaluation):
         return [replace(swap, limit=examples_needed(half_widths.get(swap.part), self.precision)) for swap in swaps]
 
     def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
-        """Half the width of the interval of each part that has one."""
+        """Part to half the width of its interval, for parts with an interval."""
         numbers = score(rows, context)
-        bounds = {part: numbers[headline_of(part, context)].ci95 for part in parts_of(context)}
-        return {part: (both[1] - both[0]) / 2 for part, both in bounds.items() if both}
+        intervals = {part: numbers[headline_of(part, context)].ci95 for part in parts_of(context)}
+        return {part: (ends[1] - ends[0]) / 2 for part, ends in intervals.items() if ends}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         pool, counts = plan.pool, {}
@@ -113,9 +113,10 @@ class Attentiveness(Evaluation):
 
 
 def examples_needed(half_width: float | None, precision: float) -> int:
-    """How many examples an interval of this half width over :data:`PILOT` says that are needed.
+    """The number of examples for a half width of ``precision``, from the half width over :data:`PILOT` examples.
 
-    A tenth more than by the square of both widths, since a pilot's share may lie nearer to an end by chance.
+    The width falls with the square root of the number of examples. A tenth is added, because a pilot's share may lie
+    nearer to 0 or 1 by chance, where intervals are narrower.
     """
     if half_width is None or half_width <= precision:
         return PILOT

@@ -143,10 +143,10 @@ def cluster_of(rows: pa.Table) -> np.ndarray:
 
 
 def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """The number of the cluster of each row, and the number of the cluster of the example that lent a part to it.
+    """Number the clusters of rows and the clusters of their lenders: two int64 [rows].
 
-    A cluster has one number in both; a lender outside the base examples has a number from its name, which is the same
-    in all runs. It is -1 where nothing was lent. Two int64 [rows].
+    A cluster has the same number in both roles. The number of a lender outside the base examples is a hash of its name,
+    the same in all runs. A row without a lender has the lender -1.
     """
     clusters = cluster_of(rows).astype(np.int64)
     has_lender = pc.not_equal(rows["partner"], "")

@@ -15,9 +15,9 @@ LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer, one example moves the nu
 
 
 class Drawn(NamedTuple):
-    """Of each changed example: its uid, its cluster, its draw and its lender's cluster, as numbers; int [rows] each.
+    """Columns of changed examples as numbers, int [rows] each: uid, cluster, draw, and the lender's cluster.
 
-    The clusters of lenders are numbered as those of examples are.
+    A cluster has the same number as an example's and as a lender's; it is -1 without a lender.
     """
 
     uid: np.ndarray

@@ -9,10 +9,11 @@ all hits (for the upper end) or all misses (for the lower), as Clopper and Pears
 entries are hits, or none, these are the ends for as many entries as there are clusters; where each entry is a cluster,
 those of Clopper and Pearson.
 
-A changed example is a pair: of the example, and of the one that lent it a part. Both are samples, and an example may
-be in either place; so its influence in both is summed before squaring, and the part of each pair that is then counted
-twice is taken off: the variance of dyads (Aronow, Samii and Assenova 2015, "Cluster-robust variance estimation for
-dyadic data", Political Analysis 23). The variance is not below that between examples or between lenders alone.
+A swap is a pair of an example and a lender. Both are samples, and an example may appear in either role; so its
+influences in both roles are summed before squaring, and the squared influence of every pair, which is then counted
+twice, is subtracted once: the variance of dyads (Aronow, Samii and Assenova 2015, "Cluster-robust variance estimation
+for dyadic data", Political Analysis 23). The variance is at least the variance between examples and the variance
+between lenders.
 
 Differences and ratios combine the distances of the ends from both shares as standard errors are combined (MOVER: Zou
 and Donner 2008, Statistics in Medicine 27; of ratios Donner and Zou 2012, Statistical Methods in Medical Research 21).
@@ -157,10 +158,10 @@ def _part_of_a_cluster(hits: np.ndarray, of: np.ndarray) -> float:
 
 
 def covariances(one: Share, other: Share) -> np.ndarray:
-    """Estimates of the covariance of two shares over the same clusters, of which the largest is a share's variance.
+    """Estimates of the covariance of two shares over the same clusters; a share's variance is the largest.
 
-    Of several ways of clustering it is the sum of those of each. Of pairs there are three: between all that are in a
-    pair, between examples and between lenders.
+    Several ways of clustering give one estimate, the sum over ways. Pairs give three: over nodes, which may be example
+    or lender; over examples; and over lenders.
     """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
     counts = [max(both) for both in zip(one.clusters, other.clusters, strict=True)]
