@@ -1,6 +1,5 @@
 """Batches for evaluation and for training hold the same inputs, labels and positions."""
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import torch
 from transformers import AutoTokenizer
 
 from heedful.datamodules.base import collate as collating
-from heedful.datamodules.base.collate import Collate, EvaluationLoader, Numbered, loading
+from heedful.datamodules.base.collate import Collate, EvaluationLoader, loading
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches
 from heedful.datamodules.base.splits import with_counterfactuals
 from heedful.interventions import Swap
@@ -85,15 +84,6 @@ def test_another_device_than_the_cpu_finds_batches_ready(
     assert seen == [False, True]
 
 
-def test_a_loader_that_is_left_early_leaves_no_thread(processor: TextProcessor) -> None:
-    pool = pool_of(["yes"] * 64)
-    loader = EvaluationLoader(pool, np.split(np.arange(64), 32), processor.encode(pool), TASK, torch.device("meta"))
-    batches = iter(loader)
-    next(batches)
-    del batches
-    assert not [thread for thread in threading.enumerate() if thread.name == "ahead"]
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 def test_training_batches_are_those_of_the_examples_and_their_counterfactuals(
     processor: TextProcessor, workers: int
@@ -113,12 +103,3 @@ def test_training_batches_are_those_of_the_examples_and_their_counterfactuals(
         positions = batch["positions"].tolist()
         assert_same(batch, collate((positions, [whole[i] for i in positions])))
         assert batch["inputs"]["attention_mask"].sum(dim=1).tolist() == lengths[positions].tolist()
-
-
-def test_examples_are_taken_by_the_batch() -> None:
-    pool = pool_of(["yes", "no", "yes"])
-    numbered = Numbered(Composed.whole(pool))
-    positions, examples = numbered.__getitems__([2, 0])
-    assert len(numbered) == 3
-    assert positions.tolist() == [2, 0]
-    assert list(examples) == [pool[2], pool[0]]
