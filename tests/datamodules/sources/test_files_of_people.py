@@ -13,22 +13,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
 import heedful
 from heedful.cli.measure import settings_of
-from heedful.datamodules import PairedImages, PairedText
-from heedful.datamodules.loaders.pictures import thumbnail
+from heedful.datamodules import PairedText
 from heedful.records import DataError
 
 from refusals import refused
 
 NAMES = ["premise", "hypothesis", "label"]
-NLI: dict[str, Any] = {
-    "name": "own",
-    "parts": {"premise": "premise", "hypothesis": "hypothesis"},
-    "labels": {"yes": [1], "no": [0]},
-}
+NLI = {"name": "own", "parts": {name: name for name in NAMES[:2]}, "labels": {"yes": [1], "no": [0]}}
 HEADER = ",".join(NAMES) + "\n"
 PLAIN = HEADER + "a,b,yes\nc,d,no\n"
 PLAIN_ROWS = [("a", "b", "yes"), ("c", "d", "no")]
@@ -64,6 +58,8 @@ def zst(text: str) -> bytes:
     return pa.compress(text.encode(), codec="zstd", asbytes=True)
 
 
+PLAIN_QUOTES, TRUE = {"quoting": False}, {"labels": {"yes": [1, True], "no": []}}
+NOTHING = [("null", "NA", "yes"), ("nan", "None", "no")]
 DATASET = datasets.Dataset.from_list(rows())
 FRAME = pd.DataFrame(rows())
 # what it is: (name of a file or None for rows in memory, content, settings, examples or the facts of a DataError)
@@ -77,12 +73,7 @@ FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "CRLF, tsv": ("a.tsv", PLAIN.replace("\n", "\r\n").replace(",", "\t"), {}, PLAIN_ROWS),
     "CRLF, jsonl": ("a.jsonl", lines(rows()).replace("\n", "\r\n"), {}, labelled("yes", "no")),
     "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false", "in measure, set quoting false"]),
-    "an open quote, a character": (
-        "a.csv",
-        OPEN_QUOTE,
-        {"quoting": False},
-        [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."],
-    ),
+    "an open quote, a character": ("a.csv", OPEN_QUOTE, PLAIN_QUOTES, [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."]),
     "a long field": ("a.csv", f"{HEADER}{LONG},b,yes\n", {}, [(LONG, "b", "yes")]),
     "a long field in quotes": ("a.tsv", f'premise\thypothesis\tlabel\n"{LONG}"\tb\tyes\n', {}, [(LONG, "b", "yes")]),
     "U+2028": ("a.jsonl", lines([rows()[0] | {"premise": "a\u2028b"}]), {}, [("a\u2028b", "h", "yes")]),
@@ -90,23 +81,13 @@ FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "labels of types, jsonl": ("a.jsonl", lines(rows([1, "1", 1.0])), {}, labelled("yes", "yes", "yes")),
     "labels of types, frame": (None, pd.DataFrame(rows([1, "1", 1.0])), {}, labelled("yes", "yes", "yes")),
     "true among numbers": ("a.jsonl", lines(rows([1, True])), {}, ["a.jsonl, row 2", "True", "data.labels"]),
-    "true that is declared": (
-        "a.jsonl",
-        lines(rows([1, True])),
-        {"labels": {"yes": [1, True], "no": []}},
-        labelled("yes", "yes"),
-    ),
+    "true that is declared": ("a.jsonl", lines(rows([1, True])), TRUE, labelled("yes", "yes")),
     "-1 and null": ("a.jsonl", lines(rows([1, -1, None])), {}, labelled("yes")),
     "-1 alone": ("a.jsonl", lines(rows([-1, -1])), {}, ["a.jsonl", "2 without", "data.label null"]),
     "null, then text": ("a.jsonl", lines([*rows([1] * GAP, n=None), *rows([0], n="t")]), {"meta": ["n"]}, [GAP + 1]),
     "null, then text, frame": (None, pd.DataFrame([*rows([1] * GAP, n=None), *rows([0], n="t")]), {}, [GAP + 1]),
     "list-valued text": (None, rows(premise=["a", "b"]), {}, ["the list, row 1", "'premise'", "['a', 'b']"]),
-    "texts like nothing": (
-        "a.csv",
-        HEADER + "null,NA,1\nnan,None,0\n",
-        {},
-        [("null", "NA", "yes"), ("nan", "None", "no")],
-    ),
+    "texts like nothing": ("a.csv", HEADER + "null,NA,1\nnan,None,0\n", {}, NOTHING),
     "frame, NaN label": (None, pd.DataFrame(rows([1, np.nan])), {}, labelled("yes")),
     "frame, NaN text": (None, FRAME.assign(premise=["a", np.nan]), {}, ["the frame, row 2", "'premise'", "Fill it in"]),
     "dictionary columns": ("a.parquet", parquet(of_dictionaries()), {}, PLAIN_ROWS),
@@ -159,36 +140,3 @@ def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
 
 def answer(inputs: list[dict[str, str]]) -> list[str]:
     return ["yes" if len(row["premise"]) % 2 else "no" for row in inputs]
-
-
-def picture(kind: str) -> bytes:
-    """A picture of 4 by 2 pixels, white at the left and black at the right."""
-    grey = Image.fromarray(np.repeat(np.uint8([[255, 255, 0, 0]]), 2, axis=0))
-    saved: dict[str, tuple[Image.Image, dict[str, Any]]] = {
-        "palette, transparent": (grey.convert("P"), {"format": "PNG", "transparency": 0}),
-        "16 bits": (Image.fromarray(np.asarray(grey).astype(np.uint16) * 257), {"format": "PNG"}),
-        "CMYK": (grey.convert("CMYK"), {"format": "TIFF"}),
-        "animated": (grey, {"format": "GIF", "save_all": True, "append_images": [grey.rotate(180)]}),
-    }
-    exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned by 90 degrees
-    saved["turned"] = grey.rotate(90, expand=True), {"format": "PNG", "exif": exif}
-    held = io.BytesIO()
-    saved[kind][0].save(held, **saved[kind][1])
-    return held.getvalue()
-
-
-@pytest.mark.parametrize("kind", ["palette, transparent", "16 bits", "CMYK", "turned", "animated"])
-def test_a_picture_is_what_people_see(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    data = PairedImages(
-        "own",
-        {"image": "image", "text": "text"},
-        labels={"yes": [], "no": []},
-        path=[{"image": picture(kind), "text": "t", "label": "yes"}],
-    )
-    with caplog.at_level("INFO"):
-        data.setup("validate")
-    shown = thumbnail(data.pool[0].parts["image"])
-    assert shown[:, :, 0].tolist() == [[255, 255, 0, 0]] * 2
-    said = "1 picture is animated, and the first frame is read."
-    assert any(said in message for message in caplog.messages) == (kind == "animated")
