@@ -25,7 +25,6 @@ from heedful.records.storage.results import write_results
 from heedful.reports.rescore import rescored
 
 from changed_examples import sharing
-from content_uids import content_uid
 from oracles import measure
 from own_data import LABELS, NLI, configured, everything, nli_rows, own, set_up, uids, write_jsonl
 from refusals import refused
@@ -360,48 +359,6 @@ def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
     assert list(data.train_examples.column("label")) == ["supported", "unrelated", "supported", "refuted"]
     assert sharing(data.train_examples, 0).tolist() == [0, 2]
     assert (data.swap, len(data.training_set()), len(data.pool), data.counts.no_gold) == (["evidence"], 7, 1, 0)
-
-
-REAL = {  # training and validation examples, and settings
-    "mnli": (18_839, 9_815, {}),
-    "rte": (2_490, 277, {}),
-    "qqp": (10_000, 20_215, {}),
-    "paws": (2_000, 2_000, {"splits": {"train": "validation", "validation": "test"}}),
-    "wanli": (80, 20, {"hold_out": 20, "splits": {"train": "train_sample"}}),
-    "help": (338, 100, {"path": "leskexppmb_or.tsv", "hold_out": 100, "meta": ["monotonicity"]}),
-    "snli": (None, 9_842, {}),
-    "med": (None, 5_382, {"path": "MED.tsv", "meta": ["genre"]}),
-    "hans": (30_000, 30_000, {}),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", REAL)
-def test_each_config_reads_the_real_files(name: str, shared_data: Path) -> None:
-    n_train, n_validation, settings = REAL[name]
-    path = shared_data / name / settings.get("path", "")
-    data = configured(name, stage="fit" if n_train else "validate", **settings | {"path": str(path)})
-    assert (len(data.pool), len(data.trained or ())) == (n_validation, n_train or 0)
-    assert {*data.pool.column("label")} <= {*data.task.labels}
-    assert data.counts.no_gold == 0
-    if not n_train:
-        with refused(DataError, "'train'" if name == "snli" else "MED.tsv"):
-            data.setup("fit")
-    if name == "rte":  # weapons found where none were found is not entailed
-        texts = data.trained.column("parts.sentence1")
-        (i,) = [i for i, text in enumerate(texts) if text.startswith("No Weapons of Mass Destruction Found")]
-        assert data.trained[i].label == "not_entailment"
-    if name == "snli":
-        row = json.loads(path.joinpath("validation.jsonl").read_text(encoding="utf-8").split("\n")[4_999])
-        parts = {"premise": row["premise"], "hypothesis": row["hypothesis"]}
-        assert dict(data.pool[content_uid("snli/validation", row["label"], parts)].parts) == parts
-    if name == "hans":
-        assert {*data.pool.column("meta.heuristic")} == {"lexical_overlap", "subsequence", "constituent"}
-        of_templates = {*zip(data.pool.column("cluster"), data.pool.column("label"), strict=True)}
-        assert len(of_templates) == len({*data.pool.column("cluster")}) == 60  # each template has one label
-        alone, some = Examples(data.pool.table.drop_columns(["cluster"])), np.arange(0, 30_000, 500)
-        found, before = (Swap("premise", None, 1).partners(pool, some, 0, seed=0) for pool in (data.pool, alone))
-        assert found.tolist() == before.tolist()  # partners are of any template
 
 
 @pytest.mark.slow

@@ -162,16 +162,3 @@ def test_settings_that_make_no_sense(settings: dict[str, Any], facts: list[Any])
 def test_answers_of_different_worth_are_not_asked_in_context() -> None:
     with refused(DataError, "vqa2", "soft"):
         Prompting().prompts(configured("vqa2", twin_path("vqa2"), "validate", answers=4))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["mnli", "rte"])
-def test_real_data_have_prompts_of_three_tuples(name: str, shared_data: Path) -> None:
-    real = configured(name, shared_data / name, "validate", max_validation=50)
-    (prompt,) = Prompting(3).prompts(real)
-    n = 3 * len(real.task.labels)
-    assert len(prompt.demonstrations) == n
-    whole = prompt.text(prompt.question(list(real.pool[0].parts.values())))
-    assert whole.count("\nAnswer:") == n + 1
-    assert whole.endswith("\nAnswer:")
-    assert {answer for _, answer in prompt.shown} == {*prompt.answers}

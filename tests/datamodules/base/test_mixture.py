@@ -11,7 +11,7 @@ from heedful.datamodules import PairedText
 from heedful.datamodules.base.mixture import Mixture
 from heedful.records import DataError, Example
 
-from own_data import configured, set_up, uids, write_jsonl
+from own_data import set_up, uids, write_jsonl
 from refusals import refused
 
 PAIRS = {
@@ -122,11 +122,3 @@ def test_conditions_hold_for_both_splits_and_for_mixtures(folder: Path) -> None:
     assert (len(validation.train_examples), {*validation.pool.column("meta.topic")}) == (200, {"t2"})
     halves = own(folder, where={"topic": ["t0", "t1"]}, hold_out=10)
     assert len(halves.train_examples) + len(halves.pool) == 100
-
-
-@pytest.mark.slow
-def test_paws_among_qqp(shared_data: Path) -> None:
-    columns = {"question1": "sentence1", "question2": "sentence2"}
-    paws = Mixture(0.02, "validation", path=str(shared_data / "paws"), name="paws", parts=columns)
-    data = configured("qqp", shared_data / "qqp", mixture=[paws], max_validation=10)
-    assert sources(data) == {"qqp/train": 9_800, "qqp/train+paws": 200}

@@ -1,14 +1,12 @@
 """NLI-XY from its files: the numbers of the real data, the splits, and what is said of what does not fit."""
 
-import random
 from pathlib import Path
 
 import pytest
 
 from heedful.datamodules import load_natural_logic
 from heedful.datamodules.base.inoculation import Inoculation
-from heedful.interventions import Design, counterparts
-from heedful.records import DataError, Examples
+from heedful.records import DataError
 
 from changed_examples import sharing
 from content_uids import context_id
@@ -92,49 +90,3 @@ def test_what_does_not_fit_is_counted_and_said(folder: Path, caplog: pytest.LogC
         "contexts that take none of the word pairs: 1.",
         "4 examples have texts with both labels (from dog/hound).",
     ]
-
-
-# the real data
-
-
-def count(examples: Examples) -> tuple[int, ...]:
-    """Examples in up and down contexts, those entailed, their distinct texts, those entailed, and all others."""
-    names = ("meta.monotonicity", "label", "parts.premise", "parts.hypothesis")
-    rows = list(zip(*(examples.column(name) for name in names), strict=True))
-    clear = [row for row in rows if row[0] != "neither"]
-    entailed = [row for row in clear if row[1] == "entailment"]
-    texts = [len({row[2:] for row in found}) for found in (clear, entailed)]
-    return len(clear), len(entailed), *texts, len(rows) - len(clear)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("split", "expected"),
-    [
-        ("all", (29_298, 11_981, 29_164, 11_920, 138)),
-        ("train", (2_894, 1_214, 2_812, 1_214, 0)),  # 82 of the texts stand there with either label
-        ("dev", (2_436, 987, 2_436, 987, 0)),
-        ("test", (5_226, 2_110, 5_226, 2_110, 0)),
-    ],
-)
-def test_the_real_files_make_so_many_examples(
-    shared_data: Path, split: str, expected: tuple[int, ...], tmp_path: Path
-) -> None:
-    """In whatever order their rows stand; contexts that are repeated are one."""
-    examples = load_natural_logic(shared_data / "nlixy", split=split)
-    assert count(examples) == expected
-    assert len({*uids(examples)}) == len(examples)
-    if split == "train":
-        for name in ("contexts.tsv", "insertions.tsv"):
-            header, *rows = (shared_data / "nlixy" / split / name).read_text().splitlines()
-            random.Random(name).shuffle(rows)
-            (tmp_path / name).write_text("\n".join([header, *rows]))
-        again = load_natural_logic(tmp_path, split=split)
-        assert again.table.equals(examples.table)
-        seeds = [[(s.name, s.seeds) for s in counterparts(Design(pool), 50, seed=0)] for pool in (examples, again)]
-        assert seeds[0] == seeds[1]
-    if split == "all":
-        context = context_id("I bought a x.")
-        found = [uid for uid in uids(examples) if uid.startswith(f"nlixy/all/{context}/girl|leq|person")]
-        assert found == [f"nlixy/all/{context}/girl|leq|person{again}" for again in ("", "#2")]
-        assert list(examples[found[0]].meta.values()) == [context, "girl|person", "girl/person", "up", "leq", ""]

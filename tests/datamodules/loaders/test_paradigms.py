@@ -138,15 +138,3 @@ def test_targets_that_cannot_be_told_are_counted_and_columns_are_needed(
     write_jsonl(tmp_path / VERB / "test.jsonl", [{"sentence": "a", "label": 1}])
     with refused(DataError, "test.jsonl, row 1", "'paradigmID'", "sentence, label"):
         configured("msgs", tmp_path, "validate")
-
-
-@pytest.mark.slow
-def test_all_real_tasks(shared_data: Path) -> None:
-    tasks = sorted(path.name for path in (shared_data / "msgs").iterdir() if path.is_dir())
-    assert len(tasks) == 12
-    for task in tasks:
-        control = "2L1S" if "lexical_content_the" in task[5:] else None
-        data = configured(
-            "msgs", shared_data / "msgs", "fit" if task == VERB else "validate", task=task, control=control
-        )
-        assert (len(data.pool), len(data.task.parts)) == (2000, 1)

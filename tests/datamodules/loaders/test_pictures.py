@@ -18,14 +18,7 @@ from PIL import Image
 
 from heedful.datamodules import Hub, PairedImages, Source, Split, VisualQuestions
 from heedful.datamodules.base.collate import Collate
-from heedful.datamodules.loaders.pictures import (
-    STARRED,
-    Pictures,
-    filled,
-    listed_answers,
-    rows_of_pictures,
-    thumbnail,
-)
+from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, listed_answers, rows_of_pictures, thumbnail
 from heedful.interventions import Swap
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 

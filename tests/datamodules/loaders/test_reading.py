@@ -39,39 +39,6 @@ def titles(examples: Examples) -> set[str]:
     return {*examples.column("groups.title")}
 
 
-@pytest.mark.slow
-def test_every_question_of_the_real_file(shared_data: Path) -> None:
-    """SQuAD's own validation file, half of it: all questions, with the answers at their offsets."""
-    file = shared_data / "squad2" / "dev-v2.0_half.json"
-    data = squad(file, folds=4, fold=1)
-    expected = {}
-    for article in json.loads(file.read_text())["data"]:
-        for paragraph in article["paragraphs"]:
-            for q in paragraph["qas"]:
-                golds = {a["text"] for a in q["answers"]}
-                expected[q["id"]] = (paragraph["context"], q["question"], golds, article["title"])
-    seen = {}
-    for e in (*data.train_examples, *data.pool):
-        golds = json.loads(e.label)
-        seen[e.uid.split("/")[-1]] = (*e.parts.values(), {*golds}, e.groups["title"])
-        for gold, start in zip(golds, json.loads(e.meta.get("starts", "[]")), strict=False):
-            assert e.parts["context"].startswith(gold, start)
-    assert seen == expected
-    assert len(seen) == 6078
-    assert not titles(data.train_examples) & titles(data.pool)
-    assert (data.counts.hopeless["not_in_text"], data.counts.no_gold, data.pool.meta) == (0, 0, ())
-
-
-def test_mrqa_files_with_inclusive_spans(shared_data: Path) -> None:
-    path = str(shared_data / "newsqa" / "sample_mrqa.jsonl")
-    data = set_up(Reading("newsqa", PARTS, path=path, uid="key", hold_out=5))
-    assert len(data.train_examples) + len(data.pool) == 17
-    assert {*data.train_examples.column("cluster")}.isdisjoint(data.pool.column("cluster"))
-    for e in data.train_examples:
-        (gold,), (start,) = json.loads(e.label), json.loads(e.meta["starts"])
-        assert e.parts["context"].startswith(gold, start)
-
-
 def test_rows_as_they_are_on_the_hub() -> None:
     rows = [
         row(answers={"text": ["Rome", "Rome"], "answer_start": [0, 0]}),

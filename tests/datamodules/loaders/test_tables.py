@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules import Split, load_counterfactuals, load_evidence, load_tables
+from heedful.datamodules import load_counterfactuals, load_evidence, load_tables
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.loaders.table_files import TableFolder, parse_table
 from heedful.records import DataError, Example, Examples, HeedfulError, SettingError, Table
 
 from infotabs_files import write_infotabs
-from own_data import LABELS, configured, uids
+from own_data import configured, uids
 from refusals import refused
 
 HEADER = "annotater_id\ttable_id\thypothesis\tlabel\n"
@@ -280,8 +279,7 @@ def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "parts",
-    [{"table": "premise", "claim": "hypothesis"}, {"premise": "hypothesis", "hypothesis": "premise"}],
+    "parts", [{"table": "premise", "claim": "hypothesis"}, {"premise": "hypothesis", "hypothesis": "premise"}]
 )
 def test_modified_tables_inoculate_data_that_call_their_parts_otherwise(tmp_path: Path, parts: dict[str, str]) -> None:
     folder = write_infotabs(tmp_path)
@@ -352,53 +350,6 @@ def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str]
         load_evidence(write_rows(tmp_path / "a.csv", [row], ANNOTATED[: len(row)]), examples())
 
 
-# the real files
-
-
-@pytest.mark.slow
-def test_the_real_tables_and_splits_are_whole(shared_data: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = shared_data / "infotabs"
-    with caplog.at_level("INFO"):
-        found = {split: load_tables(folder, split=split) for split in ("train", "dev", "alpha1", "alpha2", "alpha3")}
-        tables = TableFolder(folder / "tables" / "json")
-        rows = [len(tables.table(file.stem, "").rows) for file in tables.path.iterdir()]
-        tables.report()
-    assert (len(rows), min(rows), max(rows), sum(rows)) == (2_719, 1, 41, 24_804)
-    joined, nameless = caplog.messages[-2:]
-    names = "T1482: Years active", "T1571: Years active", "T1628: Years active"
-    assert all(name in joined for name in names)
-    assert nameless.endswith("which is kept: 1 (T2172).")
-    for split, pool in found.items():
-        numbers = (16_538, 1_740) if split == "train" else (1_800, 200)
-        assert (len(pool), len({*pool.column("meta.table")})) == numbers
-        assert all(pool.column("meta.category"))
-        assert not any('""' in hypothesis for hypothesis in pool.column("parts.hypothesis"))
-        golds = dict(zip(LABELS, (5_495, 5_538, 5_505) if split == "train" else (600,) * 3, strict=True))
-        assert Counter(pool.column("label")) == golds
-    claim = ("T1769", "In Rainbows is less than 40 minutes long.")
-    (e,) = [e for e in found["train"] if (e.meta["table"], e.parts["hypothesis"]) == claim]
-    assert (e.parts["premise"].title, e.label, e.meta["category"]) == ("In Rainbows", "contradiction", "Album")
-    assert e.parts["premise"].keys == ("Released", "Recorded", "Genre", "Length", "Label", "Producer")
-    assert e.parts["premise"].values["Label"] == ("Self-released", "Xurbia Xendless", "XL", "TBD")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("split", "n", "tables", "entailed"), [("alpha1", 1_127, 200, 576), ("training", 1_108, 171, 567)]
-)
-def test_the_real_counterfactuals_flip_the_label_by_the_table(
-    shared_data: Path, split: str, n: int, tables: int, entailed: int
-) -> None:
-    originals, modified = load_counterfactuals(shared_data / "tabprobe" / "counterfactuals" / split)
-    assert (len(originals), len(modified), len({*originals.column("meta.table")})) == (n, n, tables)
-    assert list(originals.column("label")).count("entailment") == entailed
-    for a, b in zip(originals, modified, strict=True):
-        assert (a.uid, a.meta, a.groups["table"]) == (b.uid, b.meta, b.groups["table"])
-        assert (a.parts["hypothesis"], a.parts["premise"].keys) == (b.parts["hypothesis"], b.parts["premise"].keys)
-        assert a.parts["premise"] != b.parts["premise"]
-        assert {a.label, b.label} == {"entailment", "contradiction"}
-
-
 @pytest.mark.slow
 def test_the_real_counterfactuals_and_perturbed_hypotheses_inoculate(shared_data: Path) -> None:
     path = shared_data / "tabprobe" / "counterfactuals" / "training"
@@ -425,17 +376,3 @@ def test_the_real_counterfactuals_and_perturbed_hypotheses_inoculate(shared_data
         assert e.parts["hypothesis"] != base.parts["hypothesis"]
         assert {base.label, e.label} <= {"entailment", "contradiction"}
     assert {e.label == base.label for e, base in zip(many, bases, strict=True)} == {True, False}
-
-
-@pytest.mark.slow
-def test_the_real_annotations_leave_71_pairs_of_18_tables(shared_data: Path) -> None:
-    """140 pairs: 59 are neutral; of the others 4 have no relevant row, and 6 have relevant rows and "none"."""
-    path = shared_data / "tabprobe" / "annotation" / "results" / "remaining_annotations.csv"
-    training = load_tables(shared_data / "infotabs", split="train")
-    found, left_out = load_evidence(path, training)
-    assert left_out == {"neutral": 59, "no relevant row": 4, "relevant rows and none": 6}
-    assert (len(found), len({e.table for e in found}), sum(e.label == "entailment" for e in found)) == (71, 18, 32)
-    music = next(e for e in found if e.hypothesis == "Hollywood Undead has made music on 5 or more music labels.")
-    assert (music.table, music.keys) == ("T1976", ("Labels",))
-    kept = load_tables(shared_data / "infotabs", split=Split("train", training=True), without=str(path))
-    assert len({*kept.column("meta.table")}) == 1_740 - 18
