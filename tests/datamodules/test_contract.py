@@ -12,13 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from heedful import datamodules
+from heedful.datamodules import Planted
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.sources.source import stem
 from heedful.interventions import Swap
-from heedful.records import Example, SettingError
+from heedful.records import Example, SettingError, Task
 
 from changed_examples import made
-from own_data import CONFIGS, OF_TWIN, configured, everything, twin_path, uids
+from own_data import CONFIGS, LABELS, OF_TWIN, configured, everything, twin_path, uids
 from refusals import refused
 
 OF_ROWS = [  # data whose rows may be held in memory
@@ -186,3 +188,34 @@ def test_gold_labels_may_be_missing_where_an_accuracy_is_not_all_there_is(name: 
     of_labelled, found = (Counter(pool.content_keys(pool.parts).tolist()) for pool in (labelled.pool, data.pool))
     assert of_labelled <= found
     assert found.total() == of_labelled.total() + labelled.counts.no_gold
+
+
+def task(config: str, **settings: object) -> Task:
+    kind, arguments = CONFIGS[config]["class_path"], CONFIGS[config]["init_args"]
+    return getattr(datamodules, kind)(**arguments | {"hub": None, "path": str(twin_path(config))} | settings).task
+
+
+@pytest.mark.parametrize(
+    ("name", "wording", "targets"),
+    [
+        *(
+            (name, "mnli hypothesis: {hypothesis} premise: {premise}", LABELS)
+            for name in ("mnli", "infotabs", "snli", "wanli", "help", "med")
+        ),
+        ("rte", "rte sentence1: {sentence1} sentence2: {sentence2}", ("entailment", "not_entailment")),
+        ("qqp", "qqp question1: {question1} question2: {question2}", ("not_duplicate", "duplicate")),
+        ("paws", "paws sentence1: {sentence1} sentence2: {sentence2}", ("not_paraphrase", "paraphrase")),
+        ("hans", "rte sentence1: {premise} sentence2: {hypothesis}", ("entailment", "not_entailment")),
+    ],
+)
+def test_the_words_of_each_task_are_those_of_t5(name: str, wording: str, targets: tuple[str, ...]) -> None:
+    """Raffel et al. 2020, appendix D; the keys of GLUE by the alphabet."""
+    assert (task(name).wording, task(name).targets) == (wording, targets)
+
+
+def test_without_a_template_the_name_and_the_parts_by_the_alphabet() -> None:
+    assert Planted().task.wording == "planted hypothesis: {hypothesis} premise: {premise}"
+    assert task("mnli", template=None, name="mine").wording.startswith("mine hypothesis: {hypothesis} ")
+    assert task("rte", partial="sentence2").wording == "rte sentence2: {sentence2}"  # without the key of the other
+    assert task("mnli", partial="premise").wording == "mnli premise: {premise}"
+    assert task("paws", verbalisers={"paraphrase": "yes"}).targets == ("not_paraphrase", "yes")

@@ -1,6 +1,5 @@
 """Pairs of texts: splits, samples, regimes and inoculation, and that training and validation are two things."""
 
-import json
 import random
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +25,7 @@ from heedful.reports.rescore import rescored
 
 from changed_examples import sharing
 from oracles import measure
-from own_data import LABELS, NLI, configured, everything, nli_rows, own, set_up, uids, write_jsonl
+from own_data import LABELS, NLI, everything, nli_rows, own, set_up, uids, write_jsonl
 from refusals import refused
 
 
@@ -124,12 +123,6 @@ def test_what_differs_in_blanks_or_in_composed_letters_is_one_content(tmp_path: 
 # splits and samples
 
 
-def test_for_evaluation_no_training_data_are_read(folder: Path) -> None:
-    (folder / "train.jsonl").unlink()
-    data = own(folder, "validate")
-    assert (len(data.pool), data.train_examples) == (30, None)
-
-
 def test_rows_without_gold_are_counted_by_split(tmp_path: Path) -> None:
     data = own({"train": nli_rows(12, labels=[0, 1, 2, -1]), "dev": nli_rows(10, 50, labels=["neutral", "-"])})
     assert (data.counts.no_gold, len(data.train_examples), len(data.pool)) == (5, 9, 5)
@@ -204,13 +197,6 @@ def test_the_pool_is_the_splits_in_their_order_with_uids_that_name_them(folder: 
     assert (len(both.train_examples), len(both.pool), both.train_examples.meta) == (60, 5, ())
     with refused(DataError, folder, "'dev'"):  # of several each goes by its own name
         own(folder, "validate", splits={"validation": ["dev", "one"]})
-
-
-def test_another_name_of_a_split_is_never_the_file_of_the_other_split(tmp_path: Path) -> None:
-    for name in ("train", "dev"):
-        write_jsonl(tmp_path / f"{name}.jsonl", nli_rows(3))
-    with refused(DataError, tmp_path, "'training'"):
-        own(tmp_path, splits={"train": "training", "validation": ["dev", "train"]})
 
 
 KINDS = ("overlap", "sub/sequence", "")
@@ -359,14 +345,3 @@ def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
     assert list(data.train_examples.column("label")) == ["supported", "unrelated", "supported", "refuted"]
     assert sharing(data.train_examples, 0).tolist() == [0, 2]
     assert (data.swap, len(data.training_set()), len(data.pool), data.counts.no_gold) == (["evidence"], 7, 1, 0)
-
-
-@pytest.mark.slow
-def test_all_of_mnli_in_every_container(shared_data: Path) -> None:
-    import pyarrow as pa
-
-    folder, names = shared_data / "mnli", ("train", "validation_matched")
-    listed = {name: [json.loads(line) for line in (folder / f"{name}.jsonl").open()] for name in names}
-    expected = everything(configured("mnli", folder))
-    for container in (list, pd.DataFrame, pa.Table.from_pylist, Dataset.from_list):
-        assert everything(configured("mnli", {name: container(listed[name]) for name in names})) == expected

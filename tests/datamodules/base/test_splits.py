@@ -164,12 +164,6 @@ def test_equal_examples_and_clusters_are_kept_together_and_nothing_else(rows: li
     assert len({*alone}) == len({*texts}) == len({*zip(alone, texts, strict=True)})
 
 
-def test_the_group_is_the_first_that_is_no_part_or_else_the_uid() -> None:
-    assert list(groups_of(grouped(["a", "b"]))) == list(grouped(["a", "b"]).column("cluster")) == ["a", "b"]
-    assert list(groups_of(grouped(["a"]).rename_parts(["p"]))) == ["a"]
-    assert list(groups_of(Examples.of([Example("u", {"premise": "p"}, None)]))) == ["u"]
-
-
 @given(n=st.integers(2, 30), held=st.integers(1, 29), seed=st.integers(0, 5))
 def test_held_out_examples_and_the_rest_are_all_and_disjoint(n: int, held: int, seed: int) -> None:
     held = min(held, n - 1)
@@ -177,30 +171,6 @@ def test_held_out_examples_and_the_rest_are_all_and_disjoint(n: int, held: int, 
     assert len(out) == held
     assert sorted(uids(rest) + uids(out)) == sorted(uids(pool(n)))
     assert [uids(part) for part in hold_out(pool(n), held, seed)] == [uids(rest), uids(out)]
-
-
-@pytest.mark.parametrize(("n", "groups"), [(1, 1), (4, 1), (5, 2), (11, 3)])
-def test_holding_out_takes_whole_groups(n: int, groups: int) -> None:
-    rest, out = hold_out(grouped([f"t{i // 4}" for i in range(20)]), n, 0)
-    assert len(out) == 4 * groups
-    assert not {*rest.column("groups.table")} & {*out.column("groups.table")}
-
-
-def test_equal_examples_are_held_out_together_whatever_their_label_id_and_blanks(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    rows = [row | {"id": i} for i, row in enumerate(nli_rows(60))]
-    again = [row | {"id": 100 + i, "premise": f" {row['premise']}", "label": "neutral"} for i, row in enumerate(rows)]
-    write_jsonl(tmp_path / "train.jsonl", rows + again)
-    for split in ({"hold_out": 20}, {"folds": 4, "fold": 2}):
-        for uid in ("id", None):
-            with caplog.at_level("INFO"):
-                data = own(tmp_path, uid=uid, **split)
-            trained, held = ({e.parts["premise"].strip() for e in pool} for pool in (data.train_examples, data.pool))
-            assert not trained & held
-            assert len(data.pool) == 2 * len(held)
-            assert f"{len(held)} validation examples have the parts of another one." in caplog.text
-            assert len({*data.pool.clusters(["premise", "hypothesis"]).to_pylist()}) == len(held)
 
 
 def test_a_cluster_that_is_no_group_is_kept_together_and_has_partners_within(tmp_path: Path) -> None:
@@ -256,23 +226,6 @@ def test_partners_are_unrelated_and_only_for_other_labels(
         allowed = {j for j, (q, g, _, e) in enumerate(rows) if q != p and g != h and e != d}
         allowed = {j for j in allowed if ((rows[j][0], h) if part == "premise" else (p, rows[j][1])) not in pairs}
         assert partners[i] in (allowed if label != default and allowed else {-1})
-
-
-def test_every_allowed_partner_occurs() -> None:
-    """Over many draws a partner is uniform over all that are allowed (chi-squared, 1 in 1,000)."""
-    examples = related_pool([(0, 0, "entailment", 0), (0, 1, "neutral", 1), *((i, i, "neutral", i) for i in (2, 3, 4))])
-    found = [counterfactual_partners(examples, Swap("premise", "neutral"), 0, draw)[0] for draw in range(900)]
-    numbers = np.bincount(found, minlength=5)
-    assert numbers[:2].tolist() == [0, 0]
-    assert (((numbers[2:] - 300) ** 2) / 300).sum() < 13.8
-
-
-def test_partners_follow_the_seed_and_the_draw_only() -> None:
-    examples, swap = pool(90), Swap("premise", "neutral")
-    first = counterfactual_partners(examples, swap, seed=0)
-    assert np.array_equal(first, counterfactual_partners(pool(90), swap, seed=0, draw=0))
-    for other in (counterfactual_partners(examples, swap, 0, draw=1), counterfactual_partners(examples, swap, seed=1)):
-        assert (other[first >= 0] != first[first >= 0]).mean() > 0.8
 
 
 @pytest.mark.parametrize("part", ["premise", "hypothesis"])

@@ -5,10 +5,10 @@ import io
 import json
 import math
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pytest
 import torch
@@ -16,13 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from heedful.datamodules import Hub, PairedImages, Source, Split, VisualQuestions
+from heedful.datamodules import PairedImages, VisualQuestions
 from heedful.datamodules.base.collate import Collate
-from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, listed_answers, rows_of_pictures, thumbnail
-from heedful.interventions import Swap
+from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, listed_answers, thumbnail
+from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 
-from changed_examples import made, sharing
 from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
 from own_data import CONFIGS, configured, set_up, write_jsonl
 from refusals import refused
@@ -147,17 +146,6 @@ def test_patterns_are_filled_with_the_values_of_a_row() -> None:
             filled(pattern, row, "w")
 
 
-def test_a_folder_for_each_split_holds_its_rows_and_pictures(tmp_path: Path) -> None:
-    for name, rows in (("train_sample", [["is it?", "yes"]]), ("test", [["was it?", "no"]])):
-        (tmp_path / name / "images").mkdir(parents=True)
-        (tmp_path / name / "questions.json").write_text(json.dumps(rows))
-    source = Source(tmp_path, header=("question", "answer"))
-    for split, question in ((Split("train"), "is it?"), (Split("validation", aliases=["test"]), "was it?")):
-        assert [values["question"] for _, values in rows_of_pictures(source, split)[1]] == [question]
-    with refused(DataError, "'dev'"):
-        rows_of_pictures(source, Split("dev"))
-
-
 # what people see
 
 
@@ -197,18 +185,6 @@ def test_a_thumbnail_is_small_and_of_a_known_format(tmp_path: Path) -> None:
     (tmp_path / "b.ico").write_bytes(icon := shown("icon"))
     with refused(DataError, "row 1", "b.ico"):
         thumbnail(Picture(hashlib.sha256(icon).hexdigest(), str(tmp_path / "b.ico"), 0, len(icon), "row 1"))
-
-
-@pytest.mark.slow
-def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> None:
-    pool = configured("nlvr", shared_data / "nlvr", "validate").pool
-    assert len(pool) == 6 * 989
-    scenes = np.array(list(pool.column("groups.identifier")))
-    for i in range(0, len(pool), 400):
-        related = {*sharing(pool, i)}
-        assert related >= {*np.flatnonzero(scenes == scenes[i])}
-        (changed,) = made(Swap("image", None, draws=1), pool, [i])
-        assert pool.position(changed.partner) not in related
 
 
 def test_pictures_as_nlvr2_was_released(shared_data: Path, tmp_path: Path) -> None:
@@ -369,17 +345,55 @@ def test_answers_of_another_kind_are_refused(tmp_path: Path, wrong: dict[str, An
         configured("vqa2", [row], "validate", answers=str(tmp_path / "answers.txt"))
 
 
-def test_the_schemas_of_both_repositories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten texts in the one, ten objects in the other."""
-    train, evaluated = vqa_rows(8), vqa_rows(4, first=50)
-    for row in train:
-        row["id_image"] = row.pop("image_id")
-        row["answers"] = [person["answer"] for person in row["answers"]]
-    held = {("Multimodal-Fatima/VQAv2_train", "train"): train, ("lmms-lab/VQAv2", "validation"): evaluated}
-    sets = {k: datasets.Dataset.from_list(v).cast_column("image", datasets.Image()) for k, v in held.items()}
-    monkeypatch.setattr(datasets, "load_dataset", lambda path, split, **_: sets[path, split])
-    data = vqa2(None, answers=3, hub=Hub(**CONFIGS["vqa2"]["init_args"]["hub"]))
-    assert data.task.labels == ("no", "black", "blue")
-    assert (len(data.pool), len(data.trained)) == (8, 10)
-    assert golds(data.pool)[0] == {"dark green": 0.6, "green": 1.0, "white": 0.3}
-    assert data.pool[0].parts["image"].read() == evaluated[0]["image"]["bytes"]
+CASES = """
+Yes=yes|  Hot   Dog =hot dog|T-shirt=t shirt|black/white=black white|on the left, near a tree.=on left near tree
+two=2|None=0|twenty two=twenty 2|ten dogs=10 dogs|100,978=100978|1,000,000=1000000|red,blue=red blue|2, 3=2 3|3.5=3.5
+.5=.5|5.=5|U.S.A.=usa|2:50 p.m.=2:50 pm|girl's=girl's|dont know=don't know|isnt=isn't|thats it=that's it
+theyre=they're|its=its|well=well|were=were|10 oclock=10 o'clock|"stop"=stop|(nothing)=nothing|an apple a day=apple day
+anthem=anthem|a=a|The=the|?=?|="""  # the rules know number words up to ten
+PIECES = [*",.-': ?[]éİ\n", "  ", *"a The two none dont 1 22 Red".split()]
+
+
+@pytest.mark.parametrize("case", [case for line in CASES.strip("\n").splitlines() for case in line.split("|")])
+def test_answers_worked_by_hand(case: str) -> None:
+    answer, _, expected = case.rpartition("=")
+    assert normalised(answer) == expected
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join)))
+def test_what_is_normalised_stays(answer: str) -> None:
+    found = normalised(answer)
+    assert normalised(found) == found
+    assert found == " ".join(found.split())
+    assert bool(found) == bool(answer.split())
+
+
+def defined(answer: str, people: list[str]) -> float:
+    """The mean over all groups without one person of min(1, how many in the group gave the answer / 3)."""
+    groups = list(combinations(people, len(people) - 1))
+    return sum(min(1.0, group.count(answer) / 3) for group in groups) / len(groups)
+
+
+@given(st.lists(st.sampled_from(["red", "blue", "2", "", "white"]), min_size=2, max_size=12))
+def test_worth_is_the_accuracy_over_all_groups_without_one_person(people: list[str]) -> None:
+    found = worth(people)
+    assert list(found) == sorted(set(people) - {""})
+    for answer, value in found.items():
+        assert value == pytest.approx(defined(answer, people), abs=1e-12)
+        assert 0 < value <= 1 or people.count(answer) == 1
+
+
+def test_of_ten_people() -> None:
+    people = ["a"] + ["b"] * 2 + ["c"] * 3 + ["d"] * 4
+    assert worth(people) == {"a": 0.3, "b": 0.6, "c": 0.9, "d": 1.0}
+    assert worth(["yes"] * 10) == {"yes": 1.0}
+    assert worth(["yes"] * 9 + [""]) == {"yes": 1.0}
+    assert worth(["yes"]) == {"yes": 1.0}
+    assert worth([""]) == worth([]) == worth([""] * 10) == {}
+
+
+def test_frequent_answers_and_labels_by_what_they_mean() -> None:
+    counts = Counter({"no": 3, "yes": 5, "blue": 3, "red": 1, "": 9})
+    assert most_frequent(counts, 3) == ["yes", "blue", "no"]
+    assert most_frequent(counts, 9) == ["yes", "blue", "no", "red"]
+    assert spelled(["Two", "2", "t-shirt", "yes"]) == {"2": ["Two", "2"], "t shirt": ["t-shirt"], "yes": ["yes"]}
