@@ -1,4 +1,4 @@
-"""Tables from json files: one object a file, with the title and the keys, each with its list of values."""
+"""Tables from json files: an object of keys with lists of values, one of them the title."""
 
 import json
 from pathlib import Path
@@ -12,24 +12,24 @@ TITLE = "title"
 
 
 class _Object(list):
-    """The (key, value) pairs of a json object, in which a key may stand twice."""
+    """The (key, value) pairs of a json object, which may repeat keys."""
 
 
 def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
-    """Read a table: ``{"title": ["In Rainbows"], "Genre": ["art rock", "art pop"], "Length": ["42:39"]}``.
+    """Parse a table: ``{"title": ["In Rainbows"], "Genre": ["art rock", "art pop"], "Length": ["42:39"]}``.
 
-    White space is made single spaces. The values of a key that stands twice are joined, as an infobox on a singer who
-    also acts says twice since when; a key may be empty, as where the infobox had a heading above it.
+    White space is collapsed. Values of a repeated key are joined (an infobox on a singer and actor has "Years active"
+    twice); a key may be empty (a row below a heading).
 
     Args:
-        content: The file.
-        where: What to call it in an error.
+        content: Content of the file.
+        where: Name of the file in messages.
 
     Returns:
-        The table, and the keys that stood twice.
+        The table and its repeated keys.
 
     Raises:
-        HeedfulError: It is no such object; it has no title or several, or no rows; or a value is empty or no text.
+        DataError: The content is malformed, has no title or several, has no rows, or has an empty value.
     """
     pairs = _pairs(content, where)
     rows: dict[str, tuple[str, ...]] = {}
@@ -49,22 +49,20 @@ def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
 
 
 def _pairs(content: bytes, where: str) -> _Object:
-    """The keys of a file with their values."""
     try:
         parsed = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
-        raise DataError(f"{where} is not UTF-8 ({error.reason}). Save it as UTF-8, or correct it there.") from None
+        raise DataError(f"{where} is not UTF-8 ({error.reason}). Save it as UTF-8.") from None
     except ValueError as error:
         raise DataError(f"{where} is not valid JSON ({reason(error)}). Take a whole copy of it.") from None
     if not isinstance(parsed, _Object):
         raise DataError(
-            f"{where} holds {brief(parsed)}, not a table. Write an object with the key {TITLE!r} and those of the rows."
+            f"{where} holds {brief(parsed)}, not a table. Write an object with the key {TITLE!r} and a key per row."
         )
     return parsed
 
 
 def _texts(values: Any, where: str) -> tuple[str, ...]:
-    """The values of a key, of which there should be one or more."""
     if not isinstance(values, list) or isinstance(values, _Object) or not values:
         raise DataError(f"{where} {brief(values)} is not a list of texts.")
     texts = tuple(plain(value, where) for value in values)
@@ -74,21 +72,17 @@ def _texts(values: Any, where: str) -> tuple[str, ...]:
 
 
 def plain(value: Any, where: str) -> str:
-    """A text with single spaces for all white space.
-
-    Raises:
-        DataError: It is no text.
-    """
+    """Collapse white space; a value other than text is a DataError."""
     if not isinstance(value, str):
         raise DataError(f"{where} {brief(value)} is not a text.")
     return " ".join(value.split())
 
 
 class TableFolder:
-    """The json files of a folder, each of which is read once.
+    """A folder of tables, such as T7.json for the table T7; every file is read once.
 
     Args:
-        path: The folder; the table T7 is its file T7.json.
+        path: The folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,14 +91,10 @@ class TableFolder:
         self._twice: dict[str, tuple[str, ...]] = {}
 
     def table(self, name: str, where: str) -> Table:
-        """A table by its name.
-
-        Args:
-            name: The name of its file, without the suffix.
-            where: The file and row that name it, for an error.
+        """Read a table; ``where`` is the place that names it, for messages.
 
         Raises:
-            HeedfulError: There is no such file, or it is no table.
+            DataError: The file does not exist, or is not a table.
         """
         if name not in self._tables:
             file = inside(self.path, f"{name}.json")
@@ -115,16 +105,13 @@ class TableFolder:
         return self._tables[name]
 
     def report(self) -> None:
-        """Say what is unusual about the tables that were read."""
-        if self._twice:
-            listed = ", ".join(f"{name}: {', '.join(keys)}" for name, keys in self._twice.items())
-            inform(f"{self.path}: tables with a key twice, whose values are joined: {_few(self._twice, listed)}.")
+        """Log tables with repeated or empty keys."""
+        repeated = [f"{name}: {', '.join(keys)}" for name, keys in self._twice.items()]
         nameless = [name for name, table in self._tables.items() if "" in table.keys]
-        if nameless:
-            inform(
-                f"{self.path}: tables with a row without a key, which is kept: {_few(nameless, ', '.join(nameless))}."
-            )
-
-
-def _few(items: Any, listed: str) -> str:
-    return f"{len(items)} ({listed if len(listed) <= 120 else listed[:120] + '...'})"
+        for names, what in (
+            (repeated, "a key twice, whose values are joined"),
+            (nameless, "a row without a key, which is kept"),
+        ):
+            if names:
+                text = ", ".join(names)
+                inform(f"{self.path}: tables with {what}: {len(names)} ({text[:120]}{'...' if text[120:] else ''}).")

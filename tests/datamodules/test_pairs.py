@@ -304,7 +304,7 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path, caplo
     assert data.counts.seen == 7
     with caplog.at_level("INFO"):
         data.announce_evaluation(np.arange(38), SimpleNamespace(truncated=0, unknown=0))
-    assert "7 of them stand among the training examples as well." in caplog.text
+    assert "7 are also training examples." in caplog.text
 
 
 def test_each_process_needs_a_batch(folder: Path) -> None:

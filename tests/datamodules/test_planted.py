@@ -59,7 +59,7 @@ def test_events_follow_contradict_or_add_as_their_label_says(seed: int) -> None:
     assert all(getattr(event, f) in (*p.CHOICES[f], "") for f in FIELDS)
     assert all((event.subject, event.verb, event.object))
 
-    entailed = p.entailed(event, rng)
+    entailed = p.restated(event, rng)
     assert all(follows(getattr(entailed, f), event, f) for f in FIELDS)
     assert len(changed(event, entailed)) <= 4
     assert entailed.filled()
@@ -87,7 +87,7 @@ def test_labels_of_pairs_are_the_truth(i: int, shortcut: float) -> None:
     rng = generator("planted", 3, "train", i)
     assert label == p.LABELS[int(rng.integers(3))]
     event = p.random_event(rng)
-    made = {"entailment": p.entailed, "contradiction": p.contradicted}.get(label)
+    made = {"entailment": p.restated, "contradiction": p.contradicted}.get(label)
     other = made(event, rng) if made else p.undecided(event, rng, 0)
     assert premise == event.sentence()
     assert hypothesis == other.sentence(p.CUES[cue_of(hypothesis)])

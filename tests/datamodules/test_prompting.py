@@ -103,7 +103,7 @@ def test_no_demonstration_is_an_evaluated_example(caplog: pytest.LogCaptureFixtu
     with caplog.at_level("INFO"):
         prompts = Prompting(1, 20).prompts(evaluated)
     assert {e.parts["premise"] for p in prompts for e in p.demonstrations} == {f"p {i}" for i in (9, 10, 11)}
-    assert caplog.messages.count("own: 9 training examples are evaluated as well, and are not shown.") == 1
+    assert caplog.messages.count("own: 9 training examples are also evaluated, and not shown.") == 1
     with refused(DataError, 2, "'entailment'", 1):
         Prompting(2).prompts(evaluated)
     others = [row | {"premise": f"other {i}"} for i, row in enumerate(nli_rows(9))]

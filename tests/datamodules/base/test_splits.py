@@ -20,12 +20,12 @@ from heedful.datamodules.base.splits import (
     folds_of,
     groups_of,
     hold_out,
-    kept_together,
+    split_groups,
     require_gold,
     sample,
     with_counterfactuals,
 )
-from heedful.datamodules.kinds import OF_READING
+from heedful.datamodules.kinds import READING_ALIASES
 from heedful.interventions import Swap
 from heedful.records import DataError, Example, Examples, SettingError
 
@@ -155,11 +155,11 @@ def test_equal_examples_and_clusters_are_kept_together_and_nothing_else(rows: li
     for i, (group, text, _) in enumerate(rows):
         joined = {k for one in together if any(rows[k][0] == group or rows[k][1] == text for k in one) for k in one}
         together = [one for one in together if not one & (joined | {i})] + [joined | {i}]
-    found = kept_together(Examples.of(examples))
+    found = split_groups(Examples.of(examples))
     for one in together:
         assert {found[i] for i in one} == {min(rows[i][0] for i in one)}
     assert len({*found}) == len(together)
-    alone = kept_together(Examples.of(replace(e, groups={}) for e in examples))
+    alone = split_groups(Examples.of(replace(e, groups={}) for e in examples))
     texts = [text for _, text, _ in rows]
     assert len({*alone}) == len({*texts}) == len({*zip(alone, texts, strict=True)})
 
@@ -287,5 +287,5 @@ def test_a_split_is_the_one_that_is_asked_for(tmp_path: Path, splits: dict | Non
 
 def test_the_names_of_a_split_with_an_ending() -> None:
     assert aliases_of("validation-matched", ALIASES) == ["validation-matched", "dev-matched", "valid-matched"]
-    assert aliases_of("validation-v2.0", OF_READING) == list(OF_READING["validation"])
+    assert aliases_of("validation-v2.0", READING_ALIASES) == list(READING_ALIASES["validation"])
     assert aliases_of("development", ALIASES) == []

@@ -70,7 +70,7 @@ def test_what_is_wrong_with_a_folder_is_named(folder: Path) -> None:
         load_natural_logic(folder / "nowhere", split="test")
     for contexts, facts in (
         ("He likes tax.\tup\t\t\tx\t\t", ["dev/contexts.tsv, row 1"]),
-        (LIKES, ["1 pairs", "1 contexts"]),
+        (LIKES, ["1 word pairs", "1 contexts"]),
     ):
         write(folder / "dev", [contexts], [BOY])
         with refused(DataError, f"{folder}/dev", *facts):
@@ -87,6 +87,6 @@ def test_what_does_not_fit_is_counted_and_said(folder: Path, caplog: pytest.LogC
         assert len(load_natural_logic(folder, split="dev")) == 4
     assert [message.removeprefix(f"{folder}/dev: ") for message in caplog.messages] == [
         "word pairs that fit no context: 1 (food/rap).",
-        "contexts that take none of the word pairs: 1.",
+        "contexts that fit no word pair: 1.",
         "4 examples have texts with both labels (from dog/hound).",
     ]

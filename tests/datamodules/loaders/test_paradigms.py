@@ -134,7 +134,7 @@ def test_targets_that_cannot_be_told_are_counted_and_columns_are_needed(
     write_jsonl(tmp_path / VERB / "test.jsonl", rows[1:])  # a sentence without its sibling
     data = configured("msgs", tmp_path, "validate")
     assert list(data.pool.column("meta.target")).count("") == 1
-    assert "1 sentence has no target word that can be told." in caplog.text
+    assert "the target word of 1 sentence is unknown." in caplog.text
     write_jsonl(tmp_path / VERB / "test.jsonl", [{"sentence": "a", "label": 1}])
     with refused(DataError, "test.jsonl, row 1", "'paradigmID'", "sentence, label"):
         configured("msgs", tmp_path, "validate")

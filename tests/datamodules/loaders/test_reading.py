@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.datamodules import Columns, Reading, Source, Split, load_reading
-from heedful.datamodules.loaders.reading import answers_of, inserted, known, search, without_part
+from heedful.datamodules.loaders.reading import answers_of, inserted, is_learnable, search, without_part
 from heedful.records import SPAN, DataError, Example, Examples
 
 from own_data import set_up, uids
@@ -59,7 +59,7 @@ def test_answers_of_duorc_need_not_stand_in_the_text() -> None:
     examples = read(*rows, columns=columns, no_answer="no_answer")
     assert [e.label for e in examples] == ['["In Rome", "ann"]', '["He flees."]', "[]", "[]"]
     assert [e.meta["starts"] for e in examples] == ["[14, 10]", "[null]", "[]", "[]"]
-    assert known(examples).tolist() == [True, False, True, True]
+    assert is_learnable(examples).tolist() == [True, False, True, True]
     assert examples.no_gold == 1
     with refused(DataError, "the list, row 1", "'no_answer'", "'False'"):
         read(rows[0] | {"no_answer": "False"}, columns=columns, no_answer="no_answer")
@@ -80,7 +80,7 @@ def test_an_answer_that_is_not_at_its_offset_is_searched_nearby(caplog: pytest.L
             row(text, {"text": ["art"], "answer_start": [16]}), row("The end, a.", ["The", "a."], id="2", question="W")
         )
     assert json.loads(examples[0].meta["starts"]) == [14]
-    assert "1 question has answers of articles and punctuation alone" in caplog.text
+    assert "1 question has only answers of articles and punctuation" in caplog.text
     with refused(DataError, "the list, row 1", "'Paris'", "offset 3"):
         read(row(text, {"text": ["Paris"], "answer_start": [3]}))
     found = answers_of({"text": [" Rome", "Rome ", "hot"], "answer_start": [3, 9, 8]}, "f", 1, "answers")

@@ -181,7 +181,7 @@ def test_tables_that_a_file_names_are_not_trained_on(folder: Path, caplog: pytes
         named.write_text(f"{column},x\nT1,1\nT2,2\nT1,3\nT25,4\n")
         with caplog.at_level("INFO"):
             data = configured("infotabs", folder, without_tables=str(named))
-        said = f"6 examples on tables that {named} names are left out; not in the training set: 1 of 3 tables."
+        said = f"6 examples are left out by {named}; not in the training set: 1 of 3 tables."
         assert said in caplog.text
         assert {*data.trained.column("meta.table")} == {f"T{i}" for i in range(20)} - {"T1", "T2"}
     for text, error, facts in (
@@ -245,7 +245,7 @@ def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, capl
     with caplog.at_level("INFO"):
         assert len(load_counterfactuals(write_rows(flipped / "cf.tsv", rows))[0]) == 1
     (said,) = caplog.messages
-    assert said.endswith("cf.tsv: pairs left out since neither the table nor the hypothesis is changed: 1 (row 2).")
+    assert said.endswith("cf.tsv: pairs without a change of table or hypothesis, left out: 1 (row 2).")
 
 
 @pytest.mark.parametrize(
