@@ -1,6 +1,5 @@
 """NLI-XY (Rozanova et al., 2022): rows composed from contexts and word pairs."""
 
-from collections import defaultdict
 from pathlib import Path
 
 from heedful.datamodules.loaders.pairs import Columns, to_examples
@@ -56,16 +55,10 @@ def _rows(path: Path, split: Split, flags: tuple[str, str]) -> tuple[str, Rows]:
             f"{folder}: none of the {len(pairs)} word pairs fits one of the {len(contexts)} contexts. Take {CONTEXTS} "
             f"and {PAIRS} from one data set."
         )
-    left_out = sorted({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
-    if left_out:
-        inform(f"{folder}: word pairs that fit no context: {len(left_out)} ({', '.join(left_out[:5])}).")
-    if idle := len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed}):
-        inform(f"{folder}: contexts that fit no word pair: {idle}.")
-    labels = defaultdict(set)
-    for row in composed:
-        labels[row["premise"], row["hypothesis"]].add(row["gold"])
-    if twice := [row["pair"] for row in composed if len(labels[row["premise"], row["hypothesis"]]) > 1]:
-        inform(f"{folder}: {len(twice)} examples have texts with both labels (from {', '.join(sorted(set(twice)))}).")
+    unused = len({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
+    idle = len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed})
+    if unused or idle:
+        inform(f"{folder}: unused, since nothing fits: {unused} word pairs, {idle} contexts.")
     return str(folder), enumerate(composed, 1)
 
 

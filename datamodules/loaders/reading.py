@@ -18,9 +18,6 @@ from heedful.records.answers import normalised
 
 STARTS = "starts"  # meta column: JSON list of the character offset of every gold answer, or null
 ABSENT = "not_in_text"  # no answer is in the text
-HOLLOW = "question has", "questions have", "only answers of articles and punctuation, which count as no answer."
-MOVED = "answer is", "answers are", "not at the offset, and searched in the text."
-KINDS = {str: "a text", int: "a whole number", list: "a list"}
 
 
 def questions(rows: Iterator[tuple[int, Row]], where: str) -> Iterator[tuple[int | str, Row]]:
@@ -33,57 +30,35 @@ def questions(rows: Iterator[tuple[int, Row]], where: str) -> Iterator[tuple[int
         DataError: A field is missing or has another type; the message names row and question.
     """
     for row, columns in rows:
-        if "paragraphs" in columns:
-            yield from _of_article(columns, where, row)
-        elif "qas" in columns:
-            yield from _of_text(columns, where, row)
-        elif columns.keys() != {"header"}:
-            yield row, columns
+        if "paragraphs" not in columns and "qas" not in columns:
+            if columns.keys() != {"header"}:
+                yield row, columns
+            continue
+        place = str(row)
+        try:
+            for paragraph in columns.get("paragraphs", [columns]):
+                for question in paragraph["qas"]:
+                    place = f"{row}, question {brief(question.get('id', question.get('qid')))}"
+                    flat = _of_squad(question, columns) if "paragraphs" in columns else _of_mrqa(question)
+                    yield place, {**question, **flat, "context": paragraph["context"]}
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+            raise DataError(f"{where}, row {place}: not in the format of SQuAD or MRQA: {error!r}.") from None
 
 
-def _of_article(article: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
-    title = _field(article, "title", str, where, row)
-    for paragraph in _objects(article, "paragraphs", where, row):
-        context = _field(paragraph, "context", str, where, row)
-        for question in _objects(paragraph, "qas", where, row):
-            place = f"{row}, question {brief(question.get('id'))}"
-            answers = _objects(question, "answers", where, place)
-            if question.get("is_impossible", not answers) != (not answers):
-                raise DataError(f"{where}, row {place}: is_impossible contradicts its {len(answers)} answers.")
-            texts = [_field(answer, "text", str, where, place) for answer in answers]
-            starts = [_field(answer, "answer_start", int, where, place) for answer in answers]
-            fields = {"title": title, "context": context, "answers": {"text": texts, "answer_start": starts}}
-            yield place, question | fields
+def _of_squad(question: Row, article: Row) -> Row:
+    answers = question["answers"]
+    if question.get("is_impossible", not answers) != (not answers):
+        raise ValueError(f"is_impossible with {len(answers)} answers")
+    fields = {name: [answer[name] for answer in answers] for name in ("text", "answer_start")}
+    return {"title": article["title"], "answers": fields}
 
 
-def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
-    context = _field(text, "context", str, where, row)
-    for question in _objects(text, "qas", where, row):
-        place = f"{row}, question {brief(question.get('qid'))}"
-        starts = {}
-        for answer in _objects(question, "detected_answers", where, place):
-            spans = _field(answer, "char_spans", list, where, place)
-            if not (spans and isinstance(spans[0], list) and spans[0]):
-                raise DataError(f"{where}, row {place}: char_spans holds {brief(spans)}, not spans.")
-            starts.setdefault(_field(answer, "text", str, where, place), spans[0][0])
-        texts = _field(question, "answers", list, where, place)
-        offsets = [starts.get(text) if isinstance(text, str) else None for text in texts]
-        answers = {"text": texts, "answer_start": offsets}
-        yield place, question | {"key": question.get("qid"), "context": context, "answers": answers}
-
-
-def _field(columns: Row, name: str, kind: type, where: str, row: int | str) -> Any:
-    value = columns.get(name)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise DataError(f"{where}, row {row}: {name!r} is {brief(value)}, not {KINDS[kind]}.")
-    return value
-
-
-def _objects(columns: Row, name: str, where: str, row: int | str) -> list[Row]:
-    values = _field(columns, name, list, where, row)
-    if wrong := [value for value in values if not isinstance(value, dict)]:
-        raise DataError(f"{where}, row {row}: {name!r} holds {brief(wrong[0])}, not an object.")
-    return values
+def _of_mrqa(question: Row) -> Row:
+    starts: dict[str, int] = {}
+    for answer in question["detected_answers"]:
+        starts.setdefault(answer["text"], answer["char_spans"][0][0])
+    offsets = [starts.get(text) for text in question["answers"]]
+    return {"key": question["qid"], "answers": {"text": question["answers"], "answer_start": offsets}}
 
 
 def load_reading(source: Source, columns: Columns, split: Split, no_answer: str | None = None) -> Examples:
@@ -109,7 +84,7 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
     builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
     flags = () if no_answer is None else (no_answer,)
     kept_rows = []  # row of every example
-    no_gold = hollow = moved = 0
+    no_gold = hollow = 0
     for row, values in source.select(questions(rows, where), where):
         require_columns(columns, values, where, row, more=flags)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
@@ -120,7 +95,6 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
             continue
         hollow += bool(answers) and not any(map(normalised, answers))
         starts = [_place(parts[0], answer, start, f"{where}, row {row}") for answer, start in answers.items()]
-        moved += sum(start not in (None, place) for start, place in zip(answers.values(), starts, strict=True))
         groups = [text_of(values[column], where, row, column) for column in further]
         meta = columns.meta_of(values, where, row)
         uid = uid_of(values, where, row, split.prefix, columns)
@@ -128,9 +102,9 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
         kept_rows.append(row)
     if not kept_rows:
         raise DataError(f"{where} has no question with a gold answer ({no_gold} without). Take data with gold labels.")
-    for n, (singular, plural, what) in ((hollow, HOLLOW), (moved, MOVED)):
-        if n:
-            inform(f"{where}: {agree(n, singular, plural)} {what}")
+    if hollow:
+        answers_of_articles = "only answers of articles and punctuation, which count as no answer."
+        inform(f"{where}: {agree(hollow, 'question has', 'questions have')} {answers_of_articles}")
     examples = in_order(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples

@@ -103,7 +103,6 @@ def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
             unknown.add(name)
         added = {PREMISE: tables.table(name, f"{where}, row {row}"), TABLE: name}
         yield row, {**columns, **added, "category": (categories or {}).get(name, "")}
-    tables.report()
     if unknown:
         inform(f"{folder / CATEGORIES}: tables of {where} without a category: {len(unknown)}.")
 

@@ -20,7 +20,7 @@ LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
 ORIGINALS, MODIFIED = "tables_json", "tables_mod_json"
 COUNTERFACTUAL = [f"{side}_{what}" for side in ("original", "modified") for what in ("tableid", "hypothesis", "label")]
-ANNOTATED = ("Table ID", "Hypothesis", "Truth Label", "Labels", "Majority Label", "JSON")
+ANNOTATED = ("Table ID", "Hypothesis", "Truth Label", "Majority Label", "JSON")
 NONE = "none"  # the last bit of an annotation
 
 
@@ -104,8 +104,6 @@ def load_counterfactuals(
     originals, modified = (to_examples(iter(side), where, roles, Split("", prefix)) for side in sides)
     if n := originals.no_gold + modified.no_gold:
         raise DataError(f"{where}: {n} labels are missing. Give each row both labels.")
-    for folder in folders:
-        folder.report()
     if unchanged:
         listed = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
         inform(f"{where}: pairs without a change of table or hypothesis, left out: {listed}.")
@@ -144,8 +142,8 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
     and exact hypothesis.
 
     Args:
-        path: A csv file with the columns Table ID, Hypothesis, Truth Label, Labels (bits of every annotator), Majority
-            Label (majority of every bit) and JSON (key to bit).
+        path: A csv file with the columns Table ID, Hypothesis, Truth Label, Majority Label (majority of every bit) and
+            JSON (key to bit).
         examples: The annotated split with the meta column ``table`` (:func:`load_tables`).
 
     Returns:
@@ -164,7 +162,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
         where = f"{path}, row {row}"
         for name in ANNOTATED:
             require_column(name, columns, where)
-        table, hypothesis, label, bits, majority, marks = (str(columns[name]) for name in ANNOTATED)
+        table, hypothesis, label, majority, marks = (str(columns[name]) for name in ANNOTATED)
         if (table, hypothesis) not in positions:
             raise DataError(
                 f"{where}: no example has the hypothesis {brief(hypothesis)} and the table {table!r}. Name the "
@@ -174,7 +172,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
         if spellings.get(label) != example.label:
             raise DataError(f"{where}: the label is {brief(label)}, but {example.label!r} in {example.uid}.")
         keys = example.parts["premise"].keys
-        _check(bits, majority, marks, keys, where)
+        _require_rows(majority, marks, keys, where)
         relevant = tuple(key for key, bit in zip(keys, majority, strict=False) if bit == "1")
         if example.label == "neutral":
             left_out["neutral"] += 1
@@ -187,19 +185,12 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
     return evidence, dict(left_out)
 
 
-def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Require consistent bits of annotators, majority and rows of the table."""
-    if not re.fullmatch(r"\['[01]+'(, '[01]+')*\]", bits):
-        raise DataError(f"{where}: Labels is {brief(bits)}, not a list of bits in quotes.")
-    each = re.findall("[01]+", bits)
-    for annotation in (*each, majority):
-        if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", annotation):
-            raise DataError(
-                f"{where}: {brief(annotation)} is not {len(keys) + 1} bits, one per row of the table and one for none."
-            )
-    most = "".join("1" if 2 * column.count("1") > len(each) else "0" for column in zip(*each, strict=True))
-    if most != majority:
-        raise DataError(f"{where}: Majority Label is {majority}, and the majority of Labels is {most}.")
+def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
+    """Require a bit per row of the table and one for none, and the same keys in the annotation as in the table."""
+    if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
+        raise DataError(
+            f"{where}: {brief(majority)} is not {len(keys) + 1} bits, one per row of the table and one for none."
+        )
     try:
         marked = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):

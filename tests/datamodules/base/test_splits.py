@@ -20,9 +20,9 @@ from heedful.datamodules.base.splits import (
     folds_of,
     groups_of,
     hold_out,
-    split_groups,
     require_gold,
     sample,
+    split_groups,
     with_counterfactuals,
 )
 from heedful.datamodules.kinds import READING_ALIASES

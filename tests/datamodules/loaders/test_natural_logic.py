@@ -85,8 +85,4 @@ def test_what_does_not_fit_is_counted_and_said(folder: Path, caplog: pytest.LogC
     write(folder / "dev", contexts, ["s\tdog\thound\ts\tleq", RAP, "s\thound\tdog\ts\tleq"])
     with caplog.at_level("INFO"):
         assert len(load_natural_logic(folder, split="dev")) == 4
-    assert [message.removeprefix(f"{folder}/dev: ") for message in caplog.messages] == [
-        "word pairs that fit no context: 1 (food/rap).",
-        "contexts that fit no word pair: 1.",
-        "4 examples have texts with both labels (from dog/hound).",
-    ]
+    assert caplog.messages == [f"{folder}/dev: unused, since nothing fits: 1 word pairs, 1 contexts."]

@@ -116,19 +116,18 @@ def passage(spans: Any) -> dict[str, Any]:
         ([row(question=None)], ["row 1", "'question'"]),
         ([{"id": "1"}], ["row 1", "'context'", "are id."]),
         ([], ["the list "]),
-        ([{"title": 3, "paragraphs": []}], ["row 1", "'title'", 3]),
-        ([{"title": "t", "paragraphs": [3]}], ["row 1", "'paragraphs'", 3]),
+        ([{"title": "t", "paragraphs": [3]}], ["row 1", "SQuAD"]),
         ([{"title": "t", "paragraphs": [{"context": "x"}]}], ["row 1", "'qas'"]),
         ([article(answers=[{"text": "Rome"}])], ["row 1, question 'q'", "'answer_start'"]),
         ([article(answers=[{"text": " ", "answer_start": 0}])], ["row 1, question 'q'", "'answers'"]),
-        ([article(is_impossible=False)], ["row 1, question 'q'", "is_impossible", "0 answers"]),
+        ([article(is_impossible=False)], ["row 1, question 'q'", "is_impossible with 0 answers"]),
         (
             [article(answers=[{"text": "Rome", "answer_start": 0}], is_impossible=True)],
-            ["row 1, question 'q'", "is_impossible", "1 answers"],
+            ["row 1, question 'q'", "is_impossible with 1 answers"],
         ),
         ([article(question="")], ["row 1, question 'q'", "'question'"]),
         ([{"context": "x", "qas": [{"qid": "q", "answers": []}]}], ["row 1", "'detected_answers'"]),
-        *(([passage(x)], ["row 1, question 'q'", "char_spans", x]) for x in ([], [3], [[]], [{"start": 3}])),
+        *(([passage(x)], ["row 1, question 'q'", "MRQA"]) for x in ([], [3], [[]], [{"start": 3}])),
     ],
 )
 def test_a_broken_row_is_named(rows: list[dict[str, Any]], facts: list[Any]) -> None:
