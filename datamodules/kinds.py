@@ -230,11 +230,7 @@ def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> 
 
 
 def answerable_questions(regime: Regime, examples: Examples, training: bool) -> Prepared:
-    """Keep training questions with an answer among the labels, and count validation questions without one.
-
-    Raises:
-        DataError: No training question is left.
-    """
+    """Keep training questions with an answer among the labels, and count validation questions without one."""
     has_label = answerable(examples, regime.task.labels)
     n = int((~has_label).sum())
     if not training:
@@ -313,11 +309,7 @@ class Reading(PairedData):
 
 
 def questions_to_read(regime: Regime, examples: Examples, training: bool) -> Prepared:
-    """Apply ``partial``, keep answerable training questions, and count unanswerable validation questions.
-
-    Raises:
-        DataError: No training question is left.
-    """
+    """Apply ``partial``, keep answerable training questions, and count unanswerable validation questions."""
     within = SPLIT if regime.splits and SPLIT in examples.meta else None
     read = without_part(examples, regime.partial, regime.seed, within) if regime.partial else examples
     if not training:

@@ -178,9 +178,6 @@ def template_of(
         verbalisers: Label name to text, where the text is not the name.
         parts: Names of the parts.
         labels: Names of the labels.
-
-    Raises:
-        SettingError: The template does not name each part once, or two labels have the same text.
     """
     template, verbalisers = template or plain_template(parts, name), dict(verbalisers or {})
     if sorted(parts_of(template)) != sorted(parts):

@@ -38,9 +38,6 @@ def compare(saved: Mapping[str, Any], current: Mapping[str, Any], name: str, all
 
     Returns:
         The splits whose examples have changed.
-
-    Raises:
-        DataError: Examples have changed, and ``allowed`` is false.
     """
     examples = saved.get("examples", {})
     order = saved.get("order", {})
@@ -59,7 +56,7 @@ def compare(saved: Mapping[str, Any], current: Mapping[str, Any], name: str, all
     ]
     changed += [f"the {split} examples were different" for split in splits]
     if changed:
-        inform(f"{name}: {', '.join(changed)}, so this run does not equal an uninterrupted one.")
+        inform(f"{name}: {', '.join(changed)}, so this run does not repeat one that was never stopped.")
     return splits
 
 

@@ -67,11 +67,7 @@ class Mixture:
 
 
 def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Sequence[str]) -> None:
-    """Require shares between 0 and 1 in total, and the parts and labels of the data.
-
-    Raises:
-        HeedfulError: A setting of a mixture does not fit the data.
-    """
+    """Require shares between 0 and 1 in total, and the parts and labels of the data."""
     for each in mixture:
         if not 0 < each.share < 1:
             raise SettingError(

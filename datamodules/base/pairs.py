@@ -261,11 +261,7 @@ class Pairs(RecordsArguments):
         self._read: dict[str, tuple[str, Any]] = {}  # split to (file, (number of examples, hash of contents))
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
-        """Set labels that are counted in the data or come from a model.
-
-        Raises:
-            SettingError: The default label is not one of them.
-        """
+        """Set labels that are counted in the data or come from a model."""
         self.full_task = replace(self.full_task, labels=tuple(labels), default_label=default_label)
 
     @property

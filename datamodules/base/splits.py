@@ -123,11 +123,7 @@ def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
 
 
 def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
-    """Split one fold off for validation, by :func:`split_groups`: (training, fold).
-
-    Raises:
-        DataError: There are fewer groups than folds.
-    """
+    """Split one fold off for validation, by :func:`split_groups`: (training, fold)."""
     groups = split_groups(examples)
     if len(set(groups)) < folds:
         what = "values of data.cluster, or else the first of data.groups" if examples.has_clusters else "examples"

@@ -211,9 +211,6 @@ def require_columns(
         row: Row number.
         label: Whether the label is required.
         more: Further required columns.
-
-    Raises:
-        DataError: A column is missing.
     """
     required = [*columns.required, *more, *([columns.label] if label and columns.label is not None else [])]
     missing = list(dict.fromkeys(name for name in required if name not in values))
@@ -250,9 +247,6 @@ def in_order(examples: Examples, rows: Sequence[int | str], where: str, prefix: 
         where: Name of the source in messages.
         prefix: ``<data>/<split>``, the start of uids.
         columns: Roles of the columns.
-
-    Raises:
-        DataError: Two rows have the same id.
     """
     if columns.uid is None:
         examples = _named_by_content(examples, prefix)

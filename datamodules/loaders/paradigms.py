@@ -72,9 +72,6 @@ def mixtures_of(control: str) -> tuple[Mixture, ...]:
     Example:
         >>> [(mixture.share, mixture.label) for mixture in mixtures_of("2L1S")]
         [(0.02, 'linguistic_feature_label'), (0.01, 'surface_feature_label')]
-
-    Raises:
-        SettingError: The short form is malformed.
     """
     number = r"(\d+(?:\.\d+)?)"
     if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):

@@ -243,11 +243,7 @@ def is_pattern(column: str) -> bool:
 
 
 def require_picture(data: bytes, what: str) -> bool:
-    """Check the header of a picture, and return whether it is animated.
-
-    Raises:
-        DataError: The format is not supported, or the header is broken or claims too many pixels.
-    """
+    """Check the header of a picture, and return whether it is animated."""
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             with suppress(Exception):  # of a second frame, which is not read
@@ -259,11 +255,7 @@ def require_picture(data: bytes, what: str) -> bool:
 
 
 def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
-    """A small upright copy of a picture: uint8 [height, width, 3], at most ``size`` high and wide.
-
-    Raises:
-        HeedfulError: The picture is damaged, or its file has changed.
-    """
+    """A small upright copy of a picture: uint8 [height, width, 3], at most ``size`` high and wide."""
 
     def shrink(image: Image.Image) -> Image.Image:
         image.thumbnail((size, size))
@@ -341,9 +333,6 @@ def listed_answers(answers: str, path: Any) -> list[str]:
     Args:
         answers: The file, looked up in ``path`` first.
         path: The path of the data.
-
-    Raises:
-        HeedfulError: The file cannot be read, has no labels, repeats one, or skips a number.
     """
     file = Path(answers)
     if isinstance(path, str | Path) and (Path(path) / answers).is_file():

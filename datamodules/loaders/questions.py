@@ -94,11 +94,7 @@ def load_questions(
 
 
 def count_answers(source: Source, split: Split, answers: Answers, n: int) -> list[str]:
-    """The ``n`` most frequent answers of a split; pictures are not read.
-
-    Raises:
-        DataError: The split is not available.
-    """
+    """The ``n`` most frequent answers of a split; pictures are not read."""
     try:
         if not source.has_splits:
             raise DataError(f"{source.display_name} has no splits.")

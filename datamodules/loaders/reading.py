@@ -25,9 +25,6 @@ def questions(rows: Iterator[tuple[int, Row]], where: str) -> Iterator[tuple[int
 
     A SQuAD article (with ``paragraphs``) becomes rows with id, title, context, question and answers; an MRQA text (with
     ``qas``) becomes rows with key, context, question and answers. Other rows stay; MRQA's header is dropped.
-
-    Raises:
-        DataError: A field is missing or has another type; the message names row and question.
     """
     for row, columns in rows:
         if "paragraphs" not in columns and "qas" not in columns:
@@ -124,9 +121,6 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         where: Name of the source in messages.
         row: Row in messages.
         column: Column in messages.
-
-    Raises:
-        DataError: The value is malformed, or an answer is blank, so that the question would seem unanswerable.
     """
     place = f"{where}, row {row}: the column {column!r}"
     texts = value
@@ -190,9 +184,6 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
         part: The part that stays.
         seed: The run's seed.
         within: A meta column that both examples must share, such as the split; None for none.
-
-    Raises:
-        DataError: An example has no unrelated example.
     """
     text, question = examples.parts
     replaced = question if part == text else text

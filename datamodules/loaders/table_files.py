@@ -24,9 +24,6 @@ def parse_table(content: bytes, where: str) -> Table:
     Args:
         content: Content of the file.
         where: Name of the file in messages.
-
-    Raises:
-        DataError: The content is malformed, has no title or several, has no rows, or has an empty value.
     """
     try:
         pairs = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)

@@ -167,9 +167,6 @@ def perturbed_hypotheses(
         by_group: Whether to exhaust one group before the next.
         seed: The run's seed.
         name: Name of the data set.
-
-    Raises:
-        DataError: The parts are not a table and a text, a label is missing, or fewer than ``n`` hypotheses can change.
     """
     texts = [part for part in examples.parts if part not in examples.tables]
     if (len(examples.tables), len(texts)) != (1, 1):

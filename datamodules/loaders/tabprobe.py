@@ -25,11 +25,7 @@ NONE = "none"  # the last bit of an annotation
 
 
 def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
-    """The tsv file of a folder of counterfactual tables, from the folder or the file; None for any other file.
-
-    Raises:
-        DataError: The path does not exist, or the folder does not have one tsv file and two folders of tables.
-    """
+    """The tsv file of a folder of counterfactual tables, from the folder or the file; None for any other file."""
     path = Path(path)
     if not path.exists():
         raise DataError(f"{flag} {path} does not exist.")

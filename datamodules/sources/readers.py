@@ -23,11 +23,7 @@ Row = dict[str, Any]
 
 
 def inside(folder: Path, path: Any) -> Path:
-    """Resolve a path in a data file, which must be below ``folder``, symbolic links included.
-
-    Raises:
-        DataError: The path leads elsewhere.
-    """
+    """Resolve a path in a data file, which must be below ``folder``, symbolic links included."""
     try:
         root = folder.resolve()
         target = (root / path).resolve()
@@ -39,11 +35,7 @@ def inside(folder: Path, path: Any) -> Path:
 
 
 def kind(path: Path) -> str:
-    """The format of a file by its suffix: one of :data:`SUFFIXES` or :data:`TEXT`, also with ``.gz`` or ``.zst``.
-
-    Raises:
-        DataError: The suffix is unknown.
-    """
+    """The format of a file by its suffix: one of :data:`SUFFIXES` or :data:`TEXT`, also with ``.gz`` or ``.zst``."""
     suffix = unpacked(path.name.lower()).rpartition(".")[2]
     if suffix not in (*SUFFIXES, TEXT):
         raise DataError(f"{path} has none of the suffixes {', '.join((*SUFFIXES, TEXT))} (text also with .gz or .zst).")
@@ -237,9 +229,6 @@ def arrow_rows(batches: Iterable[Any]) -> Rows:
 def rows_in_memory(content: Any) -> tuple[str, Rows]:
     """(Name for messages, rows) of a frame of pandas or polars, an Arrow table, a ``datasets.Dataset``, or a list of
     dictionaries. Types are recognised without importing their libraries.
-
-    Raises:
-        HeedfulError: The type is not supported, or a column name is repeated.
     """
     if isinstance(content, list | tuple):
         return "the list", _dictionaries(content, "the list")

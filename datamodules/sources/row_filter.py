@@ -20,9 +20,6 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
     Args:
         where: Column to a value or a list of values; or a split to conditions for that split alone.
         split: "train", "validation" or :data:`ANY_SPLIT`.
-
-    Raises:
-        SettingError: A condition has no value, or a value of another type.
     """
     conditions = {}
     for column, values in where.items():
@@ -42,11 +39,7 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
 
 
 def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) -> Rows:
-    """Filter (row, columns) pairs by conditions of :func:`conditions_of`.
-
-    Raises:
-        HeedfulError: A column is missing, an accepted value does not occur, or no row is left.
-    """
+    """Filter (row, columns) pairs by conditions of :func:`conditions_of`."""
     values: dict[str, Counter[str]] = {column: Counter() for column in conditions}
     seen = matching = 0
     for row, columns in rows:

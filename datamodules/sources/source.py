@@ -110,11 +110,7 @@ class Source:
 
     @property
     def folder(self) -> Path:
-        """The path of data that can be read only from a folder.
-
-        Raises:
-            SettingError: ``path`` is not a path.
-        """
+        """The path of data that can be read only from a folder."""
         if not isinstance(self.path, str | Path):
             kind = "not given" if self.path is None else f"of the type {type(self.path).__name__}"
             raise SettingError(f"data.path is {kind}, and these data need a folder of files. Name the folder.")
@@ -170,11 +166,7 @@ def _some(rows: Rows, where: str) -> Rows:
 
 
 def file_of(path: Path, split: Split) -> Path:
-    """The file of a split: the path itself, the file with the split's name in the folder, or its only file.
-
-    Raises:
-        DataError: No file or several files match.
-    """
+    """The file of a split: the path itself, the file with the split's name in the folder, or its only file."""
     if not path.exists():
         raise DataError(f"data.path {path} does not exist.")
     if not path.is_dir():

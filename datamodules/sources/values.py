@@ -59,11 +59,7 @@ def is_empty(value: Any) -> bool:
 
 
 def text_of(value: Any, where: str, row: int | str, column: str) -> str:
-    """Convert text or a number to text.
-
-    Raises:
-        DataError: The value is empty or has another type.
-    """
+    """Convert text or a number to text."""
     if is_empty(value):
         raise DataError(f"{where}, row {row}: the column {column!r} is empty. Fill it in, or drop the row.")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
