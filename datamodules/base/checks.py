@@ -52,15 +52,7 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
 def require_regime(
     name: str, parts: Sequence[str], swap: Sequence[str], partial: str | None, augment: str | None
 ) -> None:
-    """Require regime settings that name existing parts and do not exclude each other.
-
-    Args:
-        name: Name of the data set.
-        parts: Its parts.
-        swap: The swapped parts.
-        partial: The only part that the model reads.
-        augment: The augmentation of the training set.
-    """
+    """Require regime settings that name existing parts and do not exclude each other."""
     if len(parts) == 1 and (swap or augment == "counterfactual"):
         setting = f"data.swap {swap[0]}" if swap else "augment counterfactual"
         raise SettingError(f"{setting}: {name} has one part, {parts[0]}, and a swap needs two.")
@@ -117,13 +109,7 @@ def require_folds(hold_out: int | None, folds: int | None, fold: int | None, aug
 
 
 def require_splits(splits: Mapping[str, str | Sequence[str]], validation: Sequence[str], meta: Sequence[str]) -> None:
-    """Require one training split, and validation splits with distinct names.
-
-    Args:
-        splits: "train" and "validation" to the splits of the source.
-        validation: Names of the validation splits in uids.
-        meta: The meta columns.
-    """
+    """Require one training split, and validation splits with distinct names."""
     if not isinstance(splits["train"], str):
         raise SettingError("data.splits: train is a list. Name one split; only validation may be a list.")
     names = [name.casefold() for name in validation]
@@ -143,15 +129,7 @@ def require_one_validation(
     where: Mapping[str, Any],
     aliases: Mapping[str, Sequence[str]],
 ) -> None:
-    """Refuse held-out training examples together with a validation split that was named explicitly.
-
-    Args:
-        name: Name of the data set.
-        held_out: The settings that hold training examples out.
-        splits: "train" and "validation" to the splits of the source.
-        where: Conditions on rows.
-        aliases: Alternative file names by split.
-    """
+    """Refuse held-out training examples together with a validation split that was named explicitly."""
     if not (flags := [flag for flag, n in held_out.items() if n is not None]):
         return
     names = [splits["validation"]] if isinstance(splits["validation"], str) else splits["validation"]
@@ -170,15 +148,7 @@ def require_one_validation(
 def template_of(
     name: str, template: str | None, verbalisers: Mapping[str, str] | None, parts: Sequence[str], labels: Sequence[str]
 ) -> tuple[str, dict[str, str]]:
-    """The template of a data set, by default the plain one, and the texts of its labels.
-
-    Args:
-        name: Name of the data set.
-        template: Words around the parts, or None.
-        verbalisers: Label name to text, where the text is not the name.
-        parts: Names of the parts.
-        labels: Names of the labels.
-    """
+    """The template of a data set, by default the plain one, and the texts of its labels."""
     template, verbalisers = template or plain_template(parts, name), dict(verbalisers or {})
     if sorted(parts_of(template)) != sorted(parts):
         raise SettingError(

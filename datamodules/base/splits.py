@@ -108,10 +108,6 @@ def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
 
     Groups, in the order of their hashes, go to the smallest fold so far, so that fold sizes differ by at most the
     largest group. The result depends on neither a seed nor the order of the examples.
-
-    Args:
-        groups: Group of every example.
-        folds: Number of folds.
     """
     names, group, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
     held = np.zeros(folds, dtype=np.int64)
@@ -177,12 +173,6 @@ def without_overlap(examples: Examples, pool: Examples | None) -> tuple[Examples
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
     """Draw a partner for every training example whose label is not the default (CAT, §6).
 
-    Args:
-        examples: The training examples.
-        swap: The swap; its ``default_label`` is the label of counterfactuals.
-        seed: The run's seed.
-        draw: 0, or the epoch if every epoch draws new partners.
-
     Returns:
         Positions of partners, int64 [examples]; -1 without a partner, and for examples of the default label.
     """
@@ -194,13 +184,7 @@ def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int
 
 
 def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -> Composed:
-    """Append counterfactuals with the default label to the training examples.
-
-    Args:
-        examples: The training examples.
-        swap: The swap.
-        partners: Positions of partners from :func:`counterfactual_partners`.
-    """
+    """Append counterfactuals with the default label to the training examples."""
     every = np.arange(len(examples))
     base = np.flatnonzero(partners >= 0)
     lenders = dict.fromkeys(swap.parts, np.concatenate([every, partners[base]]))

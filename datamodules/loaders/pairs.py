@@ -202,16 +202,7 @@ def require_columns(
     label: bool = True,
     more: Sequence[str] = (),
 ) -> None:
-    """Require the columns of a row.
-
-    Args:
-        columns: Roles of the columns.
-        values: The row.
-        where: Name of the source in messages.
-        row: Row number.
-        label: Whether the label is required.
-        more: Further required columns.
-    """
+    """Require the columns of a row."""
     required = [*columns.required, *more, *([columns.label] if label and columns.label is not None else [])]
     missing = list(dict.fromkeys(name for name in required if name not in values))
     if not missing:

@@ -328,12 +328,7 @@ def with_default(answers: Sequence[str], default_label: str | None, name: str) -
 
 
 def listed_answers(answers: str, path: Any) -> list[str]:
-    """Read labels from a file: one per line (.txt), or json, a list or under ``id2label``.
-
-    Args:
-        answers: The file, looked up in ``path`` first.
-        path: The path of the data.
-    """
+    """Read labels from a file: one per line (.txt), or json, a list or under ``id2label``."""
     file = Path(answers)
     if isinstance(path, str | Path) and (Path(path) / answers).is_file():
         file = Path(path) / answers

@@ -178,12 +178,6 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
 
     If the question stays, its first gold answer is inserted between two words of the new text at a random place;
     without an answer, nothing is inserted (the paper does not specify this case). Gold answers stay.
-
-    Args:
-        examples: Examples with the parts (text, question), with or without the meta column ``starts``.
-        part: The part that stays.
-        seed: The run's seed.
-        within: A meta column that both examples must share, such as the split; None for none.
     """
     text, question = examples.parts
     replaced = question if part == text else text

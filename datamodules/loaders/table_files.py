@@ -20,10 +20,6 @@ def parse_table(content: bytes, where: str) -> Table:
 
     White space is collapsed. Values of a repeated key are joined (an infobox on a singer and actor has "Years active"
     twice); a key may be empty (a row below a heading).
-
-    Args:
-        content: Content of the file.
-        where: Name of the file in messages.
     """
     try:
         pairs = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)

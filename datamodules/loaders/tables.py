@@ -77,14 +77,7 @@ def short_split(split: str) -> str:
 
 
 def challenge_tables(source: Source, columns: Columns, split: Split, path: str) -> Examples:
-    """Load challenge examples from TabProbe's counterfactual tables, or from a file of pairs about tables of a folder.
-
-    Args:
-        source: The folder of tables.
-        columns: Roles of the columns.
-        split: The split, whose prefix starts the uids.
-        path: The file, or the folder of counterfactuals.
-    """
+    """Load challenge examples from TabProbe's counterfactual tables, or from a file of pairs about the same tables."""
     if file := challenge_file(path, "data.inoculation.path"):
         return load_counterfactuals(file, split.prefix, columns.labels or {}, parts=columns.parts)[1]
     rows = _with_tables(read(Path(path), source.quoting), path, source.folder)
@@ -159,14 +152,6 @@ def perturbed_hypotheses(
     """Perturb ``n`` hypotheses of the training set, chosen by hash, with one random applicable change each.
 
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.
-
-    Args:
-        examples: The training set.
-        labels: The labels.
-        n: Number of hypotheses; samples of different ``n`` are nested.
-        by_group: Whether to exhaust one group before the next.
-        seed: The run's seed.
-        name: Name of the data set.
     """
     texts = [part for part in examples.parts if part not in examples.tables]
     if (len(examples.tables), len(texts)) != (1, 1):

@@ -15,12 +15,7 @@ ANY_SPLIT = ""  # rows without splits, such as mixtures
 
 
 def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, ...]]:
-    """The conditions for a split: column to accepted values, as text.
-
-    Args:
-        where: Column to a value or a list of values; or a split to conditions for that split alone.
-        split: "train", "validation" or :data:`ANY_SPLIT`.
-    """
+    """The conditions for a split: column to accepted values, as text."""
     conditions = {}
     for column, values in where.items():
         if isinstance(values, Mapping):
