@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from heedful.datamodules.base import collate as collating
 from heedful.datamodules.base.ahead import ahead
 from heedful.datamodules.base.collate import Collate, EvaluationLoader, loading
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share, snug_batches
@@ -196,22 +195,6 @@ def test_evaluation_batches_are_those_of_the_examples(processor: TextProcessor, 
     for _ in range(2):  # each epoch
         for batch, found in zip(batches, loader, strict=True):
             assert_same(found, collate((batch.tolist(), [pool[int(i)] for i in batch])))
-
-
-def test_another_device_than_the_cpu_finds_batches_ready(
-    processor: TextProcessor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A thread makes them; for a GPU it pins their memory."""
-    pool, seen = pool_of(["yes"] * 4), []
-
-    def spy(batches: Any, pin: bool) -> Any:
-        seen.append(pin)
-        return batches
-
-    monkeypatch.setattr(collating, "ahead", spy)
-    for device in ("cpu", "meta", "cuda"):
-        list(EvaluationLoader(pool, [np.arange(4)], processor.encode(pool), TASK, torch.device(device)))
-    assert seen == [False, True]
 
 
 @pytest.mark.parametrize("workers", [0, 2])

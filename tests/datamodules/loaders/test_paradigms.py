@@ -66,39 +66,6 @@ def test_the_order_of_the_sentences_does_not_matter(order: list[int], task: str)
     assert targets(VERB, marked(VERB)[0][:1]) == [None]  # without a sibling
 
 
-IRREGULAR = """upset shook sold drew fought bred bit broke drank shot sank struck lit caught left went understood chose
-heard wrote forgave forgot had hid took ate froze sang""".split()
-ADJECTIVES = """intriguing damp fat cool ill little young cruel youthful kind old dull sick small healthy ordinary wet
-thin large normal mean unusual big organized beautiful obese skinny cold""".split()
-BE = {"is", "are", "was", "were", "isn't", "aren't", "wasn't", "weren't"}
-
-
-@pytest.mark.parametrize(("task", "missing"), [(MORPH, 4), (ADJ, 0), (VERB, 4)])
-def test_the_targets_of_the_real_files_are_words_of_their_kind(shared_data: Path, task: str, missing: int) -> None:
-    """Which words are irregular forms and adjectives was read off by eye."""
-    with gzip.open(shared_data / "msgs" / task / "test.jsonl.gz", "rt") as file:
-        rows = [json.loads(line) for line in file]
-    golds = [row["linguistic_feature_label"] == 1 for row in rows]
-    keys = [f"{row['paradigmID']} {row['condition']}" for row in rows]
-    places = targets(task, zip(keys, (row["sentence"] for row in rows), golds, strict=True))
-    found = [one for one in zip(rows, places, golds, strict=True) if one[0]["condition"] == "test"]
-    assert (len(found), sum(place is None for _, place, _ in found)) == (2000, missing)
-    for row, place, label in found:
-        if place is None:
-            continue
-        sentence = words(row["sentence"])
-        target = sentence[place]
-        if task == VERB:
-            assert (sentence[place - 1] in BE) == label
-            assert target.endswith("ing") or target == "skated" or not label
-        elif task == MORPH:
-            assert "and" in sentence[:place]
-            assert (target in IRREGULAR) == label or target == "upset"
-        else:
-            assert (target in ADJECTIVES) == label
-            assert label or "is" in sentence[place - 3 : place]
-
-
 def test_it_is_evaluated_where_the_labels_differ() -> None:
     data = configured("msgs", twin_path("msgs"))
     assert (len(data.trained), len(data.pool), data.swap, data.regime) == (100, 40, [], "plain")

@@ -117,15 +117,6 @@ def test_what_cannot_be_a_picture_is_refused_with_its_row(
             found({"image": column}, [values])
 
 
-@pytest.mark.parametrize("content", [png()[:-1], png()[:-1] + b"x", png((9, 9, 9))], ids=["shorter", "a byte", "other"])
-def test_a_file_that_has_changed_is_named(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "a.png").write_bytes(png())
-    (row,) = found({"image": "image"}, [{"image": "a.png"}], tmp_path)
-    (tmp_path / "a.png").write_bytes(content)
-    with refused(DataError, "row 1", "a.png"):
-        row["image"].read()
-
-
 def test_patterns_are_filled_with_the_values_of_a_row() -> None:
     row = {"id": "a-b-c", "n": 7, "none": None, "blank": " ", "gap": math.nan}
     assert filled("{id-1}/{id-2}/{id-9}/{id}", row, "w") == "a/a-b/a-b-c/a-b-c"

@@ -12,12 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Value
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.datamodules import Columns, Hub, PairedText, Source, Split, to_examples
-from heedful.datamodules.sources.row_filter import ANY_SPLIT, MOST_NAMED, conditions_of, filtered
+from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of, filtered
 from heedful.datamodules.sources.values import is_empty
 from heedful.records import DataError, HeedfulError, SettingError
 
@@ -62,16 +62,6 @@ def test_a_split_is_the_file_of_its_name_or_of_another_name_of_it(tmp_path: Path
     assert Source(tmp_path).rows(Split("train"))[0] == str(tmp_path / "train.jsonl")
     (tmp_path / "linked.jsonl").symlink_to(tmp_path / "dev.jsonl")  # as large data and the hub's cache are
     assert premises(tmp_path, "linked") == ["dev"]
-
-
-def test_a_text_file_is_taken_where_there_is_no_other(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("premise\tlabel\nt\tx\n")
-    assert premises(tmp_path) == ["t"]
-    write_jsonl(tmp_path / "train.jsonl", [{"premise": "j"}])
-    assert premises(tmp_path) == ["j"]
-    write_jsonl(tmp_path / "train.csv", [])
-    with refused(DataError, "'train'", "train.csv, train.jsonl", "splits '{train: NAME}'"):
-        rows_of(tmp_path)
 
 
 def test_a_folder_without_the_split_lists_what_there_is(tmp_path: Path) -> None:
@@ -137,14 +127,6 @@ def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, file: str, 
         (tmp_path / "d" / file).write_text(content, encoding="latin-1")
     with refused(DataError, tmp_path / "d", "save_to_disk"):
         rows_of(tmp_path / "d")
-
-
-def test_pictures_beside_the_text_are_not_opened(tmp_path: Path) -> None:
-    """A column of pictures may name any file, or a page of the web, which decoding it would read."""
-    paths = [str(tmp_path / "secret.png"), "https://example.invalid/a.png"]
-    images = pa.array([{"bytes": None, "path": p} for p in paths], Image().pa_type)
-    content = Dataset(pa.table({"premise": ["a", "b"], "image": images})).cast_column("image", Image())
-    assert [values["image"]["path"] for _, values in rows_of(content)] == paths
 
 
 # rows in memory
@@ -419,16 +401,6 @@ def test_a_hub_that_fails_is_one_line_with_what_to_do(monkeypatch: pytest.Monkey
     assert ".." not in str(caught.value)
 
 
-def test_a_data_set_that_is_not_cached_is_refused_offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import huggingface_hub.constants
-
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    with refused(DataError, "nyu-mll/glue", "path"):
-        of_hub("mnli").load("validation")
-
-
 VALUES = st.sampled_from(["a", "b", 1, 2.0, None])
 SHOWN = {"a": "a", "b": "b", 1: "1", 2.0: "2", None: ""}
 
@@ -473,9 +445,3 @@ def test_a_value_is_one_or_a_list_and_a_split_has_conditions_of_its_own():
 def test_what_does_not_occur_is_refused(where, error: type[HeedfulError], facts):
     with refused(error, *facts):
         kept([{"x": "b", "y": 2}, {"x": "a", "y": 1}, {"x": "b", "y": 1}], where)
-
-
-def test_of_many_values_the_message_names_a_few():
-    with refused(SettingError, "'other'", "others") as error:
-        kept([{"x": f"value-{i}"} for i in range(3000)], {"x": "other"})
-    assert str(error.value).count("value-") == MOST_NAMED
