@@ -40,10 +40,7 @@ NAMES: list[Case] = [
     ("own", {option: given, "default_label": None}, [f"data.{option}", *facts])
     for option, given, *facts in (
         ("labels", {True: [1], False: [0]}, "True", "quotes"),
-        ("labels", {None: [1], "b": [0]}, "None", "null"),
-        ("labels", {1: [], 2: []}, "1"),
         ("labels", {"": [], "b": []}, "''"),
-        ("labels", {" a": [], "a": []}, "' a'"),
         ("labels", {"a\x1b[2J": [], "b": []}, r"'a\x1b[2J'"),
         ("labels", {"Yes": [], "yes": [], "no": []}, "'Yes' and 'yes'"),
         ("labels", {"a": []}, "'a'"),
@@ -53,10 +50,7 @@ NAMES: list[Case] = [
         ("parts", {}),
         ("parts", {"a": "premise", "b": "label"}, "b is the column 'label'"),
         ("parts", {"a": "premise", "b": "premise"}, "a and b", "'premise'"),
-        ("parts", {True: "a", "b": "b"}, "True"),
         ("parts", {"a/b": "a", "c": "c"}, "'a/b'", "+ / { }"),
-        ("parts", {"{a}": "a", "c": "c"}, "'{a}'", "+ / { }"),
-        ("parts", {"a\n": "a", "c": "c"}, r"'a\n'"),
     )
 ]
 SETTINGS: list[Case] = [
@@ -69,13 +63,10 @@ SETTINGS: list[Case] = [
     ("own", {"path": None}, ["data.path"]),
     ("own", {"path": 3}, ["data.path", "int"]),
     ("own", {"columns": ["premise", "premise"]}, ["columns [premise, premise]"]),
-    ("own", {"columns": ["premise", ""]}, ["columns [premise, ]"]),
     ("own", {"meta": ["topic", "topic"]}, ["data.meta", "'topic'"]),
-    ("own", {"groups": ["topic", "topic"]}, ["data.groups", "'topic'"]),
     ("own", {"cluster": "title"}, ["data.cluster title", "premise, hypothesis, topic"]),
     ("own", {"default_label": "unrelated"}, ["'unrelated'"]),
     # parts that are swapped, kept or read alone
-    ("own", {"partial": "title"}, ["partial title", "own", "premise, hypothesis"]),
     ("own", {"swap": ["premise", "title"]}, ["swap title", "own", "premise, hypothesis"]),
     ("own", {"swap": ["premise", "hypothesis", "premise"]}, ["swap", "premise"]),
     *(("own", {"swap": [both]}, [f"swap {both}", "out"]) for both in ("premise+hypothesis", "hypothesis+premise")),
@@ -83,7 +74,6 @@ SETTINGS: list[Case] = [
     ("own", {"swap": [], "augment": "counterfactual"}, ["augment counterfactual", "swap"]),
     ("own", {"default_label": None, "augment": "counterfactual"}, ["counterfactual", "own", "default_label"]),
     ("nlvr2", {"swap": ["left+middle"]}, ["swap middle", "nlvr2", "left, right, sentence"]),
-    ("nlvr2", {"partial": "left+above"}, ["partial above", "left, right, sentence"]),
     ("reading", {"parts": {"context": "context"}}, ["data.parts", "context"]),
     ("rag", {"partial": "question"}, ["data.parts", "partial", "passage, question, distractor"]),
     ("rag", {"distractors": ["passage"]}, ["distractors passage"]),
@@ -93,19 +83,15 @@ SETTINGS: list[Case] = [
     ("reading", {"meta": ["starts"]}, ["data.meta", "'starts'"]),
     # held-out examples
     ("own", {"folds": 5}, ["folds N", "fold K"]),
-    ("own", {"fold": 0}, ["folds N", "fold K"]),
     ("own", {"folds": 1, "fold": 0}, ["1 folds"]),
     ("own", {"folds": 5, "fold": 5}, ["fold 5", "5 folds"]),
-    ("own", {"folds": 5, "fold": -1}, ["fold -1", "5 folds"]),
     ("own", {"folds": 5, "fold": 0, "hold_out": 3}, ["data.hold_out and data.folds", "hold_out null"]),
     ("own", {"folds": 5, "fold": 0, **INOCULATION}, ["folds", "augment inoculation"]),
     ("own", {"hold_out": 2, "splits": {"validation": "test"}}, ["hold_out", SPLITS_HELD_OUT]),
-    ("own", {"folds": 2, "fold": 0, "splits": {"validation": "test"}}, ["folds", "fold", SPLITS_HELD_OUT]),
     ("own", {"hold_out": 2, "where": {"validation": {"topic": "x"}}}, ["hold_out", "where chooses rows"]),
     # splits and conditions
     ("own", {"splits": {"train": ["train", "one"]}}, ["splits: train is a list"]),
     ("own", {"splits": {"validation": []}}, ["splits: validation names no split"]),
-    ("own", {"splits": {"validation": ["one", "two", "one"]}}, ["splits: validation", "one, two, one"]),
     ("own", {"splits": {"validation": ["One", "two", "one.tsv"]}}, ["splits: validation", "One, two, one"]),
     ("infotabs", {"splits": {"validation": ["alpha1", "infotabs_test_alpha1.tsv"]}}, ["validation", "alpha1, alpha1"]),
     (
@@ -120,7 +106,6 @@ SETTINGS: list[Case] = [
     ),
     ("own", {"splits": {"validation": ["one", "two"]}, "meta": ["split"]}, ["meta", "'split'"]),
     ("own", {"where": {"topic": []}}, ["data.where", "'topic'", "[]"]),
-    ("own", {"where": {"topic": [["a"]]}}, ["data.where", "'topic'", "[['a']]"]),
     ("own", {"where": {"topic": {"y": 1}}}, ["data.where", "'topic'", "train", "validation"]),
     ("own", {"where": {"train": {"topic": "t9"}}}, ["data.where", "'topic'", "'t9'", "t0, t1, t2, t3"]),
     # training sets
@@ -146,11 +131,8 @@ SETTINGS: list[Case] = [
         ("planted", settings, [*settings, *facts])
         for settings, *facts in (
             ({"template": "premise: {premise}"}, "'premise: {premise}'", "premise, hypothesis"),
-            ({"template": "{premise} {premise} {hypothesis}"}, "premise, hypothesis"),
-            ({"template": "{premise} {hypothesis} {title}"}, "{title}", "premise, hypothesis"),
             ({"verbalisers": {"yes": "y"}}, "verbalisers yes", "entailment, neutral, contradiction"),
             ({"verbalisers": {"neutral": "entailment "}}, "neutral", "'entailment'"),
-            ({"verbalisers": {"neutral": " "}}, "neutral", "''"),
         )
     ),
     # further kinds
@@ -164,19 +146,14 @@ SETTINGS: list[Case] = [
     ("infotabs", {"keep_rows": 0}, ["keep_rows 0", 1]),
     ("infotabs", {"path": None}, ["data.path"]),
     *((name, {"path": pd.DataFrame(TOPICS)}, ["data.path", "DataFrame", "folder"]) for name in ("infotabs", "nlixy")),
-    ("nlixy", {"path": None}, ["data.path"]),
     ("squares", {"pictures": ["photo"]}, ["pictures photo", "squares", "image, question"]),
-    ("squares", {"pictures": []}, ["pictures []"]),
     ("squares", {"labels": None}, ["squares", "labels", "answers"]),
-    ("squares", {"answers": "a.txt"}, ["squares", "labels", "answers"]),
     ("nlvr2", {"pictures": ["right", "left"]}, ["pictures [right, left]"]),  # the network reads them in order
-    ("nlvr2", {"pictures": ["left", "right", "left"]}, ["pictures [left, right, left]"]),
     ("vqa2", {"answers": 0}, ["answers 0", 1]),
     ("vqa2", {"answers": 4, "augment": "counterfactual"}, ["counterfactual", "vqa2", "default_label", "'(unrelated)'"]),
     ("easy_vqa", {"augment": "counterfactual"}, ["counterfactual", "easy_vqa", "default_label", "'(unrelated)'"]),
     *(("msgs", {"control": percents}, ["control"]) for percents in ("", "L", "2", "2S1L", "2L 1S", "-1L", "100L")),
     ("msgs", {"control": "2L", "mixture": [1]}, ["data.control and data.mixture"]),
-    ("msgs", {"path": None}, ["data.path"]),
     ("msgs", {"task": "../x"}, ["task '../x'"]),
     ("msgs", {"swap": ["sentence"]}, ["swap sentence", "msgs-main_verb_lexical_content_the"]),
     ("msgs", {"augment": "counterfactual"}, ["augment counterfactual", "msgs-main_verb", "sentence"]),

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from heedful.datamodules import PairedText
 from heedful.datamodules.free_text_pairs import FreeTextPairs
 from heedful.records.same import Same
@@ -57,6 +59,7 @@ print(json.dumps([data.fingerprints() for data in (plain, built, free, trained)]
 """
 
 
+@pytest.mark.slow
 def test_they_read_and_augment_rows_where_lightning_is_not_installed():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ran = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, cwd=ROOT)
