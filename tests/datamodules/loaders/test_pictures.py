@@ -23,7 +23,7 @@ from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, s
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 
 from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
-from own_data import CONFIGS, configured, set_up, write_jsonl
+from own_data import CONFIGS, configured, set_up
 from refusals import refused
 
 
@@ -176,30 +176,6 @@ def test_a_thumbnail_is_small_and_of_a_known_format(tmp_path: Path) -> None:
     (tmp_path / "b.ico").write_bytes(icon := shown("icon"))
     with refused(DataError, "row 1", "b.ico"):
         thumbnail(Picture(hashlib.sha256(icon).hexdigest(), str(tmp_path / "b.ico"), 0, len(icon), "row 1"))
-
-
-def test_pictures_as_nlvr2_was_released(shared_data: Path, tmp_path: Path) -> None:
-    """The official sentences, and the pictures of each split in folders of their own."""
-    lines = [json.loads(line) for line in (shared_data / "nlvr2" / "dev.json").read_text().splitlines()[:40]]
-    names = {line["identifier"].rsplit("-", 1)[0] for line in lines}
-    for i, file in enumerate(f"{name}-img{k}.png" for name in sorted(names) for k in range(2)):
-        (tmp_path / "dev").mkdir(exist_ok=True)
-        (tmp_path / "dev" / file).write_bytes(png((i, 0, 0)))
-    sides = {side: f"{{identifier-1}}/{{directory?}}/{{identifier-3}}-img{k}.png" for k, side in enumerate(SIDES)}
-    settings = {"parts": sides | {"sentence": "sentence"}, "image_folder": str(tmp_path)}
-    path = write_jsonl(tmp_path / "data" / "dev.jsonl", lines).parent
-    pool = configured("nlvr2", path, "validate", **settings).pool
-    golds = {f"nlvr2/validation/{line['identifier']}": line["label"] for line in lines}
-    assert [(e.uid, e.label) for e in pool] == sorted(golds.items())
-    for e in pool:
-        expected = [f"{e.uid.rpartition('/')[2].rsplit('-', 1)[0]}-img{k}.png" for k in range(2)]
-        assert [Path(e.parts[side].path).name for side in SIDES] == expected
-    (tmp_path / "dev" / f"{lines[2]['identifier'].rsplit('-', 1)[0]}-img1.png").unlink()
-    with refused(DataError, "dev.jsonl, row 3", "img1.png"):
-        configured("nlvr2", path, "validate", **settings)
-
-
-SIDES = ("left", "right")
 
 
 # lists of answers, and questions that several people answered
