@@ -85,7 +85,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def table(*rows: tuple[str, ...]) -> Iterator[str]:
-    """Lines of a table in Markdown, of which the first row is the head."""
+    """Lines of a Markdown table; the first row is the header."""
     for i, row in enumerate(rows):
         yield "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |"
         if i == 0:
@@ -114,13 +114,13 @@ def data_sets() -> str:
     """The files in configs/data."""
     rows = []
     for name, config, about in configs("data"):
-        given = config.get("init_args", {})
-        source = given.get("hub", {}).get("id", "`data.path`")
+        values = config.get("init_args", {})
+        source = values.get("hub", {}).get("id", "`data.path`")
         if name == "planted":
             task = Planted().task
-            given, source = {"parts": task.parts, "default_label": task.default_label}, "embedded"
+            values, source = {"parts": task.parts, "default_label": task.default_label}, "embedded"
         rows.append(
-            (f"`{name}`", ", ".join(given.get("parts", ())), str(given.get("default_label", "")), source, about)
+            (f"`{name}`", ", ".join(values.get("parts", ())), str(values.get("default_label", "")), source, about)
         )
     head = ("name", "parts", "default label", "source", "description")
     return "\n".join([HEADS["data"], *table(head, *rows), ""])
@@ -136,7 +136,7 @@ def models() -> str:
 
 
 def configs(kind: str) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Name, content and description of each file in a folder of configs/; the description is its first comment."""
+    """Name, content and description (the first comment) for every file in a folder of configs/."""
     for path in sorted((CONFIGS / kind).glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
         about = " ".join(line[1:].strip() for line in text[: text.index("class_path")].splitlines())

@@ -173,7 +173,7 @@ def test_a_page_of_an_evaluation_has_a_command_its_output_a_figure_and_its_limit
     assert any("[95 %]" in text for _, text in blocks(page, "text"))
     assert f"({page.stem}.png)" in page.read_text()
     assert (page.parent / f"{page.stem}.png").stat().st_size < 60_000
-    assert {"command", "how-to-read-it", "what-it-cannot-say", "paper"} <= anchors(page.read_text())
+    assert {"command", "how-to-read-it", "limits", "paper"} <= anchors(page.read_text())
 
 
 def test_the_site_has_the_files_of_configs(hooks):
