@@ -152,7 +152,7 @@ def flags() -> str:
 def api() -> str:
     """Directives of mkdocstrings for every public function and class."""
     public = [getattr(heedful, name) for name in heedful.__all__]
-    kinds = [value for value in public if isclass(value) or isroutine(value)]
+    kinds = sorted((value for value in public if isclass(value) or isroutine(value)), key=isclass)
     return "\n".join([HEADS["api"], *(f"::: {value.__module__}.{value.__qualname__}\n" for value in kinds)])
 
 
