@@ -73,6 +73,7 @@ GUIDES = {  # the page that explains a command
     "page": "evaluate.md#a-page-to-send",
     "rank": "evaluations/attributions.md",
     "suite": "evaluate.md#recipes",
+    "list": "reference/data.md",
 }
 READ = "evaluate.md#read-the-results"  # the page of every other command
 
