@@ -125,6 +125,7 @@ def test_what_is_held_out_shares_no_cluster_and_no_content(name: str, held_out: 
     data, again = (twin(name, seed=seed, **held_out, **splits) for seed in (0, 1))
     assert uids(again.pool) == uids(data.pool)
     assert data.regime == ("plain-fold-1" if "fold" in held_out else "plain")
+    assert data.evaluated == ("fold-1" if "fold" in held_out else "validation")
     assert len(data.pool) >= 3
     trained, pool = data.trained, data.whole
     assert {*uids(trained), *uids(pool)} >= {*uids(whole.trained)}
@@ -136,6 +137,8 @@ def test_what_is_held_out_shares_no_cluster_and_no_content(name: str, held_out: 
 def shuffled(folder: Path, path: Path) -> Path:
     """A copy of files whose rows stand in another order."""
     shutil.copytree(folder, path)
+    for within in [path, *(child for child in path.iterdir() if child.is_dir())]:
+        (within / "README.md").write_text("about")
     for file in [file for file in path.rglob("*") if file.is_file()]:
         mixed = random.Random(file.name)
         if file.suffix == ".parquet":

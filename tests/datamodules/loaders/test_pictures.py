@@ -88,6 +88,7 @@ def test_a_star_makes_an_example_of_every_file(tmp_path: Path) -> None:
         ("image", {"image": 3}, ["'image'", "3"]),
         ("image", {"a": 1}, ["'image'", "are a"]),
         ("{id}.png", {"a": 1}, ["'id'", "are a"]),
+        ("{id}.png", {"id": "gone"}, ["gone.png"]),
         ("{id:03d}.png", {"id": "x"}, ["{id:03d}.png"]),
         ("*-{id}-*.png", {"id": "8"}, ["*-8-*.png", "image_folder"]),
         ("*-{id}-*.png", {"id": "*"}, ["*-{id}-*.png"]),

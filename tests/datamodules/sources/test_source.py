@@ -77,6 +77,9 @@ def test_a_folder_without_the_split_lists_what_there_is(tmp_path: Path) -> None:
     with refused(DataError, "'train'", "splits '{train: NAME}'") as caught:
         rows_of(tmp_path)
     assert "hold_out" not in str(caught.value)
+    write_jsonl(tmp_path / "training.csv", [])
+    with refused(DataError, "'training'", "training.csv, training.jsonl", "data.splits"):
+        rows_of(tmp_path, "training")
 
 
 def test_the_only_file_of_a_folder_is_read_and_that_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
