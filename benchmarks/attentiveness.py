@@ -1,4 +1,4 @@
-"""What the attentiveness test costs: Heedful, the usual script, and the floor of the forward passes alone.
+"""The cost of the attentiveness test: Heedful, the usual script, and the floor of the forward passes alone.
 
 python -m benchmarks.attentiveness --data DIR/mnli --model RUN/checkpoints/backbone
 

@@ -53,7 +53,7 @@ def fitted(
     ckpt_path: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Train a model and return the measurements of the last epoch; arguments are those of :func:`measured`."""
+    """Train a model and return the measurements of the last epoch; the arguments match :func:`measured`."""
     engine = Engine(exhaustive=False)
     trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, evaluating=False)
     trainer.fit(model, data, ckpt_path=ckpt_path, weights_only=True)

@@ -1,4 +1,4 @@
-"""What the engine costs besides the model: an exhaustive evaluation with a network that costs nothing.
+"""The cost of the engine without a model: an exhaustive evaluation with a network that costs nothing.
 
 python -m benchmarks.engine --data DIR/mnli --examples 20000
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: interleaved repeats, medians and ratios, counts of forwards, tables, and the rivals.
+"""Shared by the benchmarks: interleaved repeats, medians and ratios, counts of forwards, tables, and the rivals.
 
 Heedful runs as its command line builds it: MNLI from local files, MiniLM, the defaults of the trainer. Its rivals are
 data sets that are tokenised anew for every draw, and transformers' Trainer.
@@ -108,9 +108,9 @@ def machine() -> dict[str, Any]:
 
 def machine_line() -> str:
     """The machine in two lines."""
-    here = machine()
-    packages = ", ".join(f"{name} {number}" for name, number in here["packages"].items())
-    return f"{here['processor']}, {here['cores']} cores, {here['threads']} threads\n{packages}\n"
+    values = machine()
+    packages = ", ".join(f"{name} {number}" for name, number in values["packages"].items())
+    return f"{values['processor']}, {values['cores']} cores, {values['threads']} threads\n{packages}\n"
 
 
 def arguments(
@@ -183,7 +183,7 @@ def quiet() -> Iterator[None]:
 
 
 class Count:
-    """Counts what a network computes within the context.
+    """Counts the inputs of a network within the context.
 
     Attributes:
         forwards: Number of examples.
@@ -235,7 +235,7 @@ def encoder(folder: str | None, data: PairedText, **settings: Any) -> Encoder:
 def write_classifier(folder: Path, tokenizer: str, sample: Sequence[Mapping[str, str]], **sizes: int) -> None:
     """Write a random BERT whose outputs have mean 0 and deviation 1 over a sample of pairs, so that no label is rare.
 
-    Sizes that are not given are those of BERT-base. ``tokenizer`` is a folder.
+    Sizes default to BERT-base. ``tokenizer`` is a folder.
     """
     reader = transformers.AutoTokenizer.from_pretrained(tokenizer)
     torch.manual_seed(0)

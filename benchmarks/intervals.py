@@ -7,7 +7,7 @@ The bar is 94 % in every cell.
 
 swaps: a prediction changes by the example, by the text of the other example, by the pair, or by two normal traits, one
 as example and one as text, with a given correlation. The bar is 93 %. Widths are relative to the interval over examples
-alone, whose coverage stands in "conditional".
+alone, whose coverage is in the column "conditional".
 
 precision: of 20,000 examples as many are changed as a pilot estimates for a half width of 2 points. The half width is
 met if it is at most a tenth more.
@@ -92,14 +92,14 @@ def cells_of_swaps() -> Iterator[Swapped]:
 
 
 def entries(cell: Cell) -> np.ndarray:
-    """Entries of each cluster, int [clusters]; unequal sizes follow an exponential distribution of mean 5."""
+    """The number of entries per cluster, int [clusters]; unequal sizes follow an exponential distribution of mean 5."""
     if cell.size != "unequal":
         return np.full(cell.clusters, int(cell.size))
     return np.ceil(-5 * np.log1p(-(np.arange(cell.clusters) + 0.5) / cell.clusters)).astype(np.int64)
 
 
 def rates(cell: Cell, value: float, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """The rate of hits of each cluster, float [tries, clusters]."""
+    """The rate of hits per cluster, float [tries, clusters]."""
     if not cell.correlation or not 0 < value < 1:
         return np.full(shape, float(value))
     if cell.way == "alike":
@@ -158,13 +158,13 @@ def over_both(hits: np.ndarray, base: np.ndarray, lender: np.ndarray) -> tuple[f
 
 def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
     """Simulate a cell: the interval over examples and lenders, and the interval over examples alone."""
-    both, alone = [], []
+    crossed, alone = [], []
     for attempt in range(tries):
         hits, base, lender = swaps(cell, attempt)
-        both.append(over_both(hits, base, lender))
+        crossed.append(over_both(hits, base, lender))
         examples, zeros = np.unique(base, return_inverse=True)[1], np.zeros(len(hits), dtype=np.int64)
         alone.append(interval(shares(hits.astype(float), np.ones(len(hits)), zeros, [examples])))
-    return found(both, cell.value), found(alone, cell.value)
+    return found(crossed, cell.value), found(alone, cell.value)
 
 
 def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
@@ -204,9 +204,10 @@ def of_swaps(tries: int) -> pd.DataFrame:
     """For the cause and the number of draws and examples: the least coverage, and the range of relative widths."""
     rows: list[dict[str, Any]] = []
     for cell in cells_of_swaps():
-        both, alone = measured_swaps(cell, tries)
-        row = {"covered": 100 * both.covered, "conditional": 100 * alone.covered, "width": both.width / alone.width}
-        rows.append(cell._asdict() | row | {"below": is_below(both.covered, tries)})
+        crossed, alone = measured_swaps(cell, tries)
+        row = {"covered": 100 * crossed.covered, "conditional": 100 * alone.covered}
+        row |= {"width": crossed.width / alone.width, "below": is_below(crossed.covered, tries)}
+        rows.append(cell._asdict() | row)
     groups = pd.DataFrame(rows).astype({"decided_by": str}).groupby(["decided_by", "draws", "examples"])
     lows = {name: (name, "min") for name in ("covered", "conditional")}
     return groups.agg(**lows, narrowest=("width", "min"), widest=("width", "max"), below=("below", "sum"))
@@ -216,8 +217,8 @@ def of_precision(tries: int) -> pd.DataFrame:
     """For the cause, the number of draws and the share: coverage, how often the half width is met, and examples."""
     rows: list[dict[str, Any]] = []
     for decided_by, draws, value in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5), PRECISE):
-        result, met, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)
-        columns = {"covered": 100 * result.covered, "met": 100 * met, "examples": size}
+        result, precise, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)
+        columns = {"covered": 100 * result.covered, "met": 100 * precise, "examples": size}
         rows.append({"decided_by": str(decided_by), "draws": draws, "value": value} | columns)
     return pd.DataFrame(rows).set_index(["decided_by", "draws", "value"])
 
@@ -225,7 +226,7 @@ def of_precision(tries: int) -> pd.DataFrame:
 def main() -> None:
     """Print a table for each kind."""
     parser = ArgumentParser("python -m benchmarks.intervals")
-    parser.add_argument("--tries", type=int, default=2000, help="tries of each cell")
+    parser.add_argument("--tries", type=int, default=2000, help="tries per cell")
     kinds = (*KINDS, "swaps", "precision")
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
     options = parser.parse_args()

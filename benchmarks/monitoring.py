@@ -1,4 +1,4 @@
-"""What the measurement of attentiveness adds to an epoch of training: a cost model for full MNLI, and a subset.
+"""The cost of measuring attentiveness in each epoch of training: a cost model for full MNLI, and a subset.
 
 python -m benchmarks.monitoring --data DIR/mnli --examples 1000
 
