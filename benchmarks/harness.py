@@ -124,7 +124,7 @@ def arguments(
     parser.add_argument("--data", default=path, required=not data, help="folder of MNLI")
     parser.add_argument("--examples", type=int, default=examples, help="size of a fixed random sample")
     parser.add_argument("--repeats", type=int, default=repeats, help="repeats of every variant, interleaved")
-    parser.add_argument("--model", "--checkpoint", help="folder of an encoder, or best.ckpt of a run; else MiniLM")
+    parser.add_argument("--model", help="folder of an encoder, such as RUN/checkpoints/backbone; by default MiniLM")
     parser.add_argument("--threads", type=int, help="threads of torch; by default all cores")
     if has_devices:
         parser.add_argument("--accelerator", default="cpu", choices=["cpu", "gpu"], help="device of all variants")
@@ -136,8 +136,6 @@ def arguments(
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line, and set the number of threads."""
     options = parser.parse_args(argv)
-    if (options.model or "").endswith(".ckpt"):
-        options.model = str(Path(options.model).parent / "backbone")  # which a run exports
     if options.threads:
         torch.set_num_threads(options.threads)
     return options
