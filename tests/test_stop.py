@@ -143,7 +143,7 @@ def test_processes_that_others_start_stop_together(lab, tmp_path, launcher, kill
     while not (tmp_path / "run" / "checkpoints" / "last.ckpt").is_file() and process.poll() is None:
         time.sleep(0.1)
     kill(process.pid, signal.SIGTERM)
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=300)
     assert process.returncode == status, out
     assert len(re.findall("stopped by SIGTERM at step .* is saved", out)) == 1, out
     assert not (tmp_path / "run" / "results.json").exists()
