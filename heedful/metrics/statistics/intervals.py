@@ -44,7 +44,8 @@ class Share:
         up: By how much one more cluster of hits would raise it.
         least: The variance if entries were independent; 0 where these are not hits and misses.
         entries: How many these are; inf where they are not hits and misses.
-        pairs: Where the two ways are an example and its lender, by how much each row moves the value: float64 [rows].
+        pairs: Where the two ways are an example and its lender, by how much each row moves the value, or of several
+            cells, such as seeds, each pair with its rows in all cells: float64 [rows or pairs].
     """
 
     value: float
@@ -110,11 +111,19 @@ def shares(
         reach.append([np.linalg.norm((usual * side).mean(axis=1)) for side in (value, 1 - value)])
     down, up = np.max(reach, axis=0).tolist()
     pairs = (hits - value[cells] * of) / size[cells] / len(size) if are_pairs else None
+    if pairs is not None and len(size) > 1:
+        pairs = np.bincount(_dyads(ways), pairs)
     result = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up, pairs=pairs)
     if (hits != np.rint(hits)).any() or (of != np.rint(of)).any():
         return result
     least = float((value * (1 - value) / size).sum()) / len(size) ** 2
     return replace(result, least=least, entries=float(size.sum()))
+
+
+def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
+    """The number of each row's pair of an example and a lender, from 0: int [rows]."""
+    example, lender = ways
+    return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
 
 
 def gains_and_losses(
@@ -124,7 +133,8 @@ def gains_and_losses(
     less the other.
 
     Of one way of clustering, a cluster is what changes, and one more cluster of losses is not all losses, but lost in
-    part, where many clusters are gained in part; and the other way round. Of several ways, each row is what changes.
+    part, where many clusters are gained in part; and the other way round. Of several ways, each row is what changes; of
+    pairs in several cells, such as seeds, each pair.
 
     Args:
         changes: float64 [rows], between ``-of`` and ``of``.
@@ -138,6 +148,10 @@ def gains_and_losses(
         changes = np.bincount(ways[0], changes)
         of = np.bincount(ways[0], of)
         ways = [np.arange(len(of))]
+    elif are_pairs and cells.any():
+        dyads = _dyads(ways)
+        _, first = np.unique(dyads, return_index=True)
+        changes, of, ways = np.bincount(dyads, changes), np.bincount(dyads, of), [way[first] for way in ways]
     together = np.zeros(len(of), dtype=np.int64)
     parts = np.maximum(changes, 0), np.maximum(-changes, 0)
     gained, lost = (shares(part, of, together, ways, are_pairs) for part in parts)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from heedful.metrics.statistics.intervals import LEVEL, Bounds, between, interval, shares
-from heedful.metrics.statistics.paired import Share
+from heedful.metrics.statistics.paired import Entries, Share, aligned
 from heedful.records import Measurement
 
 ONE_SIDED = 0.9  # the level of an interval of which each end is outside of the truth in 5 %
@@ -25,7 +25,7 @@ class OverSeeds:
         undefined: How many seeds have none.
         std_seeds: Sample standard deviation over seeds (ddof 1); None for fewer than two.
         std_draws: The mean over seeds of the standard deviation over draws of counterfactuals; None without draws.
-        ci95: 95 % interval [low, high], of :func:`crossed`.
+        ci95: 95 % interval [low, high], of :func:`crossed`; of swaps over examples and lenders.
         flags: What a reader must know before quoting the number.
         reason: Why the number is undefined.
     """
@@ -41,62 +41,44 @@ class OverSeeds:
     reason: str | None = None
 
 
-def numbers_of(sums: np.ndarray) -> np.ndarray:
-    """The number of each seed, float64 [seeds]; nan where it is undefined.
+def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
+    """The interval of a mean over seeds, over examples (and lenders) and over seeds at once.
 
-    Args:
-        sums: float64 [seeds, clusters, columns]: hits, and of how many; of a difference then the same of what is
-            subtracted.
-    """
-    hits = sums[..., 0::2].sum(axis=1)
-    of = sums[..., 1::2].sum(axis=1)
-    shares_of = np.divide(hits, of, out=np.full(of.shape, np.nan), where=of != 0)
-    return shares_of[:, 0] - shares_of[:, 1] if shares_of.shape[1] == 2 else shares_of[:, 0]
-
-
-def crossed(sums: np.ndarray, level: float = LEVEL) -> Bounds:
-    """The interval of a mean over seeds, over clusters of examples and over seeds at once.
-
-    How far an end is from the mean of S seeds is the root of the sum of two squares: how far that of the interval over
-    clusters is, with all seeds on the same examples, and
+    The distance of an end from the mean of S seeds is the root of the sum of two squares: the distance of the end of
+    ``bounds``, and
 
         t std / sqrt(S)
 
     std is the sample standard deviation over seeds, and t the quantile of Student's distribution with S - 1 degrees of
-    freedom: it is what another S seeds could have given. Draws of counterfactuals do not count apart: each example has
-    its own, so that they come and go with its cluster. With one seed it is the interval over clusters alone, the same
-    as that of any evaluation, and says nothing of other demonstrations. Two seeds give wide intervals, as they should.
+    freedom: other S seeds could have given another mean. Draws of counterfactuals do not count apart: each example has
+    its own draws, which vary with its cluster. With one seed the interval is ``bounds``, as in any evaluation, and
+    does not cover other demonstrations. Two seeds give wide intervals, as they should.
 
     Args:
-        sums: As for :func:`numbers_of`, of seeds that each have a number; the same clusters for each.
+        bounds: The interval with all seeds on the same examples.
+        numbers: The number of each seed.
+        least: The lowest possible end: 0, or -1 of a difference.
         level: How often the interval holds the truth.
     """
-    seeds, clusters, _ = sums.shape
-    hits, of, *subtracted = sums.reshape(seeds * clusters, -1).T
-    cells = np.repeat(np.arange(seeds), clusters)
-    ways = [np.tile(np.arange(clusters), seeds)]
-    if subtracted:
-        low, high = between((hits, of), (subtracted[0], subtracted[1]), cells, ways, level)
-    else:
-        low, high = interval(shares(hits, of, cells, ways), level)
-    if seeds == 1:
-        return low, high
-    numbers = numbers_of(sums)
-    value = float(numbers.mean())
-    away = float(stdtrit(seeds - 1, (1 + level) / 2) * numbers.std(ddof=1) / np.sqrt(seeds))
-    low, high = value - np.hypot(value - low, away), value + np.hypot(high - value, away)
-    return max(-1.0 if subtracted else 0.0, float(low)), min(1.0, float(high))
+    if len(numbers) == 1:
+        return bounds
+    value = float(np.mean(numbers))
+    away = float(stdtrit(len(numbers) - 1, (1 + level) / 2) * np.std(numbers, ddof=1) / np.sqrt(len(numbers)))
+    low, high = value - np.hypot(value - bounds[0], away), value + np.hypot(bounds[1] - value, away)
+    return max(least, float(low)), min(1.0, float(high))
 
 
-def sums_of(measured: Sequence[Measurement]) -> np.ndarray:
-    """The sums of shares that were made under :func:`.paired.recording`, one or more: as for :func:`numbers_of`."""
+def joined(measured: Sequence[Measurement]) -> Entries:
+    """The entries of shares of several seeds, each seed a cell of its own.
+
+    Args:
+        measured: The number of each seed, made under :func:`.paired.recording`.
+    """
     entries = [m.entries for m in measured if isinstance(m, Share)]
-    names, clusters = np.unique(np.concatenate([e.ways[0] for e in entries]), return_inverse=True)
-    sums = np.zeros((len(entries), len(names), 2))
-    ends = np.cumsum([len(e.of) for e in entries])
-    for k, (e, at) in enumerate(zip(entries, np.split(clusters, ends[:-1]), strict=True)):
-        sums[k] = np.stack([np.bincount(at, values, len(names)) for values in (e.hits, e.of)], axis=1)
-    return sums
+    hits, of = (np.concatenate(columns) for columns in zip(*((e.hits, e.of) for e in entries), strict=True))
+    ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in entries), strict=True))
+    seeds = np.repeat(np.arange(len(entries)), [len(e.of) for e in entries])
+    return Entries(hits, of, seeds, ways, entries[0].are_pairs)
 
 
 def over_seeds(
@@ -115,7 +97,7 @@ def over_seeds(
     if not defined or not has_interval:
         bounds = None
     else:
-        bounds = crossed(sums_of(defined)) if len(defined) > 1 else defined[0].ci95
+        bounds = _interval(defined) if len(defined) > 1 else defined[0].ci95
     return replace(mean, std_draws=float(np.mean(stds)) if stds else None, ci95=bounds)
 
 
@@ -130,8 +112,7 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
     mean = _mean(changes, [one.n for one, _ in pairs], reason)
     if mean.value is None:
         return mean
-    sums = sums_of([m for pair, change in zip(pairs, changes, strict=True) if change is not None for m in pair])
-    return replace(mean, ci95=crossed(np.concatenate([sums[0::2], sums[1::2]], axis=2)))
+    return replace(mean, ci95=_interval_of_difference([pair for pair in pairs if None not in (pair[0].value, pair[1].value)]))
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
@@ -156,17 +137,20 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
     Args:
         pairs: Both numbers of each seed, of the same entries, made under :func:`.paired.recording`.
     """
-    sums = sums_of([m for pair in pairs for m in pair])
-    won = sums[0::2, :, 0] - sums[1::2, :, 0]
-    return is_above_zero(np.stack([won, sums[0::2, :, 1]], axis=2))
+    return _interval_of_difference(pairs, ONE_SIDED)[0] > 0
 
 
-def is_above_zero(sums: np.ndarray) -> bool:
-    """Whether what is won less what is lost is above 0 over seeds and examples: by a one-sided test, p < 0.05.
+def _interval(measured: Sequence[Measurement]) -> Bounds:
+    """The interval of the mean over seeds of a share."""
+    entries = joined(measured)
+    found = shares(entries.hits, entries.of, entries.cells, entries.numbered_ways, entries.are_pairs)
+    return crossed(interval(found), [m.value for m in measured if m.value is not None], 0.0)
 
-    Args:
-        sums: float64 [seeds, clusters, 2], the sum over a cluster of what is won, negative if it is lost, and of how
-            many examples.
-    """
-    others = np.stack([np.zeros_like(sums[..., 0]), sums[..., 1]], axis=-1)
-    return crossed(np.concatenate([sums, others], axis=-1), ONE_SIDED)[0] > 0
+
+def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:
+    """The interval of the mean over seeds of one share less another, which are both defined."""
+    first, second = (joined(measured) for measured in zip(*pairs, strict=True))
+    one, other, cells, ways = aligned(first, second)
+    bounds = between(one, other, cells, ways, level, first.are_pairs)
+    changes = [(first.value or 0.0) - (second.value or 0.0) for first, second in pairs]
+    return crossed(bounds, changes, -1.0, level)

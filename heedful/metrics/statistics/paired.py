@@ -36,6 +36,13 @@ class Entries:
     ways: tuple[np.ndarray, ...]
     are_pairs: bool = False
 
+    @property
+    def numbered_ways(self) -> list[np.ndarray]:
+        """The number of each entry's cluster for each way: int [entries]; of pairs, by the same names in both ways."""
+        if self.are_pairs:
+            return np.split(np.unique(np.concatenate(self.ways), return_inverse=True)[1], 2)
+        return [np.unique(way, return_inverse=True)[1] for way in self.ways]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Share(Measurement):
@@ -84,34 +91,30 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
         return None
     if first.value is None or second.value is None:
         return None
-    rows = _aligned(second.entries, first.entries)
-    if rows is None:
+    if not np.array_equal(np.unique(first.entries.cells), np.unique(second.entries.cells)):
         return None
-    one, other, cells, ways = rows
+    one, other, cells, ways = aligned(second.entries, first.entries)
     bounds = between(one, other, cells, ways, are_pairs=first.entries.are_pairs)
     clusters = [m.clusters for m in (first, second) if m.clusters is not None]
     n = min(first.n, second.n)
     return Measurement(second.value - first.value, n, ci95=bounds, clusters=min(clusters, default=None))
 
 
-def _aligned(one: Entries, other: Entries) -> tuple[Any, ...] | None:
+def aligned(one: Entries, other: Entries) -> tuple[Any, ...]:
     """The entries of both as rows of the same clusters and cells, as :func:`~.intervals.between` takes them."""
-    ways = [np.concatenate(both) for both in zip(one.ways, other.ways, strict=True)]
-    if one.are_pairs:
-        ways = np.split(np.unique(np.concatenate(ways), return_inverse=True)[1], 2)
-    else:
-        ways = [np.unique(way, return_inverse=True)[1] for way in ways]
-    if not np.array_equal(np.unique(one.cells), np.unique(other.cells)):
-        return None
-    cells = np.unique(np.concatenate([one.cells, other.cells]), return_inverse=True)[1]
-    places = np.stack([*ways, cells])
     n = len(one.of)
+    columns = ("hits", "of", "cells")
+    hits, of, cells = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in columns)
+    ways = [np.concatenate(both) for both in zip(one.ways, other.ways, strict=True)]
+    ways = Entries(hits, of, cells, tuple(ways), one.are_pairs).numbered_ways
+    cells = np.unique(cells, return_inverse=True)[1]
+    places = np.stack([*ways, cells])
     if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(one.of, other.of):
         return (one.hits, one.of), (other.hits, other.of), cells[:n], [way[:n] for way in ways]
     where, row = np.unique(places, axis=1, return_inverse=True)
     row = row.ravel()
     sums = [
-        [np.bincount(row[here], values, where.shape[1]) for values in (side.hits, side.of)]
+        tuple(np.bincount(row[here], values, where.shape[1]) for values in (side.hits, side.of))
         for side, here in ((one, slice(n)), (other, slice(n, None)))
     ]
-    return tuple(sums[0]), tuple(sums[1]), where[-1], list(where[:-1])
+    return *sums, where[-1], list(where[:-1])
