@@ -12,6 +12,7 @@ from heedful.datamodules.base.pairs import Pairs
 from heedful.interventions import Intervention
 from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.metrics import METRICS, Metric
+from heedful.metrics.number import Settings
 from heedful.records import (
     Chart,
     Context,
@@ -74,7 +75,7 @@ class Plan:
         pool: The examples that it changes. Those of the data module are predicted already; others, of whatever data
             set, are predicted for it.
         interventions: The changes.
-        context: What the metric needs to know beside the rows and the task; JSON, kept in the rows file.
+        settings: Settings of the metric, kept as JSON in the rows file.
         counts: What is known before anything is predicted of how much takes part, and how much cannot.
         most: Where a second stage may follow, as many interventions in the same order, for all examples that it may
             change.
@@ -82,7 +83,7 @@ class Plan:
 
     pool: Examples
     interventions: Sequence[Intervention] = ()
-    context: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = Settings()
     counts: Mapping[str, Any] = field(default_factory=dict)
     inquiry: Inquiry | None = None
     most: Sequence[Intervention] = ()
@@ -192,7 +193,7 @@ class Evaluation(RecordsArguments, Callback):
             default_label=data.default_label,
             splits=data.splits_evaluated,
             slices=data.slices,
-            own=plan.context,
+            own=plan.settings.as_dict(),
             unlabelled=plan.pool.is_unlabelled,
         )
 

@@ -3,7 +3,7 @@
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Null
 from heedful.metrics import METRICS
-from heedful.metrics.accuracy import ASKED
+from heedful.metrics.accuracy import NullControl
 from heedful.records import CLASSIFICATION, SOFT, SPAN, TEXT, TaskKind
 
 
@@ -28,8 +28,8 @@ class Accuracy(Evaluation):
         if data.task.kind not in self.kinds:
             return Nothing()
         null = Null(limit=self.max_null if setting.monitoring else setting.capabilities.repeats)
-        asked = {} if setting.capabilities.repeats is None else {ASKED: True}
-        return Plan(data.pool, [null], asked, data.counts.hopeless)
+        settings = NullControl(asked=setting.capabilities.repeats is not None)
+        return Plan(data.pool, [null], settings, data.counts.hopeless)
 
 
 class Answers(Accuracy):

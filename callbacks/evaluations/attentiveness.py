@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import headline_of, parts_of, score
-from heedful.metrics.hits import eligible, hits
+from heedful.metrics.attentiveness import headline_of, numbers, parts_of
+from heedful.metrics.hits import SwapSettings, eligible, hits
+from heedful.metrics.number import measured
 from heedful.metrics.one_text import OneText
 from heedful.records import Context, SettingError
 from heedful.records.messages import inform
@@ -58,9 +59,8 @@ class Attentiveness(Evaluation):
         swap = partial(Swap, draws=draws, limit=limit, within=within)
         swaps = [swap(part, data.default_label) for part in data.swap]
         swaps += [swap(part, None, expectation="stay") for part in data.distractors]
-        distractors = {"distractors": list(data.distractors)} if data.distractors else {}
         most = [replace(swap, limit=None) for swap in swaps] if is_pilot else ()
-        return Plan(data.pool, swaps, {"swap": list(data.swap), **distractors}, most=most)
+        return Plan(data.pool, swaps, SwapSettings(tuple(data.swap), tuple(data.distractors)), most=most)
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
         """As many more examples as the intervals of the pilot say that ``precision`` needs."""
@@ -72,8 +72,8 @@ class Attentiveness(Evaluation):
 
     def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
         """Part to half the width of its interval, for parts with an interval."""
-        numbers = score(rows, context)
-        intervals = {part: numbers[headline_of(part, context)].ci95 for part in parts_of(context)}
+        found = measured(numbers(rows, context))
+        intervals = {part: found[headline_of(part, context)].ci95 for part in parts_of(context)}
         return {part: (ends[1] - ends[0]) / 2 for part, ends in intervals.items() if ends}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from heedful.callbacks.engine.evaluation import (
 from heedful.datamodules.loaders.natural_logic import has_split, load_natural_logic
 from heedful.interventions import Design, counterparts
 from heedful.metrics import METRICS
+from heedful.metrics.natural_logic.causal_effects import NaturalLogicSettings
 from heedful.metrics.natural_logic.entailment import disagreements
 from heedful.records import BATCH, Context, inform
 from heedful.records.rows import runs, where
@@ -75,7 +76,7 @@ class NaturalLogic(Evaluation):
         examples = load_natural_logic(path, split=self.split, flags=flags)
         design = Design(examples)
         sets = counterparts(design, self.seeds, data.seed, self.paired)
-        return Plan(fitted(examples, data), sets, {"data": NAME}, {"split": self.split, **design.left_out})
+        return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """Count what each set holds and what was left out; ``sha256`` identifies the pairs of a set."""

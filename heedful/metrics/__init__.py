@@ -4,6 +4,7 @@ from heedful.metrics import accuracy, attentiveness, default_label, naive_partia
 from heedful.metrics.attributions import metric as attributions
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic import causal_effects, two_class
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.tables import challenge, counterfactual_tables, evidence, transitions
 from heedful.records import SettingError
 
@@ -24,4 +25,4 @@ def register(metric: Metric) -> None:
     METRICS[metric.name] = metric
 
 
-__all__ = ["METRICS", "Metric", "register"]
+__all__ = ["METRICS", "Curve", "Metric", "Number", "Settings", "register"]

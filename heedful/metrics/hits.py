@@ -1,24 +1,39 @@
-"""Which changes of a part count, and which of them are hits (CAT, §3.3 and §4): the one place that says so."""
+"""The changes of a part that count, and those of them that are hits (CAT, §3.3 and §4)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics.number import Settings
 from heedful.records import NO_LABEL, Context, TaskKind
 from heedful.records.rows import codes, where
+
+
+@dataclass(frozen=True)
+class SwapSettings(Settings):
+    """Settings of the attentiveness test.
+
+    Attributes:
+        swap: Parts that are swapped.
+        distractors: Parts that are swapped and must not matter.
+    """
+
+    swap: tuple[str, ...]
+    distractors: tuple[str, ...] = ()
 
 
 class Hits(NamedTuple):
     """The swaps of a part: bool [rows] each.
 
     Attributes:
-        swapped: The base prediction is not the default answer; it may be no answer at all.
-        asked: And it is an answer: these count if they are answered.
-        counted: And so is the prediction after the swap: these count.
-        hit: The swap is a hit: the answer becomes another one, of texts none; or it stays, where the part must not
-            matter.
+        swapped: The base prediction is not the default answer; it may be missing.
+        asked: The base prediction is an answer besides: the swap counts if the swapped input got an answer, too.
+        counted: Both predictions are answers: the swap counts.
+        hit: The swap is a hit: the answer changes, or where answers are texts, disappears; of a part that must not
+            matter, the answer stays.
     """
 
     swapped: np.ndarray
@@ -34,11 +49,11 @@ def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
 
 def is_distractor(part: str, context: Context) -> bool:
     """Whether a part must not matter."""
-    return part in context.own.get("distractors", ())
+    return part in SwapSettings.from_context(context).distractors
 
 
 def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
-    """The rows whose base prediction counts: an answer, and not the default one; bool [rows].
+    """The rows whose base prediction is an answer, and not the default answer: bool [rows].
 
     Of a part that must not matter, every answer counts.
     """

@@ -1,12 +1,12 @@
 """F1 and the Matthews correlation of base predictions, which skewed labels need beside accuracy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.metric import Numbers
+from heedful.metrics.number import Number
 from heedful.metrics.statistics.intervals import Share, interval
 from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import MANY, Measurement, MetricName
@@ -15,7 +15,9 @@ from heedful.records.rows import BASE, cluster_of, select, strings
 STEP = 1e-4  # of the derivative by the weight of a cluster
 
 
-def label_scores(rows: pa.Table, data: str, labels: Sequence[str], default_label: str | None = None) -> Numbers:
+def label_scores(
+    rows: pa.Table, data: str, labels: Sequence[str], default_label: str | None = None
+) -> Iterator[Number]:
     """F1 and the Matthews correlation of base predictions.
 
     An answer that is not a label is wrong for every label: it lowers the recall of the gold label and the precision of
@@ -30,14 +32,14 @@ def label_scores(rows: pa.Table, data: str, labels: Sequence[str], default_label
         labels: All labels. Of more than :data:`~heedful.records.MANY` there are no numbers.
         default_label: The label of parts that have nothing to do with each other, or None.
 
-    Returns:
+    Yields:
         ``accuracy/<data>/f1``, where there are two labels: that of the label that is not the default label;
         ``accuracy/<data>/macro_f1``, the mean of the F1 of each label that stands among gold or predictions;
         ``accuracy/<data>/matthews``, of several labels R_K (Gorodkin 2004).
     """
     base = select(rows, intervention=BASE)
     if not labels or len(labels) > MANY or not base.num_rows:
-        return {}
+        return
     gold = strings(base, "gold")
     y = strings(base, "y")
     is_gold = [(gold == label).astype(np.float64) for label in labels]
@@ -47,14 +49,13 @@ def label_scores(rows: pa.Table, data: str, labels: Sequence[str], default_label
     total = columns.sum(axis=0)
     cluster = cluster_of(base)
     name = MetricName("accuracy", data)
-    result: Numbers = {}
     if len(labels) == 2 and default_label is not None:
         positive = 1 - list(labels).index(default_label)
         of = is_gold[positive] + is_y[positive]
-        result[name._replace(statistic="f1")] = share(2 * hits[positive], cluster, reason=REASONS["f1"], of=of)
-    result[name._replace(statistic="macro_f1")] = _macro_f1(columns, total, cluster)
-    result[name._replace(statistic="matthews")] = _matthews(columns, total, cluster)
-    return result
+        f1 = share(2 * hits[positive], cluster, reason=REASONS["f1"], of=of)
+        yield Number(name._replace(statistic="f1"), f1)
+    yield Number(name._replace(statistic="macro_f1"), _macro_f1(columns, total, cluster))
+    yield Number(name._replace(statistic="matthews"), _matthews(columns, total, cluster), unit="ratio")
 
 
 def _macro_f1(columns: np.ndarray, total: np.ndarray, cluster: np.ndarray) -> Measurement:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
-from heedful.metrics.hits import hits
+from heedful.metrics.hits import SwapSettings, hits
 from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.draws import few_examples
@@ -103,7 +103,7 @@ def swaps_of(run: Measured) -> tuple[pa.Table, Context]:
         )
     rows, metadata = run.rows[ATTENTIVENESS]
     context = Context.of(metadata["context"])
-    if not context.own["swap"]:
+    if not SwapSettings.from_context(context).swap:
         raise RunError(f"{run.folder}: no part was swapped, as for a model of one part alone. Leave it out.")
     return rows, context
 
@@ -195,7 +195,7 @@ def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None
     for alike in of_each_set(runs):
         require_alike(alike, PAIRED, (ATTENTIVENESS,))
         _, context = swaps[alike[0].folder]
-        for part in context.own["swap"]:
+        for part in SwapSettings.from_context(context).swap:
             included = [run for run in alike if with_all or is_above_majority(run.attentiveness().get(part, NOTHING))]
             heading = f"{context.data}, {alike[0].split}: {part} swapped"
             if len(included) < 2:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import binomtest
 
-from heedful.metrics.hits import hits
+from heedful.metrics.hits import SwapSettings, hits
 from heedful.records import (
     Composed,
     Context,
@@ -74,7 +74,7 @@ def cases_of(folder: str, n: int) -> list[Case]:
     from heedful.reports.evaluated_data import data_of, require_examples  # imports torch
 
     rows, context = swaps_of(measured([folder])[0])
-    parts = context.own["swap"]
+    parts = SwapSettings.from_context(context).swap
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = [chosen(rows, part, context, count) for part, count in zip(parts, counts, strict=True)]
     if not sum(map(len, places)):

@@ -11,6 +11,7 @@ from heedful.lightning_modules.gradients import Scale
 from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import GRADIENTS
 from heedful.metrics.attributions.methods import METHODS
+from heedful.metrics.attributions.metric import AttributionSettings
 from heedful.records import SettingError
 from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
@@ -96,4 +97,4 @@ class Attributions(Evaluation):
             self.hide == "delete",
             self.subwords,
         )
-        return Plan(data.pool, context={"scale": self.scale}, inquiry=inquiry)
+        return Plan(data.pool, settings=AttributionSettings(self.scale), inquiry=inquiry)

@@ -19,7 +19,7 @@ from heedful.interventions import (
 from heedful.interventions.hypotheses.spacy_analyser import INSTALL
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
-from heedful.metrics.tables.challenge import challenge_counts, perturbations
+from heedful.metrics.tables.challenge import ChallengeSettings, challenge_counts, perturbations
 from heedful.records import Context, Examples, HeedfulError, SettingError, inform
 from heedful.records.errors import guess
 from heedful.records.rows import BASE, select, strings, where
@@ -92,13 +92,14 @@ class Challenge(Evaluation):
                 changes += [PerturbHypothesis(kind, "preserved", source), flips]
             changes += [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
         left_out = [kind for kind in self.kinds if kind not in (*kinds, TITLE)]
-        context = {"kinds": kinds, "title": TITLE in self.kinds}
-        return Plan(data.pool, changes, context, {"analyser": analyser.name, "left_out": left_out})
+        settings = ChallengeSettings(tuple(kinds), TITLE in self.kinds)
+        return Plan(data.pool, changes, settings, {"analyser": analyser.name, "left_out": left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """How many examples were changed, by kind; how many could not be, and why."""
-        kinds = context.own["kinds"]
-        counts = {}
+        settings = ChallengeSettings.from_context(context)
+        kinds = settings.kinds
+        counts: dict[str, Any] = {}
         for kind in kinds:
             ways = zip(DIRECTIONS, perturbations([kind]), strict=True)
             counts[kind] = {way: int(where(rows, intervention=name).sum()) for way, name in ways}
@@ -106,7 +107,7 @@ class Challenge(Evaluation):
             counts[kind] |= {name: flips[name] for name in ("flipped_from_entailment", "flipped_from_contradiction")}
         if kinds:
             counts["hypotheses"] = challenge_counts(rows, perturbations(kinds))
-        if context.own["title"]:
+        if settings.title:
             of_titles = challenge_counts(rows, [TITLE])
             counts["titles"] = {k: n for k, n in of_titles.items() if "flipped" not in k}
             uids = strings(select(rows, intervention=BASE), "uid")

@@ -12,7 +12,13 @@ from heedful.interventions import Annotated, RuleAnalyser, Source, SwapTitle
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
 from heedful.metrics.tables.challenge import TITLE, challenge_counts
-from heedful.metrics.tables.counterfactual_tables import ANNOTATED, rows_of_set, set_changes, set_data
+from heedful.metrics.tables.counterfactual_tables import (
+    ANNOTATED,
+    CounterfactualTablesSettings,
+    rows_of_set,
+    set_changes,
+    set_data,
+)
 from heedful.records import Context, DataError, Examples, HeedfulError, RunError, SettingError
 from heedful.records.rows import BASE, contents, difference, same, select, strings
 from heedful.records.storage.results import RESULTS, read_evaluation
@@ -85,7 +91,7 @@ class CounterfactualTables(Evaluation):
             source = Source(mine.rename_parts((table, hypothesis)), RuleAnalyser(), hypothesis, table)
             changes.append(SwapTitle(source, pool.parts, name=f"{TITLE}/{of_set}"))
         alone = None if self.hypothesis_only is None else self._right_alone(originals, changed, pool, data)
-        return Plan(pool, changes, {"sets": list(sets), "hypothesis_only": alone})
+        return Plan(pool, changes, CounterfactualTablesSettings(tuple(sets), alone))
 
     def _right_alone(self, originals: Examples, changed: Examples, pool: Examples, data: Pairs) -> dict[str, bool]:
         """Whether the hypothesis-only model, which must be one, is right on each of these originals."""
@@ -121,5 +127,6 @@ class CounterfactualTables(Evaluation):
         return {uid: right[uid] for uid in mine}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Of each set: how many examples its numbers rest on."""
-        return {name: challenge_counts(rows_of_set(rows, name), set_changes(name)) for name in context.own["sets"]}
+        """The number of examples of each set."""
+        sets = CounterfactualTablesSettings.from_context(context).sets
+        return {name: challenge_counts(rows_of_set(rows, name), set_changes(name)) for name in sets}

@@ -13,7 +13,7 @@ from heedful.datamodules.loaders.tabprobe import load_evidence
 from heedful.interventions import Donors, RowEdits, SwapValues
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
-from heedful.metrics.tables.evidence import evidence_counts
+from heedful.metrics.tables.evidence import EvidenceSettings, evidence_counts
 from heedful.records import Context, DataError, ModelError
 
 
@@ -64,11 +64,11 @@ class Evidence(Evaluation):
         return Plan(
             pool,
             [RowEdits("delete", part, Donors(pool, part), relevant=relevant), swap],
-            {
-                "of": pool.uid(0).partition("/")[0],  # what the annotated examples are called, whatever is evaluated
-                "table": part,
-                "relevant": {uid: sorted(keys) for uid, keys in sorted(relevant.items())},
-            },
+            EvidenceSettings(
+                pool.uid(0).partition("/")[0],  # the data set of the annotated examples, whatever is evaluated
+                part,
+                {uid: sorted(keys) for uid, keys in sorted(relevant.items())},
+            ),
             {"split": self.split, "left_out": left_out, "values": dict(sorted(reasons.items()))},
         )
 
@@ -92,5 +92,5 @@ class Evidence(Evaluation):
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """How many pairs and tables count, and how many annotated ones do not, for which reason."""
-        relevant = {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
-        return evidence_counts(rows, context.own["table"], relevant)
+        settings = EvidenceSettings.from_context(context)
+        return evidence_counts(rows, settings.table, settings.marked)

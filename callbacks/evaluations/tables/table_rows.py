@@ -18,7 +18,7 @@ from heedful.datamodules.base.splits import by_hash
 from heedful.interventions import Donors, RowEdits
 from heedful.interventions.tables.allowed_transitions import LABELS, steps
 from heedful.metrics import METRICS
-from heedful.metrics.tables.transitions import Changes
+from heedful.metrics.tables.transitions import Changes, TableRowsSettings
 from heedful.records import Context, Examples
 from heedful.records.rows import BASE, select, strings
 
@@ -63,7 +63,7 @@ class TableRows(Evaluation):
             only = self._chosen(pool, data)
             donors = Donors(pool, part)
             edits += [RowEdits(name, part, donors, self.rows_per_table, only=only) for name in self.operations]
-        return Plan(data.pool, edits, {"operations": self.operations})
+        return Plan(data.pool, edits, TableRowsSettings(tuple(self.operations)))
 
     def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
         """Which hypotheses are tested; None where all are."""

@@ -5,7 +5,7 @@ NLI Models". Of pairs (n, n') that differ in one feature, the total causal effec
 changes where the gold label does; the direct causal effect (DCE) the share where it does not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from heedful.metrics.answers import Worth
 from heedful.metrics.hits import is_answer
-from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.intervals import interval, less, over, shares
 from heedful.metrics.statistics.shares import difference, share
-from heedful.records import Chart, Context, Line, Measurement, MetricName, RunError, Section, Shown
-from heedful.records.numbers.display import Unit
+from heedful.records import Context, Measurement, MetricName, RunError, Section
 from heedful.records.rows import BASE, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
@@ -32,16 +32,19 @@ SIGNED = "signed"
 MEANS = ("", "towards_gold", "argmax", SIGNED, "absolute", "total_variation")
 ROUNDED = 5e-5  # a share below it is printed as 0.00 %
 TITLES = {"nlixy": "NLI-XY"}
-HEADLINES = {  # statistic to its label, of a kind of change
-    ACCURACY: "two-class accuracy",
-    "tce": "TCE {}",
-    "dce": "DCE {}",
-    "delta": "TCE - DCE {}",
-    "ratio": "TCE / DCE {} (ratio)",
-}
-BELOW = {MAJORITY: "majority"} | {  # a headline; other rules and naive intervals are not shown
-    f"{effect}/{mean}": mean for effect in ("tce", "dce") for mean in ("towards_gold", "signed", "absolute", "per_seed")
-}
+SHOWN = "towards_gold", SIGNED, "absolute", "per_seed"  # means with a line below the effect
+OTHER_RULES, NAIVE = "other rules", "naive intervals"  # names of the others
+
+
+@dataclass(frozen=True)
+class NaturalLogicSettings(Settings):
+    """Settings of natural logic.
+
+    Attributes:
+        data: Name of the data set that the evaluation brings.
+    """
+
+    data: str
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
@@ -170,21 +173,34 @@ def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measuremen
     return {"delta": delta, "ratio": replace(ratio, ci95=over(tce, dce))}
 
 
-def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str]) -> Numbers:
-    """All measurements of one kind of change, the part of the name, over pairs of answers."""
-    rows = select(rows, part=of.part)
-    rows = rows.filter(pa.array(is_answer(rows) & is_answer(rows, "y2")))
-    pairs = _Pairs(_numbers(rows["uid"]), _shared(rows), _values(rows, labels), _groups(rows))
-    numbers: Numbers = {}
+def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
+    """All numbers of one kind of change, which is the part of the name, over pairs of answers."""
+    of = MetricName(NATURAL_LOGIC, data, kind)
+    is_pair = where(rows, part=kind) & is_answer(rows)
+    answered = rows.filter(pa.array(is_pair & is_answer(rows, "y2")))
+    pairs = _Pairs(_numbers(answered["uid"]), _shared(answered), _values(answered, context.labels), _groups(answered))
     for effect, expectation in EXPECTED.items():
-        mine = pairs.within(where(rows, expectation=expectation))
-        undefined = Measurement(None, 0, reason=f"the set {SETS[of.part][effect]} has no pair")
-        measured = _effect(mine) if len(mine.base) else {}
-        for mean in (*MEANS, "naive", "per_seed"):
-            numbers[of._replace(statistic=f"{effect}/{mean}".rstrip("/"))] = measured.get(mean, undefined)
-        numbers |= {of._replace(statistic=effect, slice=group): measured[group] for group in mine.groups}
-    compared = _compared(pairs, where(rows, expectation=EXPECTED["tce"]), len(np.unique(pairs.base)))
-    return numbers | {of._replace(statistic=name): m for name, m in compared.items()}
+        mine = pairs.within(where(answered, expectation=expectation))
+        undefined = Measurement(None, 0, reason=f"the set {SETS[kind][effect]} has no pair")
+        found = _effect(mine) if len(mine.base) else {}
+        name = of._replace(statistic=effect)
+        changed = is_pair & where(rows, expectation=expectation)
+        curve = Curve("TCE and DCE", f"{effect.upper()}: {kind}", NATURAL_LOGIC)
+        label = f"{effect.upper()} {kind}"
+        yield Number(name, found.get("", undefined), label, 0, headline=True, changed=changed, curve=curve)
+        for mean in (*MEANS[1:], "naive", "per_seed"):
+            aside = "" if mean in SHOWN else NAIVE if mean == "naive" else OTHER_RULES
+            full = of._replace(statistic=f"{effect}/{mean}")
+            yield Number(full, found.get(mean, undefined), "" if aside else mean, 1, headline=False, aside=aside)
+        for group in mine.groups:
+            yield Number(name._replace(slice=group), found[group], "")
+    changes = where(answered, expectation=EXPECTED["tce"])
+    compared = _compared(pairs, changes, len(np.unique(pairs.base)))
+    curve = Curve("natural logic: accuracy, TCE - DCE", f"TCE - DCE: {kind}")
+    delta, ratio = (of._replace(statistic=statistic) for statistic in ("delta", "ratio"))
+    yield Number(delta, compared["delta"], f"TCE - DCE {kind}", 0, headline=True, changed=is_pair, curve=curve)
+    label = f"TCE / DCE {kind} (ratio)"
+    yield Number(ratio, compared["ratio"], label, 0, "ratio", headline=True, changed=is_pair)
 
 
 def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
@@ -193,40 +209,42 @@ def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
     return pa.array(values, pa.string()).take(pa.array(at))
 
 
-def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int) -> Numbers:
+def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> Iterator[Number]:
     """Two-class accuracy of base rows, by the rule "sum", and the share of the larger class."""
     n = rows.num_rows
+    name = MetricName(NATURAL_LOGIC, data, statistic=ACCURACY)
+    curve = Curve("natural logic: accuracy, TCE - DCE", "two-class accuracy")
+    accuracy = Number(name, None, "two-class accuracy", 0, headline=True, curve=curve)
     if not n:
-        return {name: Measurement(None, 0, reason="no example was predicted")}
+        yield replace(accuracy, measured=Measurement(None, 0, reason="no example was predicted"))
+        return
     context = pair = None
     if all(_has_slice(rows, by) for by in ("context", "pair")):
         context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
         pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
     of = np.arange(n) if context is None else context
     worth = Worth.of_classes(gold_entailed(rows), right(rows, labels), of)
-    accuracy = share(worth.of, context, worth.flags(seed), also=pair)
-    return {name: accuracy, name._replace(statistic=MAJORITY): worth.majority()}
+    yield replace(accuracy, measured=share(worth.of, context, worth.flags(seed), also=pair))
+    yield Number(name._replace(statistic=MAJORITY), worth.majority(), "majority", 1, headline=False)
 
 
-def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int = 0) -> Numbers:
+def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
 
     Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
     classes by the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts where both of
-    its answers are answers; a base example without one is wrong, for accuracy. Base examples share what
-    their pairs keep, a context or a word pair, and pairs share what they lead to, a word pair or a context: intervals
-    add the variance between the one to that between the other, so that what is due to a pair of both counts twice.
-    Left out is that base examples also share what their pairs replace (in I1, their own word pair), which leaves
-    intervals somewhat too narrow. ``n`` is the number of base examples with a pair.
+    its answers are answers; a base example without an answer is wrong, for accuracy. Base examples share the context or
+    the word pair that their pairs keep, and pairs share the word pair or the context that they lead to: intervals add
+    the variances between both, so that the variance due to a pair of both counts twice. Left out is that base examples
+    also share what their pairs replace (in I1, their own word pair), so that intervals are somewhat too narrow. ``n``
+    is the number of base examples with a pair.
 
     Args:
-        rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is of those that expect a change, the
-            DCE of the others. All need probabilities.
-        data: Name of the data set, for the metric names.
-        labels: The model's labels, in the order of its probabilities; one of them is "entailment".
-        seed: Keys the test of accuracy against the larger class.
+        rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is over the pairs that are expected to
+            change, the DCE over the others. All need probabilities.
+        context: Context of the rows, with :class:`NaturalLogicSettings`; one of its labels is "entailment".
 
-    Returns:
+    Yields:
         With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``: ``name``, the share of pairs whose
         prediction changes; ``name/naive``, the same with an interval for independent pairs; ``name/per_seed``, the mean
         over base examples of their own share; ``name/towards_gold``, the share that changes to the gold label of n';
@@ -242,40 +260,19 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     Raises:
         HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities, or not three clusters.
     """
-    of = MetricName(NATURAL_LOGIC, data)
-    numbers = _accuracy(select(rows, intervention=BASE), labels, of._replace(statistic=ACCURACY), seed)
+    data = NaturalLogicSettings.from_context(context).data
+    numbers = [*_accuracy(select(rows, intervention=BASE), context.labels, data, context.seed)]
     for kind in SETS:
-        numbers |= _changes(rows, of._replace(part=kind), labels)
-    return numbers
-
-
-def _score(rows: pa.Table, context: Context) -> Numbers:
-    return causal_effects(rows, context.own["data"], context.labels, context.seed)
-
-
-def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    """Accuracy, and the effects with what belongs to each, below a heading that says which pairs were measured."""
-    data = context.own["data"]
-    lines = []
-    heading = f"natural logic: {TITLES.get(data, data)}"
-    for name in numbers:
-        if name.statistic in HEADLINES and not name.slice:
-            label = HEADLINES[name.statistic].format(name.part)
-            unit: Unit = "ratio" if name.statistic == "ratio" else "percent"
-            lines.append(Line(str(name), label, unit=unit, beside=True, section=heading))
-        elif name.statistic in BELOW:
-            lines.append(Line(str(name), BELOW[name.statistic], level=1, section=heading))
-    asides = ["other rules", "naive intervals"]
-    by = sorted(title for by, title in BREAKDOWNS.items() if any(name.by[0] == by for name in numbers))
-    if len(by) > 1:
-        asides.insert(0, f"by {', '.join(by[:-1])} and {by[-1]}")
-    elif by:
-        asides.insert(0, f"by {by[0]}")
-    return Shown(lines, asides, {heading: _section(counts)})
+        numbers += _changes(rows, context, data, kind)
+    section = f"natural logic: {TITLES.get(data, data)}", _section(context.counts)
+    *titles, last = sorted({BREAKDOWNS[number.name.by[0]] for number in numbers if any(number.name.by)}) or [""]
+    by = f"by {', '.join(titles)} and {last}" if titles else f"by {last}"
+    for number in sorted(numbers, key=lambda number: not any(number.name.by)):  # of what has no line, these come first
+        yield replace(number, section=section, aside=by if any(number.name.by) else number.aside)
 
 
 def _section(counts: Mapping[str, Any]) -> Section:
-    """On how many pairs of which split the effects rest; seeds count that have a match."""
+    """The split, and the number of pairs and of seeds with a match, that the effects rest on."""
     sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
     if not sets:
         return Section()
@@ -285,30 +282,4 @@ def _section(counts: Mapping[str, Any]) -> Section:
     return Section((f"{counts['split']},", f"{pairs:,} pairs", f"of {seeds:,} seeds"), " ".join(digests))
 
 
-def _charts(context: Context) -> tuple[Chart, ...]:
-    name = MetricName(NATURAL_LOGIC, context.own["data"])
-    both = {
-        f"{effect.upper()}: {kind}": name._replace(part=kind, statistic=effect)
-        for kind, effects in SETS.items()
-        for effect in effects
-    }
-    differences = {f"TCE - DCE: {kind}": name._replace(part=kind, statistic="delta") for kind in SETS}
-    accuracy = {"two-class accuracy": name._replace(statistic="accuracy")}
-    title = "natural logic: accuracy, TCE - DCE"
-    return Chart("TCE and DCE", both, METRIC.name), Chart(title, accuracy | differences)
-
-
-def _pairs(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The pairs of each effect, and those of both effects for what compares them: bool [rows] each."""
-    pairs_of: dict[MetricName, np.ndarray] = {}
-    answered = is_answer(rows)
-    for kind in SETS:
-        name = MetricName(NATURAL_LOGIC, context.own["data"], kind)
-        pairs = answered & where(rows, part=kind)
-        pairs_of |= {name._replace(statistic=statistic): pairs for statistic in ("delta", "ratio")}
-        for effect, expectation in EXPECTED.items():
-            pairs_of[name._replace(statistic=effect)] = pairs & where(rows, expectation=expectation)
-    return pairs_of
-
-
-METRIC = Metric("natural_logic", _score, _show, _charts, rests_on=_pairs)
+METRIC = Metric(NATURAL_LOGIC, causal_effects)

@@ -112,7 +112,8 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
     mean = _mean(changes, [one.n for one, _ in pairs], reason)
     if mean.value is None:
         return mean
-    return replace(mean, ci95=_interval_of_difference([pair for pair in pairs if None not in (pair[0].value, pair[1].value)]))
+    defined = [pair for pair, change in zip(pairs, changes, strict=True) if change is not None]
+    return replace(mean, ci95=_interval_of_difference(defined))
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.metric import Numbers
+from heedful.metrics.number import Numbers, measured
 from heedful.metrics.tables.challenge import FLIPPED, Pair, Values, by_way, challenge_pairs, mean_of
 from heedful.metrics.tables.which_table import tables_of
 from heedful.records import HeedfulError, Measurement, MetricName, RunError
@@ -116,7 +116,7 @@ def inoculation(
             name = MetricName(INOCULATION, data, part, statistic)
             numbers[name] = mean_of(values, tables, reason)
             if kind == FLIPPED and part != "original":
-                numbers.update(by_way(name, values, pairs))
+                numbers.update(measured(by_way(name, values, pairs)))
 
     originals, tables = _originals(original)
     right, pairs = _challenges(challenge, interventions, kind, seed)

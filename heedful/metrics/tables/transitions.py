@@ -3,9 +3,8 @@
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +12,27 @@ import pyarrow.compute as pc
 
 from heedful.interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
 from heedful.metrics.hits import is_answer
-from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.metric import Metric
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.shares import share as share_of
-from heedful.records import Chart, Context, DataError, Line, Measurement, MetricName, RunError, Shown
+from heedful.records import Context, DataError, Measurement, MetricName, RunError
 from heedful.records.rows import SPLIT, codes, sliced, where
 
 TRANSITIONS = "transitions"
 INVALID, COMPOSED = "invalid", "invalid_composed"  # statistics
 TITLES = {INVALID: "invalid: {}", COMPOSED: "invalid: {} (composed)"}  # of an operation
 FROM = {f"{invalid}/from_{label}": f"from {label}" for invalid in TITLES for label in LABELS}
+
+
+@dataclass(frozen=True)
+class TableRowsSettings(Settings):
+    """Settings of edited tables.
+
+    Attributes:
+        operations: Names of the interventions.
+    """
+
+    operations: tuple[str, ...]
 
 
 def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
@@ -162,12 +173,14 @@ def _missing(label: str) -> str:
     return f"no edited example was predicted as {label!r}"
 
 
-def invalid_transitions(rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()) -> Numbers:
+def invalid_transitions(
+    rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()
+) -> Iterator[Number]:
     """Transitions between predictions, and how many of them are forbidden, for each operation on table rows.
 
-    A share is of the edited examples (one for each edited row) whose ORIGINAL prediction is a label; ``n`` is their
+    A share is of the edited examples (one for each edited row) whose original prediction is a label; ``n`` is their
     number. The average is over the three labels, unweighted; without any of them it is undefined. Of several splits,
-    each number is the unweighted mean of those of the splits, and undefined where one of these is. Tables, with all
+    each number is the unweighted mean over the splits, and undefined where it is undefined in a split. Tables, with all
     the hypotheses about them, in whatever split, are the clusters of intervals.
 
     Args:
@@ -176,15 +189,16 @@ def invalid_transitions(rows: pa.Table, data: str, operations: Sequence[str], sp
         operations: Names of the interventions.
         splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
 
-    Returns:
+    Yields:
         With ``name`` = ``transitions/<data>/<operation>``: ``name/invalid``, the average share of forbidden
         transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of each transition.
         ``name/invalid_composed`` where the relational composition of several operations allows something else than the
-        union. These take no notice of which rows are relevant; where it is known of some, ``<operation>_relevant`` and
-        ``<operation>_irrelevant`` have them, judged accordingly. Of several splits, each of these stands once more
-        for every split, under its name with ``/split=<split>``: what it is when that split is evaluated alone.
+        union. These do not depend on the relevance of rows; where it is known of some, ``<operation>_relevant`` and
+        ``<operation>_irrelevant`` have them, with the transitions that relevance allows. Of several splits, each of
+        these stands once more for every split, under its name with ``/split=<split>``, the same as if that split were
+        evaluated alone.
     """
-    numbers: Numbers = {}
+    is_label = is_answer(rows)
     for operation in operations:
         changes = Changes(rows, operation, splits)
         subsets = {operation: (np.ones(len(changes.before), dtype=bool), key_of(operation))}
@@ -195,48 +209,30 @@ def invalid_transitions(rows: pa.Table, data: str, operations: Sequence[str], sp
         for subset, (here, key) in subsets.items():
             for share in _shares(changes, here, key, MetricName(TRANSITIONS, data, subset)):
                 of_split = [_of_split(share, changes, split) for split in range(max(1, len(splits)))]
-                if splits:
-                    by_split = dict(zip(splits, of_split, strict=True))
-                    numbers[share.name] = _over_splits(share, changes, by_split)
-                    numbers |= {share.name._replace(slice=f"split={split}"): m for split, m in by_split.items()}
-                else:
-                    (numbers[share.name],) = of_split
-    return numbers
+                by_split = dict(zip(splits, of_split, strict=True)) if splits else {}
+                measured = _over_splits(share, changes, by_split) if splits else of_split[0]
+                is_headline = subset == operation and share.name.statistic == INVALID
+                changed = is_label & where(rows, intervention=operation) if is_headline else None
+                yield _number(share.name, measured, changed)
+                for split, m in by_split.items():
+                    yield _number(share.name._replace(slice=f"split={split}"), m)
 
 
-def transition_lines(numbers: Numbers) -> list[Line]:
-    """Forbidden transitions of each operation, of several splits in each, and from each label; in the order given."""
-    lines = []
-    for name in numbers:
-        if name.statistic in TITLES and name.slice:
-            lines.append(Line(str(name), name.slice, level=1))
-        elif name.statistic in TITLES:
-            title = TITLES[name.statistic].format(name.part.replace("_", ", "))
-            lines.append(Line(str(name), title, beside=True))
-        elif name.statistic in FROM and not name.slice:
-            lines.append(Line(str(name), FROM[name.statistic], level=1))
-    return lines
+def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
+    """A number with its line: forbidden transitions, in all and in each split, and from each label."""
+    label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
+    if name.statistic in TITLES:
+        title = TITLES[name.statistic].format(name.part.replace("_", ", "))
+        label, level = (name.slice, 1) if name.slice else (title, 0)
+    return Number(name, measured, label, level, headline=not level, changed=changed)
 
 
-def _score(rows: pa.Table, context: Context) -> Numbers:
-    return invalid_transitions(rows, context.data, context.own["operations"], context.splits)
+def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """Transitions of each operation; the first has a curve."""
+    first, *others = TableRowsSettings.from_context(context).operations
+    for number in invalid_transitions(rows, context.data, (first, *others), context.splits):
+        is_first = number.name == MetricName(TRANSITIONS, context.data, first, INVALID)
+        yield replace(number, curve=Curve("invalid", f"invalid: {first}", METRIC.name)) if is_first else number
 
 
-def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    return Shown(transition_lines(numbers))
-
-
-def _charts(context: Context) -> tuple[Chart, ...]:
-    first = context.own["operations"][0]
-    curve = MetricName(TRANSITIONS, context.data, first, INVALID)
-    return (Chart("invalid", {f"invalid: {first}": curve}, METRIC.name),)
-
-
-def _edited(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The edited tables of each operation, of examples whose prediction is a label: bool [rows] each."""
-    is_label = is_answer(rows)
-    name = MetricName(TRANSITIONS, context.data, statistic=INVALID)
-    return {name._replace(part=part): is_label & where(rows, intervention=part) for part in context.own["operations"]}
-
-
-METRIC = Metric("table_rows", _score, _show, _charts, rests_on=_edited)
+METRIC = Metric("table_rows", numbers)
