@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from heedful.metrics.accuracy import CONSTANT, METRIC, accuracy, accuracy_by_slice, loss, noise
+from heedful.metrics.accuracy import METRIC, accuracy, accuracy_by_slice, loss, noise
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.statistics.majority import above_majority, majority_flag
-from heedful.records import CLASSIFICATION, SOFT, Context, RunError
+from heedful.records import CLASSIFICATION, Context, RunError
 
 from made_rows import by_text
 from refusals import refused
@@ -70,19 +70,6 @@ def test_of_several_splits_each_has_the_accuracy_that_it_has_alone(rows_of, pair
             assert "not_above_majority" not in of_slice.flags
             assert replace(alone["accuracy/d"], flags=of_slice.flags) == of_slice
     assert not found
-
-
-@given(predictions)
-def test_rows_of_changed_examples_do_not_count(rows_of, pairs):
-    base = base_of(pairs)
-    changed = [{"uid": uid, "y2": "yes", "draw": d} for uid in base for d in range(2)]
-    assert accuracy(rows_of(base, changed), "d") == accuracy(rows_of(base), "d")
-
-
-def test_the_interval_is_close_to_the_normal_one(rows_of):
-    m = accuracy(rows_of(base_of([("yes", "yes" if i < 1400 else "no") for i in range(2000)])), "d")["accuracy/d"]
-    half = 1.96 * math.sqrt(0.7 * 0.3 / 2000)
-    assert m.ci95 == pytest.approx((0.7 - half, 0.7 + half), abs=0.1 * half)
 
 
 def test_an_example_without_a_gold_label_does_not_count(rows_of):
@@ -152,18 +139,6 @@ def test_noise_counts_flips_and_finds_the_largest_change(rows_of, flips):
     assert found["null/d/max_change"].flags == ()
 
 
-def test_the_largest_change_is_computed_in_double_precision(rows_of):
-    shift = float(np.nextafter(np.float32(0.5), np.float32(1)) - np.float32(0.5))
-    found = noise(null_rows(rows_of, [shift], 0), "d")
-    expected = max(abs(float(np.float32(0.5 + shift)) - 0.5), abs(float(np.float32(0.25 - shift)) - 0.25))
-    assert found["null/d/max_change"].value == expected > 0
-
-
-def test_without_noise_there_is_none(rows_of):
-    found = noise(null_rows(rows_of, [0.0] * 5, 0), "d")
-    assert [m.value for m in found.values()] == [0, 0]
-
-
 any_probabilities = st.none() | st.tuples(*[st.floats(0, 1, width=32)] * 3)
 answers = st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS), any_probabilities, any_probabilities)
 
@@ -191,66 +166,6 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
         changes = [abs(b - a) for _, _, p, p2 in drawn for a, b in zip(p, p2, strict=True)]
         assert found.pop("null/d/max_change").value == pytest.approx(max(changes), abs=1e-12)
         assert not found
-
-
-def test_without_a_null_control_nothing_is_said_of_noise(rows_of):
-    assert noise(rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no"}]), "d") == {}
-
-
-def test_the_score_of_the_evaluation_is_both_in_the_order_of_reading(rows_of):
-    rows = null_rows(rows_of, [0.0, 0.25], 0)
-    found = by_text(METRIC.score)(rows, Context("d", seed=3))
-    scores = accuracy(rows, "d", 3)  # all predictions are one label
-    scores["accuracy/d"] = replace(scores["accuracy/d"], flags=(*scores["accuracy/d"].flags, CONSTANT))
-    assert list(found.items()) == [*scores.items(), *noise(rows, "d").items()]
-
-
-def test_every_number_has_a_line_and_the_headline_stands_beside_that_of_other_runs(rows_of):
-    context = Context("d", labels=LABELS)
-    shown = METRIC.show(METRIC.score(null_rows(rows_of, [0.0], 0), context), context, {}).lines
-    assert [(line.metric, line.level, line.label, line.beside) for line in shown] == [
-        ("accuracy/d", 0, "accuracy", True),
-        ("accuracy/d/majority", 1, "majority", False),
-        ("accuracy/d/yes", 1, "yes", False),
-        ("accuracy/d/macro_f1", 1, "macro_f1", False),
-        ("accuracy/d/matthews", 1, "matthews", False),
-        ("loss/d", 0, "loss", False),
-        ("null/d/flips", 0, "null flips", False),
-        ("null/d/max_change", 0, "null max_change", False),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "n", "by_label"), [(CLASSIFICATION, 3, True), (CLASSIFICATION, 21, False), (SOFT, 3, False)]
-)
-def test_curves_are_of_metrics_that_there_are(rows_of, kind, n, by_label):
-    labels = tuple(f"label {i}" for i in range(n))
-    context = Context("d", kind=kind, labels=labels)
-    charts = {chart.title: chart for chart in METRIC.charts(context)}
-    assert [chart.figure for chart in charts.values()].count("attentiveness") == 1
-    assert {str(name) for name in charts["accuracy"].curves.values()} == {"accuracy/d"}
-    assert {str(name) for name in charts["null control: must stay at 0"].curves.values()} == {"null/d/flips"}
-    assert ("accuracy by label" in charts) == by_label
-    if by_label:
-        found = accuracy(rows_of({label: (label, label) for label in labels}), "d")
-        assert {str(name) for name in charts["accuracy by label"].curves.values()} <= found.keys()
-
-
-def test_slices_are_sorted_and_named_and_their_majority_has_no_line(rows_of):
-    base = base_of([("yes", "yes"), ("no", "yes"), ("yes", "no"), ("no", "no")])
-    rows = rows_of(base)
-    values = ["kind=b/c", "kind=", "kind=a", "kind=b/c"]
-    rows = rows.set_column(rows.column_names.index("slices"), "slices", pa.array([[value] for value in values]))
-    context = Context("d", labels=("yes", "no"), slices=("kind",))
-    numbers = METRIC.score(rows, context)
-    by_kind = {name.slice: m for name, m in numbers.items() if name.by[0] == "kind" and not name.statistic}
-    assert [(name, m.value, m.n) for name, m in by_kind.items()] == [
-        ("kind=a", 0.0, 1), ("kind=b-c", 1.0, 2), ("kind=none", 0.0, 1)]  # fmt: skip
-    shown = METRIC.show(numbers, context, {})
-    assert "accuracy/d/majority/kind=b-c" in {str(name) for name in numbers}
-    assert "majority kind=b-c" not in {line.label for line in shown.lines}
-    assert shown.asides == ["majority shares of slices"]
-    assert {line.unit for line in shown.lines if line.label in ("loss", "matthews")} == {"ratio"}
 
 
 @given(st.lists(st.tuples(st.sampled_from(LABELS), st.integers(0, 6)), min_size=1, max_size=20))

@@ -86,19 +86,6 @@ def test_the_positive_label_is_not_the_default_label(rows_of):
     assert "accuracy/d/f1" not in label_scores(rows, "d", labels)  # neither label is the one to find
 
 
-def test_an_unknown_answer_is_wrong_for_every_label(rows_of):
-    known = label_scores(rows_of(base_of([("yes", "yes"), ("no", "no"), ("no", "yes")])), "d", LABELS[:2], "no")
-    unknown = label_scores(rows_of(base_of([("yes", "yes"), ("no", "no"), ("no", NO_LABEL)])), "d", LABELS[:2], "no")
-    assert known["accuracy/d/f1"].value == pytest.approx(2 / 3)
-    assert unknown["accuracy/d/f1"].value == 1.0  # of "yes" the precision does not suffer
-    assert known["accuracy/d/macro_f1"].value == unknown["accuracy/d/macro_f1"].value - 1 / 6
-
-
-def test_all_alike_has_no_correlation(rows_of):
-    found = label_scores(rows_of(base_of([("yes", "no")] * 3)), "d", LABELS)
-    assert found["accuracy/d/matthews"].reason == "all gold labels, or all predictions, are the same"
-
-
 @pytest.mark.parametrize("n", [3, 15, 24])
 def test_labels_that_are_all_one_off(rows_of, n):
     """As where somebody mixes up their order: no cluster moves the correlation, and it has an interval all the same."""

@@ -76,16 +76,6 @@ def test_attentiveness_is_over_pairs_of_answers(drawn):
             assert found[f"{NAME}/with_invalid"].value == pytest.approx(np.mean([y != y2 for y, y2 in with_none]))
 
 
-def test_failures_of_all_swapped_inputs_are_no_attentiveness():
-    base = {f"u{i:02}": "entailment" for i in range(30)}
-    found = score(swapped(base, {uid: [NO_LABEL] * 3 for uid in base}), CONTEXT)
-    for name in (NAME, f"{NAME}/to_default", f"{NAME}/from_entailment", f"{NAME}/with_invalid"):
-        assert (found[name].value, found[name].reason) == (None, "more than half of the answers are none")
-        assert "no_answers" in found[name].flags
-    assert found[f"{NAME}/no_answer/changed"].value == 1
-    assert found[f"{NAME}/no_answer/base"].value == 0
-
-
 @pytest.mark.parametrize(("failures", "flagged", "defined"), [(1, False, True), (2, True, True), (11, True, False)])
 def test_more_than_a_twentieth_is_flagged_and_of_more_than_half_there_is_no_number(failures, flagged, defined):
     base = {f"u{i:02}": "entailment" for i in range(20)}
@@ -217,77 +207,3 @@ def test_a_failure_is_neither_a_causal_effect_nor_a_right_answer(bases, changes)
     assert {name: two[name].value for name in two if "no_answer" in name} == (
         {"two_class/nlixy/no_answer": len(bases) / 20} if bases else {}
     )
-
-
-def test_of_more_than_half_there_is_no_causal_effect():
-    found = by_text(METRICS["natural_logic"].score)(
-        logical(failing_changes=range(11)), Context("d", labels=THREE, own={"data": "nlixy"})
-    )
-    undefined = {name for name, m in found.items() if m.value is None}
-    assert {name for name in found if "no_answer" not in name and "accuracy" not in name} == undefined
-    assert found["natural_logic/nlixy/accuracy"].value == 1
-
-
-def tables(failures, intervention, **about):
-    """20 pairs about tables, all answered with entailment, of which a row is changed; the first changes fail."""
-    base = {f"u{i:02}": ("entailment", "entailment") for i in range(20)}
-    of = {"intervention": intervention, "part": "table", "variant": "Born", "draw": -1} | about
-    changes = [
-        of | {"uid": uid, "y2": NO_LABEL if i < failures else "entailment", "clusters": [uid, f"table {i}"]}
-        for i, uid in enumerate(base)
-    ]
-    return make(base, changes)
-
-
-@pytest.mark.parametrize(("failures", "defined"), [(4, True), (11, False)])
-def test_a_failure_is_not_a_row_that_the_model_uses(failures, defined):
-    rows = tables(failures, "delete", allowed="delete/relevant")
-    own = {"of": "d", "table": "table", "relevant": {f"u{i:02}": ["Born"] for i in range(20)}}
-    found = by_text(METRICS["evidence"].score)(rows, Context("d", labels=LABELS, own=own))
-    of = found["evidence/d/ignored"]
-    assert (of.value, "no_answers" in of.flags) == (1 if defined else None, True)
-    assert not defined or of.n == 20 - failures
-    assert found["evidence/d/recall"].value == (0 if defined else None)
-    assert found["evidence/d/recall/no_answer/changed"].value == failures / 20
-    moved = found["transitions/d-evidence/delete_relevant/from_entailment/to_entailment"]
-    assert (moved.value, "no_answers" in moved.flags) == (1 if defined else None, True)
-
-
-@pytest.mark.parametrize(("failures", "defined"), [(4, True), (11, False)])
-def test_transitions_without_answers_are_counted_beside_the_others(failures, defined):
-    rows = tables(failures, "delete", allowed="delete/unknown")
-    found = by_text(METRICS["table_rows"].score)(rows, Context("d", labels=LABELS, own={"operations": ["delete"]}))
-    of = found["transitions/d/delete/invalid/from_entailment"]
-    assert (of.value, "no_answers" in of.flags) == (0 if defined else None, True)
-    assert found["transitions/d/delete/invalid/no_answer/changed"].value == failures / 20
-
-
-def test_a_failure_on_a_challenge_is_wrong_and_no_drop():
-    rows = tables(4, "title", gold="entailment")
-    context = Context("d", labels=LABELS, own={"kinds": [], "title": True})
-    found = by_text(METRICS["challenge"].score)(rows, context)
-    name = "challenge/d/titles/preserved"
-    assert (found[name].value, found[f"{name}/drop"].value, found[f"{name}/drop"].n) == (0.8, 0, 16)
-    assert found[f"{name}/no_answer/changed"].value == 0.2
-    assert all("no_answers" in found[full].flags for full in (name, f"{name}/drop"))
-    shown = METRICS["challenge"].shown(METRICS["challenge"].score(rows, context), context, {}).lines
-    at = [line.metric for line in shown].index(name)
-    assert [(line.label, line.level) for line in shown[at + 1 : at + 3]] == [
-        ("no_answer/base", 1),
-        ("no_answer/changed", 1),
-    ]
-
-
-def test_a_failure_is_in_none_of_the_eight_cells():
-    base = {f"counterfactuals-s/{i:02}": ("entailment", "entailment") for i in range(20)}
-    about = {"intervention": "annotated/flipped", "part": "table", "draw": -1, "gold": "contradiction"}
-    changed = [
-        about | {"uid": uid, "y2": NO_LABEL if i < 4 else "contradiction", "clusters": [uid, f"table {i}"]}
-        for i, uid in enumerate(base)
-    ]
-    own = {"sets": ["s"], "hypothesis_only": dict.fromkeys(base, False)}
-    found = by_text(METRICS["counterfactual_tables"].score)(make(base, changed), Context("d", labels=LABELS, own=own))
-    name = "challenge/counterfactuals-s/flipped"
-    assert found[f"{name}/cells/right_right_wrong"].value == 1
-    assert found[f"{name}/cells/right_right_wrong"].n == 16
-    assert found[name].value == 0.8

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.reading_comprehension import reading_scores
 from heedful.records import SPAN, Context
@@ -138,12 +137,6 @@ def test_exact_match_not_above_that_of_no_answer_is_flagged() -> None:
     assert found["exact_match/d/majority"].value == 0.5
 
 
-def test_nothing_predicted_is_undefined() -> None:
-    found = reading_scores(rows_of([]), "d")
-    assert {m.value for m in found.values()} == {None}
-    assert {m.value for m in attentiveness(rows_of([]), "context", SWAPPED).values()} == {None}
-
-
 @costly
 @given(questions=st.lists(QUESTION, min_size=1, max_size=12))
 def test_attentiveness_is_the_share_that_becomes_no_answer(questions: list[Any]) -> None:
@@ -162,12 +155,6 @@ def test_attentiveness_is_the_share_that_becomes_no_answer(questions: list[Any])
         assert found[name + suffix].value == pytest.approx(np.mean(per_draw))
         assert found[name + suffix].std == pytest.approx(np.std(per_draw, ddof=1))
         assert found[name + suffix].n == len(answered)
-
-
-def test_another_spelling_is_no_other_answer() -> None:
-    found = attentiveness(rows_of([(0, ["Rome"], "The Rome", ["rome!", "", "Paris"])]), "context", SWAPPED)
-    assert found["attentiveness/d/context"].per_draw == (0, 1, 0)
-    assert found["attentiveness/d/context/changed"].per_draw == (0, 1, 1)
 
 
 @settings(max_examples=20)
@@ -191,29 +178,3 @@ def test_what_stays_where_a_distractor_is_anothers(questions: list[Any]) -> None
     assert (
         found[f"{name}/changed"].value == attentiveness(rows_of(questions), "context", SWAPPED)[f"{name}/changed"].value
     )
-
-
-def test_a_distractor_is_shown_by_what_stays() -> None:
-    rows = rows_of([(0, ["Rome"], "Rome", ["Rome", "", "x"]), (1, [], "", ["", "x", ""])], all_swapped=True)
-    metric = METRICS["attentiveness"]
-    lines = metric.show(metric.score(rows, KEPT), KEPT, {}).lines
-    assert [(line.label, line.beside) for line in lines] == [
-        ("attentiveness context kept", True),
-        ("attentiveness context changed", False),
-    ]
-    (chart,) = metric.charts(KEPT)
-    assert {k: str(name) for k, name in chart.curves.items()} == {"kept: context": "attentiveness/d/context/kept"}
-
-
-def test_the_evaluations_of_spans() -> None:
-    rows = rows_of([(0, ["Rome"], "Rome", ["", "", "x"]), (0, [], "x", ["", "x", "x"]), (1, [], "", ["", "", ""])])
-    context = Context("d", 3, kind=SPAN, own={"swap": ["context"]})
-    answers, swaps = METRICS["answers"], METRICS["attentiveness"]
-    assert by_text(answers.score)(rows, context) == reading_scores(rows, "d", 3)  # and no null control
-    assert by_text(swaps.score)(rows, context) == attentiveness(rows, "context", context)
-    lines = [(line.level, line.label) for line in answers.show(answers.score(rows, context), context, {}).lines]
-    assert lines[:4] == [(0, "exact match"), (1, "has_answer"), (1, "no_answer"), (1, "majority")]
-    first, noise = answers.charts(context)
-    assert (first.title, first.figure, noise.figure) == ("F1 and exact match", "attentiveness", "")
-    assert {k: str(name) for k, name in first.curves.items()} == {"F1": "f1/d", "exact match": "exact_match/d"}
-    assert [chart.title for chart in swaps.charts(context)] == ["attentiveness"]

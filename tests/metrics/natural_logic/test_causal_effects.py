@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.natural_logic.causal_effects import METRIC
 from heedful.metrics.natural_logic.entailment import disagreements, entailed
-from heedful.records import Context, Section
 from heedful.records import rows as r
 
 from natural_logic_rows import KINDS, THREE, base_row, effects, pair_row, table
@@ -229,14 +227,6 @@ def test_an_oracle_that_knows_half_is_sensitive_to_half_and_right_by_chance(orac
     assert short["accuracy"] == 0.5
 
 
-def test_a_breakdown_by_what_the_oracle_needs():
-    """It knows relations in upward contexts only, and says entailment in all others."""
-    short = values(design(lambda m, rel: m == DOWN or rel == LEQ))
-    assert (short["insertion/tce"], short["insertion/tce/monotonicity=up"]) == (0.5, 1)
-    assert short["insertion/tce/monotonicity=down"] == 0
-    assert (short["context/tce/relation=leq"], short["context/tce/relation=geq"]) == (0, 1)
-
-
 def test_half_is_no_majority():
     rows = table([base_row("u", [0.25, 0.5, 0.25], THREE)])
     assert entailed(rows, THREE).tolist() == [False]
@@ -252,68 +242,3 @@ def test_labels_may_be_spelled_otherwise(spelled):
 
 
 # --- what is shown
-
-CONTEXT = Context("snli", seed=5, labels=THREE, own={"data": "nlixy"})
-HEADING = "natural logic: NLI-XY"
-
-
-def counted(sha: str = "a") -> dict:
-    """Counts of an evaluation with 39,184 pairs of 1,518 seeds."""
-    found = {"split": "test", "rules_disagree": 0, "eq": 3}
-    for name, pairs in (("I0", 6687), ("I1", 13399), ("I2", 8753), ("I3", 10345)):
-        found[name] = {"pairs": pairs, "seeds": 400, "seeds_without_match": 82 * (name == "I0"), "sha256": sha}
-    return found
-
-
-def test_numbers_are_made_from_the_rows_and_the_context_alone():
-    rows = design(lambda m, rel: m == UP)
-    numbers = METRIC.score(rows, CONTEXT)
-    expected = effects(rows, seed=5)
-    assert {str(name).replace("/nlixy/", "/d/"): m.value for name, m in numbers.items()} == {
-        name: m.value for name, m in expected.items()
-    }
-    chart, _ = METRIC.charts(CONTEXT)
-    assert list(chart.curves) == ["TCE: context", "DCE: context", "TCE: insertion", "DCE: insertion"]
-    assert set(chart.curves.values()) < numbers.keys()
-    assert (chart.title, chart.figure) == ("TCE and DCE", "natural_logic")
-
-
-def test_shown_are_the_effects_with_what_belongs_to_each():
-    numbers = METRIC.score(design(lambda m, rel: m == UP), CONTEXT)
-    lines = METRIC.show(numbers, CONTEXT, counted()).lines
-    below = ["- towards_gold", "- signed", "- absolute", "- per_seed"]
-    assert ["- " * line.level + line.label for line in lines] == [
-        "two-class accuracy", "- majority",
-        *(label for kind in ("context", "insertion") for label in
-          (f"TCE {kind}", *below, f"DCE {kind}", *below, f"TCE - DCE {kind}", f"TCE / DCE {kind} (ratio)")),
-    ]  # fmt: skip
-    assert [line.beside for line in lines] == [not line.level for line in lines]
-    assert [line.unit for line in lines] == ["ratio" if "ratio" in line.label else "percent" for line in lines]
-    assert {line.section for line in lines} == {HEADING}
-    assert [line.metric for line in lines[:4]] == [
-        f"natural_logic/nlixy/{end}"
-        for end in ("accuracy", "accuracy/majority", "context/tce", "context/tce/towards_gold")
-    ]
-    assert {line.metric for line in lines} < {str(name) for name in numbers}
-
-
-@pytest.mark.parametrize(
-    ("kept", "by"),
-    [
-        (("monotonicity", "relation", "operator"), ["by context operator, monotonicity and relation"]),
-        (("relation", "monotonicity"), ["by monotonicity and relation"]),
-        (("relation",), ["by relation"]),
-        ((), []),
-    ],
-)
-def test_what_stands_elsewhere_is_named(kept, by):
-    numbers = METRIC.score(design(lambda m, rel: m == UP), CONTEXT)
-    numbers = {name: m for name, m in numbers.items() if not name.slice or name.slice.split("=")[0] in kept}
-    assert METRIC.show(numbers, CONTEXT, counted()).asides == [*by, "other rules", "naive intervals"]
-
-
-def test_the_section_says_what_was_measured_and_identifies_the_pairs():
-    first, other, unknown = (METRIC.show({}, CONTEXT, some).sections[HEADING] for some in (counted(), counted("b"), {}))
-    assert first.about == ("test,", "39,184 pairs", "of 1,518 seeds")
-    assert first.examples == "I0 a I1 a I2 a I3 a" != other.examples
-    assert unknown == Section()

@@ -12,7 +12,7 @@ from heedful.metrics.tables.challenge import challenge_pairs
 from heedful.metrics.tables.inoculation import inoculation, inoculation_outcome
 from heedful.records import Measurement, MetricName, RunError
 
-from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, cases, rows_from
+from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, cases, rows_from
 from clustered_shares import Entry, change_interval
 from refusals import refused
 from tiers import first_tier
@@ -83,17 +83,6 @@ def in_time(part: str, way: str, before: float | None, after: float | None, n: i
     return {f"{part}/before{way}": (before, n), f"{part}/after{way}": (after, n), f"{part}/change{way}": (change, n)}
 
 
-def test_the_gap_is_to_the_originals_of_the_challenge_and_to_no_others(rows_of):
-    """Of 4 originals 2 are right, and both of the 2 that have a challenge example, of which 1 is."""
-    flip, wrong = {("values", "v"): (C, C)}, {("values", "v"): (C, E)}
-    test = {"a": Case("T1", E, C, {}), "b": Case("T1", C, E, {}), "c": Case("T2", E, E, flip)}
-    test["d"] = Case("T3", E, E, wrong)
-    found = compute(rows_of, test, test)
-    expected = {"original/before": (0.5, 4), "paired/before": (1, 2), "challenge/before": (0.5, 2)}
-    expected |= {"gap/before": (0.5, 2), "gap/change": (0, 2)}
-    assert {name: (found[name].value, found[name].n) for name in expected} == expected
-
-
 def test_a_gap_is_surer_than_the_accuracies_it_is_between(rows_of):
     """Of five examples of a table, originals and challenge examples: 5 and 3 are right, or 2 and 0 where it is hard."""
     test = {}
@@ -145,11 +134,6 @@ def test_other_examples_before_and_after_are_refused(rows_of):
             compute(rows_of, before, before | {"a": replace(before["a"], changes=changes)})
 
 
-def test_predictions_without_probabilities_are_enough(rows_of):
-    of_uid = {"a": Case("T1", E, E, {("values", "v"): (C, E)}), "b": Case("T2", N, E, {})}
-    assert compute(rows_of, of_uid, of_uid, p=None, p2=None) == compute(rows_of, of_uid, of_uid)
-
-
 # --- the outcome
 
 
@@ -187,37 +171,6 @@ def test_the_outcome_is_read_off_the_intervals(rows_of, after, number):
     found = outcome_of(compute(rows_of, run(0.8, 0.4), run(*after), "preserved"))
     assert found.number == number
     assert str(found).startswith(f"{'undecided' if number is None else number} (the original test changes by ")
-
-
-def test_few_examples_leave_it_undecided_and_so_does_a_challenge_without_a_gap(rows_of):
-    few = compute(rows_of, run(0.8, 0.4, 10, 3), run(0.8, 0.6, 10, 3, seed=1), "preserved")
-    assert outcome_of(few).number is None
-    level = compute(rows_of, run(0.8, 0.8), run(0.8, 0.9), "preserved")
-    outcome = outcome_of(level)
-    assert outcome.number is None
-    assert "there may have been no gap to close" in outcome.reason
-
-
-def test_no_gap_is_seen_where_other_originals_are_easier(rows_of):
-    """80 % of the originals without a challenge example are right, and 60 % of the others, as of the challenge."""
-
-    def model(share: float) -> dict[str, Case]:
-        of_uid = {}
-        for i in range(600):
-            challenged = i % 2 == 0
-            hit = i // 2 % 20 / 20
-            flip = {("values", "v"): (C, C if hit < share else E)} if challenged else {}
-            of_uid[f"u{i}"] = Case(f"T{i // 12}", E, E if hit < (share if challenged else 0.8) else C, flip)
-        return of_uid
-
-    found = compute(rows_of, model(0.6), model(0.65))
-    assert found["original/before"].value == pytest.approx(0.7)
-    assert found["paired/before"].value == found["challenge/before"].value == pytest.approx(0.6)
-    assert found["challenge/change"].value == pytest.approx(0.05)
-    assert found["gap/before"].value == pytest.approx(0) == found["gap/change"].value
-    outcome = outcome_of(found)
-    assert outcome.number is None
-    assert "there may have been no gap to close" in outcome.reason
 
 
 def test_whoever_learns_to_answer_one_label_gains_nothing_in_the_mean_of_both_ways(rows_of):
@@ -271,13 +224,3 @@ def test_the_rule_written_out(original, challenge, closing, gap, margin):
     assert sum(holds.values()) <= 1
     expected = next((number for number, here in holds.items() if here), None)
     assert outcome_of(intervals(original, challenge, closing, gap), margin).number == expected
-
-
-def test_the_paper_s_own_numbers_are_outcome_3():
-    """Tables 9 and 10, 100 examples: alpha1 from 74.88 to 67.44, label-flipped from 51.48 to 57.91."""
-    changes = intervals((-0.0944, -0.0544), (0.0443, 0.0843), (-0.18, -0.10))
-    outcome = outcome_of(changes)
-    assert str(outcome) == (
-        "3 (the original test changes by -7.4 points (-9.4 to -5.4), a loss of more than 2 points; "
-        "the challenge test by +6.4 points (+4.4 to +8.4))"
-    )
