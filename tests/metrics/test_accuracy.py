@@ -8,11 +8,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
 
 from heedful.metrics.accuracy import METRIC, accuracy, accuracy_by_slice, loss, noise
 from heedful.metrics.answers import majority_flags
-from heedful.metrics.statistics.majority import above_majority, majority_flag
+from heedful.metrics.statistics.majority import majority_flag
 from heedful.records import CLASSIFICATION, Context, RunError
 
 from made_rows import by_text
@@ -78,24 +77,9 @@ def test_an_example_without_a_gold_label_does_not_count(rows_of):
     assert (found["accuracy/d"].value, found["accuracy/d"].n, found["accuracy/d/majority"].value) == (0.5, 2, 0.5)
 
 
-def test_without_a_prediction_accuracy_is_undefined(rows_of):
-    found = accuracy(rows_of({}), "d")
-    assert list(found) == ["accuracy/d"]
-    assert (found["accuracy/d"].value, found["accuracy/d"].n) == (None, 0)
-    assert found["accuracy/d"].reason == "no example was predicted"
-
-
 def tail(correct: int, n: int, share: float) -> float:
     """P(X >= correct) for X binomial(n, share), summed by hand."""
     return sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(correct, n + 1))
-
-
-@given(st.integers(1, 60), st.data())
-def test_the_majority_rule_is_the_upper_tail_of_a_binomial(n, data):
-    correct, most = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
-    found = above_majority(correct, n, most / n)
-    assert found == pytest.approx(tail(correct, n, most / n), rel=1e-9, abs=1e-12)
-    assert found == pytest.approx(binom.sf(correct - 1, n, most / n), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -110,11 +94,6 @@ def test_accuracy_is_flagged_unless_it_is_above_the_majority_share(rows_of, corr
     assert m.flags == (("not_above_majority",) if flagged else ())
 
 
-def test_where_all_gold_labels_are_one_no_accuracy_is_above_the_majority(rows_of):
-    m = accuracy(rows_of(base_of([("yes", "yes")] * 50)), "d")["accuracy/d"]
-    assert (m.value, m.flags) == (1, ("not_above_majority",))
-
-
 def null_rows(rows_of, shifts: list[float], flips: int, others: list | tuple = ()):
     """Null rows whose first probability moves by each shift; the first ``flips`` answers flip."""
     base = {f"u{i}": ("yes", "yes") for i in range(len(shifts))}
@@ -125,18 +104,6 @@ def null_rows(rows_of, shifts: list[float], flips: int, others: list | tuple = (
         y2 = "no" if i < flips else "yes"
         nulls.append({"uid": f"u{i}", "intervention": "null", "part": "", "draw": -1, "y2": y2, "p": p, "p2": p2})
     return rows_of(base, [*nulls, *others])
-
-
-@pytest.mark.parametrize("flips", [0, 1, 3])
-def test_noise_counts_flips_and_finds_the_largest_change(rows_of, flips):
-    swaps = [{"uid": f"u{i}", "y2": "no"} for i in range(4)]  # do not count
-    found = noise(null_rows(rows_of, [0, 2**-10, -(2**-7), 2**-12], flips, swaps), "d")
-    assert found["null/d/flips"].value == flips / 4
-    assert found["null/d/flips"].n == found["null/d/max_change"].n == 4
-    assert found["null/d/flips"].flags == (("predictions_depend_on_batch",) if flips else ())
-    assert found["null/d/flips"].ci95 == pytest.approx(binomtest(flips, 4).proportion_ci(method="exact"))
-    assert found["null/d/max_change"].value == 2**-7
-    assert found["null/d/max_change"].flags == ()
 
 
 any_probabilities = st.none() | st.tuples(*[st.floats(0, 1, width=32)] * 3)
@@ -219,16 +186,6 @@ def test_the_majority_test_counts_whole_groups(rows_of):
     assert majority_flags(grouped(rows, of), CLASSIFICATION) == ("not_above_majority",)
     names = [f"pair {i // 2}" for i in range(100)]
     assert majority_flags(grouped(rows, names), CLASSIFICATION) == ()
-
-
-@given(st.integers(60, 130), st.integers(60, 130), st.integers(0, 3))
-def test_few_pairs_that_share_a_group_hardly_change_the_majority_test(right, most, shared):
-    """The exact test, where 3 of 250 examples share theirs with another."""
-    worth, best, of = np.arange(250) < right, np.arange(250) < most, np.arange(250)
-    of[:shared] = of[100 : 100 + shared]
-    p = above_majority(right, 250, most / 250)
-    if abs(p - 0.05) > 0.01:
-        assert majority_flag(worth, best, of, (0,)) == (() if p < 0.05 else ("not_above_majority",))
 
 
 @pytest.mark.parametrize(("groups", "size", "alike"), [(10, 30, 0.7), (60, 20, 0.45), (200, 3, 0.6)])

@@ -96,21 +96,6 @@ def test_labels_that_are_all_one_off(rows_of, n):
     assert -1 <= low < found.value < high <= 1
 
 
-def test_what_examples_share_is_a_cluster(rows_of):
-    """Four copies of each example in a group tell as much as one; as examples of their own they would tell more."""
-    pairs = [("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "yes"), ("yes", "yes"), ("no", "no")] * 8
-    plain = label_scores(rows_of(base_of(pairs)), "d", LABELS[:2], "no")
-    rows = rows_of({f"u{i:03}-{copy}": pair for i, pair in enumerate(pairs) for copy in range(4)})
-    groups = [uid.split("-")[0] for uid in rows["uid"].to_pylist()]
-    grouped = rows.set_column(rows.column_names.index("group"), rows.schema.field("group"), [groups])
-    alone, together = (label_scores(given, "d", LABELS[:2], "no") for given in (rows, grouped))
-    for name, m in plain.items():
-        assert together[name].value == pytest.approx(m.value)
-        width, wide, narrow = (np.ptp(of[name].ci95) for of in (plain, together, alone))
-        assert wide == pytest.approx(width, rel=0.1)
-        assert narrow < 0.6 * wide
-
-
 def drawn(rng: np.random.Generator, n: int, joint: list[float]) -> list[tuple[str, str]]:
     """Pairs of gold and prediction: both no, no and yes, yes and no, both yes."""
     kinds = [("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes")]
@@ -131,16 +116,6 @@ def test_intervals_hold_the_truth_also_where_a_label_is_rare(rows_of, joint):
             low, high = found[f"accuracy/d/{name}"].ci95
             covered[name] += low <= value <= high
     assert min(covered.values()) >= 0.9 * tries
-
-
-@pytest.mark.parametrize("rare", [1, 3, 30])
-def test_one_that_is_right_everywhere_is_only_as_sure_as_its_rarest_label(rows_of, rare):
-    pairs = [("yes", "yes")] * rare + [("no", "no")] * (200 - rare)
-    found = label_scores(rows_of(base_of(pairs), labels=2), "d", LABELS[:2], "no")
-    for m in found.values():
-        assert (m.value, m.ci95[1]) == (1, 1)
-    assert found["accuracy/d/f1"].ci95[0] == pytest.approx(0.025 ** (1 / rare))
-    assert found["accuracy/d/matthews"].ci95[0] < {1: 0.2, 3: 0.7, 30: 0.96}[rare]
 
 
 def test_many_labels_and_no_examples_have_no_numbers(rows_of):

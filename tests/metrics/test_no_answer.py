@@ -76,16 +76,6 @@ def test_attentiveness_is_over_pairs_of_answers(drawn):
             assert found[f"{NAME}/with_invalid"].value == pytest.approx(np.mean([y != y2 for y, y2 in with_none]))
 
 
-@pytest.mark.parametrize(("failures", "flagged", "defined"), [(1, False, True), (2, True, True), (11, True, False)])
-def test_more_than_a_twentieth_is_flagged_and_of_more_than_half_there_is_no_number(failures, flagged, defined):
-    base = {f"u{i:02}": "entailment" for i in range(20)}
-    found = score(
-        swapped(base, {u: [NO_LABEL if i < failures else u[:0] + "neutral"] for i, u in enumerate(base)}), CONTEXT
-    )
-    assert ("no_answers" in found[NAME].flags) == flagged
-    assert found[NAME].value == (1.0 if defined else None)
-
-
 @pytest.mark.parametrize("family", ["default_label", "naive_partial"])
 def test_a_failure_is_not_behaviour_in_the_other_evaluations_of_changes(family):
     label = "neutral" if family == "default_label" else "entailment"
@@ -151,19 +141,6 @@ def test_one_text_that_no_base_input_gets_is_flagged_or_withheld(context, n, is_
     assert (found.value, found.reason) == ((None, WITHHELD) if is_withheld else (found.value, None))
     assert (found.value is None) == is_withheld
     assert Swaps.of(rows, "premise", context).has_too_few == is_withheld
-
-
-@pytest.mark.parametrize("answer", ["x0", NO_LABEL])
-def test_what_a_base_input_gets_is_no_failure(answer):
-    base = {f"u{i:02}": ("x", f"x{i}") for i in range(50)}
-    rows = make(base, [{"uid": u, "y2": answer} for u in base], labels=1)
-    assert OneText.of_rows(rows, "premise", FREE) is None
-
-
-def test_no_answer_is_wanted_where_a_passage_is_another() -> None:
-    base = {f"u{i:02}": ('["x"]', f"x{i}") for i in range(30)}
-    rows = make(base, [{"uid": u, "y2": ""} for u in base], labels=1)
-    assert OneText.of_rows(rows, "premise", TEXTS) is None
 
 
 EQUAL = [1 / 3] * 3  # what a refusal has in place of probabilities

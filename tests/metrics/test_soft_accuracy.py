@@ -92,16 +92,6 @@ def test_a_model_above_and_one_not_above_the_best_answer(rows_of):
     assert soft_accuracy(rows_with(rows_of, always))["accuracy/d"].flags == ("not_above_majority",)
 
 
-def test_a_picture_is_a_cluster(rows_of):
-    alike = [({"yes": 1.0}, "yes" if picture % 2 else "no", picture) for picture in range(40) for _ in range(10)]
-    apart = [(gold, y, i) for i, (gold, y, _) in enumerate(alike)]
-    wide, narrow = (soft_accuracy(rows_with(rows_of, rows))["accuracy/d"] for rows in (alike, apart))
-    assert wide.value == narrow.value == 0.5
-    assert wide.ci95[1] - wide.ci95[0] == pytest.approx(np.sqrt(10) * (narrow.ci95[1] - narrow.ci95[0]), rel=0.1)
-    unnamed = rows_of({f"u{i:03}": (json.dumps(gold), y) for i, (gold, y, _) in enumerate(alike)})
-    assert soft_accuracy(unnamed)["accuracy/d"].ci95 == narrow.ci95
-
-
 def without_probabilities(rows):
     """The rows of a task of the kind "soft"."""
     for name in ("p", "p2"):

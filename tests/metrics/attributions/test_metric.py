@@ -9,11 +9,10 @@ from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import attributions
 from heedful.metrics.attributions.factors import FACTORS, has_swapped_words
 from heedful.metrics.attributions.sample import example
-from heedful.records import Context, MetricName, RunError
+from heedful.records import Context, MetricName
 from heedful.records.rows import require_canonical
 
 from attribution_rows import word_rows
-from refusals import refused
 
 CONTEXT = Context("d", parts=("a", "b"), labels=("no", "yes"))
 METRIC = METRICS["attributions"]
@@ -90,9 +89,3 @@ def test_changed_examples_do_not_count():
     changed = [replace(of, variant="swap a", phi={part: x + 9 for part, x in of.phi.items()}) for of in made]
     plain, both = (METRIC.score(word_rows(rows), CONTEXT) for rows in (made, made + changed))
     assert plain == both
-
-
-def test_rows_in_another_order_are_refused():
-    rows = word_rows(some(3))
-    with refused(RunError):
-        METRIC.score(rows.slice(5).take(list(range(rows.num_rows - 6, -1, -1))), CONTEXT)

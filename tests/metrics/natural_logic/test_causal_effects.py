@@ -213,27 +213,6 @@ def test_the_perfect_oracle_changes_its_answer_where_it_should_and_nowhere_else(
     assert short["accuracy"] == 1
 
 
-@pytest.mark.parametrize(
-    ("oracle", "sensitive"), [(lambda m, rel: rel == LEQ, "insertion"), (lambda m, rel: m == UP, "context")]
-)
-def test_an_oracle_that_knows_half_is_sensitive_to_half_and_right_by_chance(oracle, sensitive):
-    """Half of its changes go the wrong way: the plain share cannot see it, the share towards gold can."""
-    short = values(design(oracle))
-    for kind in KINDS:
-        assert short[f"{kind}/tce"] == (kind == sensitive)
-        assert short[f"{kind}/dce"] == 0
-        assert short[f"{kind}/tce/towards_gold"] == (kind == sensitive) / 2
-        assert short[f"{kind}/tce/signed"] == 0
-    assert short["accuracy"] == 0.5
-
-
-def test_half_is_no_majority():
-    rows = table([base_row("u", [0.25, 0.5, 0.25], THREE)])
-    assert entailed(rows, THREE).tolist() == [False]
-    assert entailed(rows, THREE, rule="argmax").tolist() == [True]
-    assert disagreements(rows, THREE) == 1
-
-
 @pytest.mark.parametrize("spelled", ["ENTAILMENT", "Entail_ment", "entail-ment", " entailment"])
 def test_labels_may_be_spelled_otherwise(spelled):
     labels = ("CONTRADICTION", spelled)

@@ -62,17 +62,6 @@ def test_a_difference_over_the_same_entries_counts_what_changes(drawn):
     assert m.ci95 == pytest.approx(change_interval(changes), abs=1e-9)
 
 
-def test_a_difference_over_other_entries_is_of_two_shares():
-    """The first share is of the first half: its 40 % less 50 % of all."""
-    hits = np.array([1, 0, 1, 0, 0, 1, 1, 0, 1, 0] * 10, dtype=float)
-    half = np.arange(100) % 10 < 5
-    m = difference(hits * half, hits, of=half, other_of=np.ones(100))
-    assert m.value == pytest.approx(0.4 - 0.5)
-    assert m.ci95[0] < -0.1 < m.ci95[1]
-    undefined = difference(hits * 0, hits, of=half * 0, other_of=np.ones(100), reason="nothing in the first", n=5)
-    assert (undefined.value, undefined.reason, undefined.n) == (None, "nothing in the first", 5)
-
-
 def test_a_mean_without_bounds_has_the_interval_of_student():
     values = np.random.default_rng(0).normal(5, 2, 30)
     m = mean(values, flags=("f",))

@@ -158,29 +158,6 @@ def test_a_case_done_by_hand(rows_of):
     assert found["preserved"].ci95 == pytest.approx(share_interval([Entry("T1", 1)]))
 
 
-def test_a_table_is_one_cluster_for_both_ways(rows_of):
-    """Tables are right on all of their flips or on none, on each way in half of them: two independent shares."""
-    of_uid = {}
-    for i in range(400):
-        gold, other = (E, C) if i % 4 else (C, E)  # of 100 tables, 4 flips each, one of them from contradiction
-        of_uid[f"u{i}"] = Case(f"T{i // 4}", gold, gold, {("values", "v"): (other, other if i // 4 % 2 else gold)})
-    found = compute(rows_of, of_uid)
-    low, high = found["flipped/both_ways"].ci95
-    assert found["flipped/both_ways"].value == pytest.approx(0.5)
-    assert (high - low) / 2 == pytest.approx(1.96 * 0.5 / math.sqrt(100), rel=0.15)  # one coin a table
-    few = {uid: case for uid, case in of_uid.items() if case.gold == E or int(uid[1:]) < 40}  # of 10 tables
-    low, high = compute(rows_of, few)["flipped/both_ways"].ci95
-    assert (high - low) / 2 > 1.96 * 0.5 / math.sqrt(10) / 2  # one of two ways is told by these alone
-
-
-def test_without_any_pair_every_number_is_undefined(rows_of):
-    found = compute(rows_of, {"e": by_hand()["e"]})
-    assert all((m.value, m.n, m.ci95) == (None, 0, None) for m in found.values())
-    assert found["original"].reason == found["original/subsamples"].reason == "no example has a challenge example"
-    assert found["flipped/drop"].reason == "no example was changed with its label flipped"
-    assert compute(rows_of, {})["preserved"].reason == "no example was changed with its label preserved"
-
-
 def test_an_example_without_gold_label_is_refused(rows_of):
     with refused(DataError, "a,"):
         compute(rows_of, {"a": Case("T1", None, E, {("values", "v"): (E, E)})})
@@ -201,19 +178,6 @@ def test_subsamples_are_means_over_four_fifths_without_replacement(n):
         assert low <= round(value * size) <= high
     assert m.value == pytest.approx(sum(m.per_draw) / 100, abs=1e-12)
     assert m.std == pytest.approx(math.sqrt(sum((v - m.value) ** 2 for v in m.per_draw) / 99), abs=1e-12)
-
-
-def test_the_standard_deviation_of_subsamples_is_half_a_standard_error():
-    """0.4 of 967 examples, as many as the paper samples from alpha1."""
-    hits = np.arange(967) < 387
-    stds = [subsampled(hits, ("x", i), "").std for i in range(20)]
-    assert np.mean(stds) == pytest.approx(math.sqrt(0.4 * 0.6 / 967) / 2, rel=0.05)
-
-
-def test_each_subsample_is_another():
-    m = subsampled(np.arange(50) < 25, ("x",), "")
-    assert len(set(m.per_draw)) > 5
-    assert subsampled(np.arange(50) < 25, ("x",), "") == m != subsampled(np.arange(50) < 25, ("y",), "")
 
 
 # --- hypotheses and titles, in all, in each split, and of each kind of change

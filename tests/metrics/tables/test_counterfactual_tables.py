@@ -13,8 +13,7 @@ from heedful.metrics.tables.challenge import challenge, challenge_pairs
 from heedful.metrics.tables.counterfactual_tables import METRIC, eight_cells, rows_of_set, set_changes, set_data
 from heedful.records import Context, MetricName, RunError
 
-from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from
-from clustered_shares import Entry, share_interval
+from challenge_rows import INTERVENTIONS, LABELS, Case, E, N, by_hand, cases, rows_from
 from refusals import refused
 from tiers import costly
 
@@ -49,22 +48,6 @@ def test_the_cells_equal_the_reference_and_add_up(rows_of, of_uid, data):
         accuracy = measured(challenge(rows_from(rows_of, of_uid), OF, INTERVENTIONS))[OF._replace(statistic=kind)].value
         assert sum(m.value for m in found.values()) == pytest.approx(1)
         assert sum(m.value for name, m in found.items() if name.split("_")[1] == "right") == pytest.approx(accuracy)
-
-
-def test_the_cells_of_a_case_done_by_hand(rows_of):
-    full = by_hand()
-    partial = {uid: replace(case, y={"a": C, "b": C, "c": C}.get(uid, N)) for uid, case in full.items()}
-    found = cells(rows_of, full, partial)
-    assert {name for name, m in found.items() if m.value} == {
-        "right_wrong_wrong",
-        "right_right_right",
-        "wrong_wrong_right",
-    }
-    assert found["right_wrong_wrong"].value == pytest.approx(1 / 3)  # a: what the paper puts down to knowledge
-    of_tables = [Entry("T1", 1), Entry("T2", 0), Entry("T2", 0)]
-    assert found["right_wrong_wrong"].ci95 == pytest.approx(share_interval(of_tables))
-    of_tables = [Entry("T1", 0), Entry("T2", 1), Entry("T2", 0)]
-    assert found["right_right_right"].ci95 == pytest.approx(share_interval(of_tables))
 
 
 def test_both_models_need_the_same_originals(rows_of):

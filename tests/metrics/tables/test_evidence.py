@@ -156,13 +156,6 @@ def test_without_any_pair_every_number_is_undefined(rows_of):
         assert m.reason == "no pair that was predicted and changed has rows marked as relevant"
 
 
-def test_a_pair_none_of_whose_rows_were_deleted_is_left_out(rows_of):
-    cases = by_hand() | {"f": ("T1", E, E, {}, frozenset({"Born"}))}
-    relevant = {uid: one[4] for uid, one in cases.items()}
-    assert evidence_counts(table_of(rows_of, cases), "table", relevant)["without_deletions"] == 1
-    assert compute(rows_of, cases) == compute(rows_of, by_hand())
-
-
 def test_a_relevant_row_that_was_not_deleted_is_refused(rows_of):
     cases = by_hand() | {"f": ("T1", E, E, {"Genre": E}, frozenset({"Genre", "Kind"}))}
     with refused(DataError, "'Kind' of f "):

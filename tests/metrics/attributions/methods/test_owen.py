@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from word_games import ends, mean_over_orders, orders_of_tree, planted_game, play, smooth_game, table_game
+from word_games import ends, mean_over_orders, orders_of_tree, play, smooth_game, table_game
 
 TREES = {
     (1,): 0,
@@ -107,19 +107,6 @@ def test_a_mask_of_words_of_two_segments_holds_whole_segments_only_but_one(segme
     for mask in play("owen", smooth_game(sum(segments), seed), segments, budget).masks:
         broken = [part for part in np.split(mask, edges) if part.any() and not part.all()]
         assert len(broken) <= 1
-
-
-def test_what_the_budget_leaves_on_a_node_is_shared_equally():
-    phi = play("owen", planted_game(2), [4, 4], 2).phi
-    assert phi == pytest.approx([0.175] * 4 + [0.0] * 4)
-
-
-def test_a_planted_word_is_found_along_its_branch():
-    """A word of 32 takes 1 + 2 + 4 + 8 + 16 splits, in every context of the groups around it."""
-    for word in (0, 13, 31):
-        assert play("owen", planted_game(word), [16, 16], 62).phi == pytest.approx(
-            [0.7 * (i == word) for i in range(32)]
-        )
 
 
 def test_rounds_are_few():
