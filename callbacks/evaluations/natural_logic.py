@@ -5,16 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import (
-    PROBABILITIES,
-    Evaluation,
-    Nothing,
-    Plan,
-    Setting,
-    fitted,
-    require_entailment,
-    require_number,
-)
+from heedful.callbacks.engine.evaluation import PROBABILITIES, Evaluation, Nothing, Plan, Setting, require_number
+from heedful.callbacks.evaluations.pools import fitted, require_entailment
 from heedful.datamodules.loaders.natural_logic import has_split, load_natural_logic
 from heedful.interventions import Design, counterparts
 from heedful.metrics import METRICS

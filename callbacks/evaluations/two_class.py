@@ -1,6 +1,7 @@
 """Accuracy in two classes, entailment or not, on several data sets at once."""
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations.pools import fitted, require_entailment
 from heedful.datamodules.base.pairs import Pairs
 from heedful.metrics import METRICS
 from heedful.records import DataError, Examples, HeedfulError, SettingError

@@ -117,7 +117,7 @@ def measure(
     """
     arguments = locals()
     require_types(measure, arguments, FREE)
-    of_rows = RowSettings.from_context(arguments)
+    of_rows = RowSettings.of(arguments)
     require_known(settings, arguments)
     if output is not None:
         require_writable(Path(output))
@@ -162,7 +162,7 @@ def require_rows(rows: Any, **arguments: Any) -> None:
     """
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
-    data, _ = data_of(rows, RowSettings.from_context(bound.arguments), (), True)
+    data, _ = data_of(rows, RowSettings.of(bound.arguments), (), True)
     data.setup("validate")
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing, Plan, Setting, by_split
+from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations.pools import by_split
 from heedful.interventions import (
     DIRECTIONS,
     KINDS,

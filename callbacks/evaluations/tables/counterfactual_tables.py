@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, fitted_parts
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations.pools import fitted, fitted_parts
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.loaders.tabprobe import load_counterfactuals
 from heedful.interventions import Annotated, RuleAnalyser, Source, SwapTitle

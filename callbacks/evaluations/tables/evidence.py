@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, table_of
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations.pools import fitted, table_of
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.loaders.tables import load_tables
 from heedful.datamodules.loaders.tabprobe import load_evidence

@@ -4,15 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import (
-    Evaluation,
-    Nothing,
-    Plan,
-    Setting,
-    by_split,
-    require_number,
-    table_of,
-)
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
+from heedful.callbacks.evaluations.pools import by_split, table_of
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import by_hash
 from heedful.interventions import Donors, RowEdits
