@@ -52,7 +52,7 @@ def label_scores(
     if len(labels) == 2 and default_label is not None:
         positive = 1 - list(labels).index(default_label)
         of = is_gold[positive] + is_y[positive]
-        f1 = share(2 * hits[positive], cluster, reason=REASONS["f1"], of=of)
+        f1 = share(2 * hits[positive], cluster, reason=REASONS["f1"], counts=of)
         yield Number(name._replace(statistic="f1"), f1)
     yield Number(name._replace(statistic="macro_f1"), _macro_f1(columns, total, cluster))
     yield Number(name._replace(statistic="matthews"), _matthews(columns, total, cluster), unit="ratio")
@@ -69,7 +69,7 @@ def _macro_f1(columns: np.ndarray, total: np.ndarray, cluster: np.ndarray) -> Me
     cells = np.tile(np.arange(labels), n)
     of_label = np.repeat(cluster, labels)
     counts = of.any(axis=0)[cells]  # labels that are gold or predicted
-    measured = share(2 * hit.ravel()[counts], of_label[counts], of=of.ravel()[counts], cells=cells[counts], n=n)
+    measured = share(2 * hit.ravel()[counts], of_label[counts], counts=of.ravel()[counts], cells=cells[counts], n=n)
     return replace(measured, value=value)
 
 

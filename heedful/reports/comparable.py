@@ -131,15 +131,18 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
     def score(s: Swaps, here: np.ndarray, reason: str) -> Measurement:
         flags = few_examples(here.sum())
-        return share(s.changed[here], clusters[here], flags, reason, of=s.swaps[here])
+        return share(s.changed[here], clusters[here], flags, reason, counts=s.swaps[here])
 
     def less(s: Swaps) -> Measurement:
         here = s.eligible
-        of = {"of": (s.swaps * in_u)[here], "other_of": s.swaps[here]}
+        of = {"counts": (s.swaps * in_u)[here], "other_counts": s.swaps[here]}
         return difference((s.changed * in_u)[here], s.changed[here], clusters[here], few, none, n=n, **of)
 
     def between(one: Swaps, other: Swaps) -> Measurement:
-        of = {"of": one.swaps[in_u], "other_of": other.swaps[in_u]}  # not the same where one of them gave no answer
+        of = {
+            "counts": one.swaps[in_u],
+            "other_counts": other.swaps[in_u],
+        }  # not the same where one of them gave no answer
         return difference(one.changed[in_u], other.changed[in_u], clusters[in_u], few, none, **of)
 
     return Comparison(

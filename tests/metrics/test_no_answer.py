@@ -68,7 +68,7 @@ def test_attentiveness_is_over_pairs_of_answers(drawn):
         assert found[NAME].value == pytest.approx(np.mean(shares))
         with recording():  # as the report of prompts does
             (entries,) = (m.entries for n, m in METRIC.score(rows, CONTEXT).items() if str(n) == NAME)
-        sums = [entries.hits.sum(), entries.of.sum()]
+        sums = [entries.hits.sum(), entries.counts.sum()]
         assert sums == pytest.approx([np.mean(shares) * len(pairs), len(pairs)])
         assert in_pairs.changed[in_pairs.eligible].sum() == sum(y != y2 for y, y2 in pairs)
         assert in_pairs.swaps[in_pairs.eligible].sum() == len(pairs)

@@ -110,7 +110,7 @@ class _Pairs:
         _, base, count = np.unique(self.base, return_inverse=True, return_counts=True)
         hit = self.values[""]
         unchanged, led = self.ways
-        measured = share(hit / count[base], unchanged, of=1 / count[base], also=led, n=len(count))
+        measured = share(hit / count[base], unchanged, counts=1 / count[base], also=led, n=len(count))
         return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # rounded as in earlier results
 
 

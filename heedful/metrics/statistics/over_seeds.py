@@ -1,4 +1,4 @@
-"""Numbers over several choices of demonstrations, with intervals that cross examples and choices."""
+"""Numbers over seeds of demonstrations, with intervals over examples and seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,24 +10,24 @@ from heedful.metrics.statistics.intervals import LEVEL, Bounds, between, interva
 from heedful.metrics.statistics.paired import Entries, Share, aligned
 from heedful.records import Measurement
 
-ONE_SIDED = 0.9  # the level of an interval of which each end is outside of the truth in 5 %
-ONE_SEED = "one_seed"  # flags a number of several seeds of which one alone has it
+ONE_SIDED = 0.9  # level of an interval with one-sided coverage of 95 %
+ONE_SEED = "one_seed"  # flags a number that is defined for a single seed of several
 
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """A number that was measured with several choices of demonstrations, each the outcome of a seed.
+    """A number measured with several seeds of demonstrations.
 
     Attributes:
-        value: The mean over seeds, or None where no seed has a number; then ``reason`` says why.
-        n: The mean number of examples that it rests on.
-        per_seed: The number of each seed that has one.
-        undefined: How many seeds have none.
+        value: The mean over seeds; None if it is undefined for all seeds, for the ``reason``.
+        n: The mean number of examples.
+        per_seed: The number of each seed, if defined.
+        undefined: Number of seeds with an undefined number.
         std_seeds: Sample standard deviation over seeds (ddof 1); None for fewer than two.
         std_draws: The mean over seeds of the standard deviation over draws of counterfactuals; None without draws.
-        ci95: 95 % interval [low, high], of :func:`crossed`; of swaps over examples and lenders.
-        flags: What a reader must know before quoting the number.
-        reason: Why the number is undefined.
+        ci95: 95 % interval [low, high], by :func:`crossed`; of swaps over examples and lenders.
+        flags: Flags of the number.
+        reason: Reason why the number is undefined.
     """
 
     value: float | None
@@ -57,8 +57,8 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
     Args:
         bounds: The interval with all seeds on the same examples.
         numbers: The number of each seed.
-        least: The lowest possible end: 0, or -1 of a difference.
-        level: How often the interval holds the truth.
+        least: The lowest possible end: 0, or -1 for a difference.
+        level: Coverage of the interval.
     """
     if len(numbers) == 1:
         return bounds
@@ -72,13 +72,13 @@ def joined(measured: Sequence[Measurement]) -> Entries:
     """The entries of shares of several seeds, each seed a cell of its own.
 
     Args:
-        measured: The number of each seed, made under :func:`.paired.recording`.
+        measured: The number of each seed, made within :func:`.paired.recording`.
     """
     entries = [m.entries for m in measured if isinstance(m, Share)]
-    hits, of = (np.concatenate(columns) for columns in zip(*((e.hits, e.of) for e in entries), strict=True))
+    hits, counts = (np.concatenate(columns) for columns in zip(*((e.hits, e.counts) for e in entries), strict=True))
     ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in entries), strict=True))
-    seeds = np.repeat(np.arange(len(entries)), [len(e.of) for e in entries])
-    return Entries(hits, of, seeds, ways, entries[0].are_pairs)
+    seeds = np.repeat(np.arange(len(entries)), [len(e.counts) for e in entries])
+    return Entries(hits, counts, seeds, ways, entries[0].are_pairs)
 
 
 def over_seeds(
@@ -87,9 +87,9 @@ def over_seeds(
     """The mean over seeds of a number, its standard deviations and its interval.
 
     Args:
-        measured: The number of each seed, made under :func:`.paired.recording` if it has an interval.
-        reason: Why the number is undefined, if it is for all seeds. Seeds without a number do not count.
-        has_interval: Whether it has an interval. With one seed that is its own.
+        measured: The number of each seed, made within :func:`.paired.recording` if it has an interval.
+        reason: Reason why the number is undefined for all seeds. Seeds with an undefined number do not count.
+        has_interval: Whether it has an interval. With one seed it is the interval of that number.
     """
     defined = [m for m in measured if m.value is not None]
     stds = [m.std for m in defined if m.std is not None]
@@ -102,14 +102,14 @@ def over_seeds(
 
 
 def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: str) -> OverSeeds:
-    """The mean over seeds of one number less another, with its interval.
+    """The mean over seeds of the difference of two numbers, with its interval.
 
     Args:
-        pairs: Both numbers of each seed, made under :func:`.paired.recording` of the same examples.
-        reason: As for :func:`over_seeds`.
+        pairs: Both numbers of each seed, made within :func:`.paired.recording` from the same examples.
+        reason: As in :func:`over_seeds`.
     """
-    changes = [None if one.value is None or other.value is None else one.value - other.value for one, other in pairs]
-    mean = _mean(changes, [one.n for one, _ in pairs], reason)
+    changes = [None if None in (a.value, b.value) else (a.value or 0.0) - (b.value or 0.0) for a, b in pairs]
+    mean = _mean(changes, [first.n for first, _ in pairs], reason)
     if mean.value is None:
         return mean
     defined = [pair for pair, change in zip(pairs, changes, strict=True) if change is not None]
@@ -117,7 +117,7 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
-    """The mean of those that are defined."""
+    """The mean of defined numbers."""
     numbers = [value for value in values if value is not None]
     undefined = len(values) - len(numbers)
     if not numbers:
@@ -136,7 +136,7 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
     """Whether one number is above another over seeds and examples (p < 0.05, one-sided).
 
     Args:
-        pairs: Both numbers of each seed, of the same entries, made under :func:`.paired.recording`.
+        pairs: Both numbers of each seed, of the same entries, made within :func:`.paired.recording`.
     """
     return _interval_of_difference(pairs, ONE_SIDED)[0] > 0
 
@@ -144,14 +144,14 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
 def _interval(measured: Sequence[Measurement]) -> Bounds:
     """The interval of the mean over seeds of a share."""
     entries = joined(measured)
-    found = shares(entries.hits, entries.of, entries.cells, entries.numbered_ways, entries.are_pairs)
+    found = shares(entries.hits, entries.counts, entries.cells, entries.numbered_ways, entries.are_pairs)
     return crossed(interval(found), [m.value for m in measured if m.value is not None], 0.0)
 
 
 def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:
-    """The interval of the mean over seeds of one share less another, which are both defined."""
+    """The interval of the mean over seeds of the difference of two defined shares."""
     first, second = (joined(measured) for measured in zip(*pairs, strict=True))
-    one, other, cells, ways = aligned(first, second)
-    bounds = between(one, other, cells, ways, level, first.are_pairs)
+    plus, minus, cells, ways = aligned(first, second)
+    bounds = between(plus, minus, cells, ways, level, first.are_pairs)
     changes = [(first.value or 0.0) - (second.value or 0.0) for first, second in pairs]
     return crossed(bounds, changes, -1.0, level)

@@ -1,7 +1,6 @@
-"""The difference of one number between two runs on the same examples, with its paired 95 % interval.
+"""The difference of a number between two runs on the same examples, with its paired 95 % interval.
 
-A run's numbers are made of rows as always, under :func:`recording`: then each share keeps what it is a share of, by the
-clusters that both runs have.
+Within :func:`recording`, metrics keep the entries of each share, by clusters that both runs have.
 """
 
 from collections.abc import Iterator
@@ -20,18 +19,18 @@ _is_recording: ContextVar[bool] = ContextVar("is_recording", default=False)
 
 @dataclass(frozen=True)
 class Entries:
-    """What a share is of.
+    """The entries of a share.
 
     Attributes:
-        hits: float64 [entries], between 0 and ``of``.
-        of: float64 [entries], for how many each counts.
-        cells: int [entries]: the share is the unweighted mean of that of each.
+        hits: float64 [entries], between 0 and ``counts``.
+        counts: float64 [entries], weight of each entry.
+        cells: int [entries]: the share is the unweighted mean of the shares of cells.
         ways: For each way of clustering, the name of each entry's cluster, the same in runs on the same examples.
-        are_pairs: Whether the ways are an example and its lender, of the same names.
+        are_pairs: Whether the ways are an example and its lender, with the same names.
     """
 
     hits: np.ndarray
-    of: np.ndarray
+    counts: np.ndarray
     cells: np.ndarray
     ways: tuple[np.ndarray, ...]
     are_pairs: bool = False
@@ -46,14 +45,14 @@ class Entries:
 
 @dataclass(frozen=True, kw_only=True)
 class Share(Measurement):
-    """A share that keeps what it is of."""
+    """A share with its entries."""
 
     entries: Entries
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Have shares keep what they are of."""
+    """While active, shares keep their entries."""
     token = _is_recording.set(True)
     try:
         yield
@@ -64,27 +63,26 @@ def recording() -> Iterator[None]:
 def recorded(
     measured: Measurement,
     hits: np.ndarray,
-    of: np.ndarray,
+    counts: np.ndarray,
     *ways: np.ndarray,
     cells: np.ndarray | None = None,
     are_pairs: bool = False,
 ) -> Measurement:
-    """A share with what it is of, under :func:`recording` and where its clusters have names; else as it is.
+    """The share with its entries, within :func:`recording` and if its clusters have names; else unchanged.
 
-    The arguments are those of :class:`Entries`; without cells all are of one.
+    The arguments are those of :class:`Entries`; by default there is one cell.
     """
     if not _is_recording.get() or not ways:
         return measured
-    one = np.zeros(len(hits), dtype=np.int64)
-    entries = Entries(hits, of, one if cells is None else cells, ways, are_pairs)
-    return Share(**{**vars(measured), "entries": entries})
+    cell = np.zeros(len(hits), dtype=np.int64) if cells is None else cells
+    return Share(**{**vars(measured), "entries": Entries(hits, counts, cell, ways, are_pairs)})
 
 
 def change(first: Measurement, second: Measurement) -> Measurement | None:
-    """The second number less the first; None where one of them is undefined, not a share, or of other cells.
+    """The second number minus the first; None if one of them is undefined, not a share, or has other cells.
 
     Args:
-        first: A number of a run, made under :func:`recording`.
+        first: A number of a run, made within :func:`recording`.
         second: The same number of another run, on the same examples.
     """
     if not (isinstance(first, Share) and isinstance(second, Share)):
@@ -93,28 +91,28 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
         return None
     if not np.array_equal(np.unique(first.entries.cells), np.unique(second.entries.cells)):
         return None
-    one, other, cells, ways = aligned(second.entries, first.entries)
-    bounds = between(one, other, cells, ways, are_pairs=first.entries.are_pairs)
+    after, before, cells, ways = aligned(second.entries, first.entries)
+    bounds = between(after, before, cells, ways, are_pairs=first.entries.are_pairs)
     clusters = [m.clusters for m in (first, second) if m.clusters is not None]
     n = min(first.n, second.n)
     return Measurement(second.value - first.value, n, ci95=bounds, clusters=min(clusters, default=None))
 
 
-def aligned(one: Entries, other: Entries) -> tuple[Any, ...]:
-    """The entries of both as rows of the same clusters and cells, as :func:`~.intervals.between` takes them."""
-    n = len(one.of)
-    columns = ("hits", "of", "cells")
-    hits, of, cells = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in columns)
-    ways = [np.concatenate(both) for both in zip(one.ways, other.ways, strict=True)]
-    ways = Entries(hits, of, cells, tuple(ways), one.are_pairs).numbered_ways
+def aligned(first: Entries, second: Entries) -> tuple[Any, ...]:
+    """Entries of both as rows with the same clusters and cells: the arguments of :func:`~.intervals.between`."""
+    n = len(first.counts)
+    columns = ("hits", "counts", "cells")
+    hits, counts, cells = (np.concatenate([getattr(first, name), getattr(second, name)]) for name in columns)
+    names = tuple(np.concatenate(way) for way in zip(first.ways, second.ways, strict=True))
+    ways = Entries(hits, counts, cells, names, first.are_pairs).numbered_ways
     cells = np.unique(cells, return_inverse=True)[1]
     places = np.stack([*ways, cells])
-    if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(one.of, other.of):
-        return (one.hits, one.of), (other.hits, other.of), cells[:n], [way[:n] for way in ways]
+    if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(first.counts, second.counts):
+        return (first.hits, first.counts), (second.hits, second.counts), cells[:n], [way[:n] for way in ways]
     where, row = np.unique(places, axis=1, return_inverse=True)
     row = row.ravel()
     sums = [
-        tuple(np.bincount(row[here], values, where.shape[1]) for values in (side.hits, side.of))
-        for side, here in ((one, slice(n)), (other, slice(n, None)))
+        tuple(np.bincount(row[half], values, where.shape[1]) for values in (entries.hits, entries.counts))
+        for entries, half in ((first, slice(n)), (second, slice(n, None)))
     ]
     return *sums, where[-1], list(where[:-1])

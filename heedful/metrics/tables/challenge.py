@@ -262,8 +262,8 @@ def mean_of(
     n = len(values.plus)
     if values.minus is None:
         return share(values.plus, table, reason=reason, cells=cells)
-    of = np.full(n, float(values.of))
-    measured = difference(values.plus, values.minus, table, reason=reason, of=of, cells=cells, n=n)
+    counts = np.full(n, float(values.of))
+    measured = difference(values.plus, values.minus, table, reason=reason, counts=counts, cells=cells, n=n)
     if measured.value is None or measured.ci95 is None:
         return measured
     low, high = measured.ci95

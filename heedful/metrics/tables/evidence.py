@@ -163,7 +163,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
         name = MetricName(EVIDENCE, data, statistic=statistic)
         if not len(count):
             reason = "no pair that was predicted and changed has rows marked as relevant"
-        measured = share(total, pairs.table, reason=reason, of=count, n=int((count > 0).sum()))
+        measured = share(total, pairs.table, reason=reason, counts=count, n=int((count > 0).sum()))
         label = f"evidence: {statistic.replace('/', ', ')}" if statistic in SHOWN else ""
         return Number(name, measured, label, 0, headline=statistic in HEADLINES)
 

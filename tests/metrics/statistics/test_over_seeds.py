@@ -38,7 +38,7 @@ def numbers(entries, seeds, stds=()):
             mine = [e for e in entries if e.cell == s]
             cluster, hits, of = (np.array([e[i] for e in mine]) for i in range(3))
             lenders = np.array([e.lender for e in mine]) if mine and mine[0].lender is not None else None
-            found.append(replace(share(hits, cluster, of=of, lenders=lenders), std=stds[s] if stds else None))
+            found.append(replace(share(hits, cluster, counts=of, lenders=lenders), std=stds[s] if stds else None))
         return found
 
 

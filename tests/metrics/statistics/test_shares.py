@@ -26,7 +26,7 @@ def test_a_share_is_the_mean_over_clusters(drawn):
 def test_of_how_many_each_counts_may_be_said(drawn):
     entries = [Entry(name, min(hits, of), of) for name, hits, of in drawn]
     names, hits, of, *_ = zip(*entries, strict=True)
-    m = share(hits, names, reason="nothing to divide by", of=of, n=3)
+    m = share(hits, names, reason="nothing to divide by", counts=of, n=3)
     if not sum(of):
         assert (m.value, m.ci95, m.reason, m.n) == (None, None, "nothing to divide by", 3)
         return
