@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.metrics.answers import Worth
+from heedful.metrics.answers import Scores
 from heedful.metrics.label_scores import label_scores
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number, Settings
@@ -54,23 +54,23 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, kind: TaskKind = CLASSIFI
         (recall) for each gold label (:func:`~heedful.metrics.slices.slice_of_label`), for at most
         :data:`~heedful.records.MANY` labels.
     """
-    worth = Worth.of_rows(rows, kind)
-    yield from _of_all(worth, data, seed)
-    labels = sorted(set(worth.golds)) if kind.exclusive else []
+    scores = Scores.of_rows(rows, kind)
+    yield from _of_all(scores, data, seed)
+    labels = sorted(set(scores.golds)) if kind.exclusive else []
     for label in labels if len(labels) <= MANY else ():
-        here = worth.golds == label
+        here = scores.golds == label
         name = MetricName("accuracy", data, slice=slice_of_label(label))
-        yield Number(name, share(worth.of[here], worth.cluster[here]))
+        yield Number(name, share(scores.each[here], scores.cluster[here]))
 
 
-def _of_all(worth: Worth, data: str, seed: int) -> Iterator[Number]:
+def _of_all(scores: Scores, data: str, seed: int) -> Iterator[Number]:
     """Accuracy and the share of the best single answer."""
     name = MetricName("accuracy", data)
-    if not len(worth.of):
+    if not len(scores.each):
         yield Number(name, Measurement(None, 0, reason=NOBODY))
         return
-    yield Number(name, worth.mean(seed))
-    yield Number(name._replace(statistic="majority"), worth.majority())
+    yield Number(name, scores.mean(seed))
+    yield Number(name._replace(statistic="majority"), scores.majority())
 
 
 def accuracy_by_slice(
@@ -94,12 +94,12 @@ def accuracy_by_slice(
     name = MetricName("accuracy", data)
     for text, in_slice in slices_of(base, columns):
         alone = base.filter(pa.array(in_slice))
-        worth = Worth.of_rows(alone, kind)
+        scores = Scores.of_rows(alone, kind)
         if not kind.exclusive:
-            yield Number(name._replace(slice=text), share(worth.of, worth.cluster))
+            yield Number(name._replace(slice=text), share(scores.each, scores.cluster))
             continue
         labels = len(pc.unique(alone["gold"]))
-        for number in _of_all(worth, data, seed):
+        for number in _of_all(scores, data, seed):
             m, statistic = number.measured, number.name.statistic
             if not statistic and labels == 1 and m is not None:
                 m = replace(m, flags=tuple(flag for flag in m.flags if flag != NOT_ABOVE_MAJORITY))

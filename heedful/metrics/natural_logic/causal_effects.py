@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.metrics.answers import Worth
+from heedful.metrics.answers import Scores
 from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
@@ -223,9 +223,9 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
         context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
         pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
     of = np.arange(n) if context is None else context
-    worth = Worth.of_classes(gold_entailed(rows), right(rows, labels), of)
-    yield replace(accuracy, measured=share(worth.of, context, worth.flags(seed), also=pair))
-    yield Number(name._replace(statistic=MAJORITY), worth.majority(), "majority", 1, headline=False)
+    scores = Scores.of_classes(gold_entailed(rows), right(rows, labels), of)
+    yield replace(accuracy, measured=share(scores.each, context, scores.flags(seed), also=pair))
+    yield Number(name._replace(statistic=MAJORITY), scores.majority(), "majority", 1, headline=False)
 
 
 def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.answers import Worth
+from heedful.metrics.answers import Scores
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic.entailment import gold_entailed, right
 from heedful.metrics.number import Number
@@ -38,10 +38,10 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         here = of_data == data
         name = MetricName("two_class", data)
         for rule, statistic in (("sum", ""), ("argmax", "argmax")):
-            worth = Worth.of_classes(gold[here], is_right[rule][here], cluster[here])
+            scores = Scores.of_classes(gold[here], is_right[rule][here], cluster[here])
             label = None if statistic else f"two-class accuracy {data}"
-            yield Number(name._replace(statistic=statistic), worth.mean(context.seed, data), label)
-        yield Number(name._replace(statistic="majority"), worth.majority())
+            yield Number(name._replace(statistic=statistic), scores.mean(context.seed, data), label)
+        yield Number(name._replace(statistic="majority"), scores.majority())
         if without[here].any():
             yield Number(name._replace(statistic="no_answer"), share(without[here], cluster[here]))
 
