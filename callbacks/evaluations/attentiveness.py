@@ -72,8 +72,8 @@ class Attentiveness(Evaluation):
 
     def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
         """Part to half the width of its interval, for parts with an interval."""
-        found = measured(numbers(rows, context))
-        intervals = {part: found[headline_of(part, context)].ci95 for part in parts_of(context)}
+        by_name = measured(numbers(rows, context))
+        intervals = {part: by_name[headline_of(part, context)].ci95 for part in parts_of(context)}
         return {part: (ends[1] - ends[0]) / 2 for part, ends in intervals.items() if ends}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class DefaultLabel(Evaluation):
         example = runs(rows, "uid")
         settings = DefaultLabelSettings.from_context(context)
         changed = [(part, "swap", part) for part in settings.swap]
-        changed += [(part, "sibling", others) for part, others in settings.siblings.items()]
+        changed += [(part, "sibling", replaced) for part, replaced in settings.siblings.items()]
         return {
-            f"{part}/{name}": len(np.unique(example[where(rows, intervention=name, part=of)]))
-            for part, name, of in changed
+            f"{part}/{name}": len(np.unique(example[where(rows, intervention=name, part=changed_part)]))
+            for part, name, changed_part in changed
         }

@@ -58,9 +58,9 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, kind: TaskKind = CLASSIFI
     yield from _of_all(scores, data, seed)
     labels = sorted(set(scores.golds)) if kind.exclusive else []
     for label in labels if len(labels) <= MANY else ():
-        here = scores.golds == label
+        is_label = scores.golds == label
         name = MetricName("accuracy", data, slice=slice_of_label(label))
-        yield Number(name, share(scores.each[here], scores.cluster[here]))
+        yield Number(name, share(scores.each[is_label], scores.cluster[is_label]))
 
 
 def _of_all(scores: Scores, data: str, seed: int) -> Iterator[Number]:
@@ -128,12 +128,12 @@ def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Iterator[Number]:
     base = where(rows, intervention=BASE)
     n, total = int(base.sum()), 0.0
     for start in range(0, rows.num_rows, GROUP):
-        here = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
-        gold = pc.index_in(here["gold"].combine_chunks(), value_set=pa.array(labels, pa.string()))
-        if here["p"].null_count or gold.null_count:
+        group = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
+        gold = pc.index_in(group["gold"].combine_chunks(), value_set=pa.array(labels, pa.string()))
+        if group["p"].null_count or gold.null_count:
             n = 0
             break
-        p = probabilities(here, "p").astype(np.float64)[np.arange(len(gold)), gold.to_numpy()]
+        p = probabilities(group, "p").astype(np.float64)[np.arange(len(gold)), gold.to_numpy()]
         total -= float(np.log(np.maximum(p, SMALLEST)).sum())
     measured = Measurement(total / n, n) if n else None
     yield Number(MetricName("loss", "train"), None, curve=Curve("loss", "training"))
@@ -172,11 +172,11 @@ def noise(rows: pa.Table, data: str, settings: NullControl = NullControl()) -> I
     yield Number(MetricName("null", data, statistic="flips"), floor, curve=curve)
     change = 0.0
     for start in range(0, rows.num_rows, GROUP):
-        here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
-        if here["p"].null_count or here["p2"].null_count:
+        group = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
+        if group["p"].null_count or group["p2"].null_count:
             return
-        p = probabilities(here, "p").astype(np.float64)
-        p2 = probabilities(here, "p2").astype(np.float64)
+        p = probabilities(group, "p").astype(np.float64)
+        p2 = probabilities(group, "p2").astype(np.float64)
         change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
     if n:
         yield Number(MetricName("null", data, statistic="max_change"), Measurement(change, n))
@@ -194,9 +194,9 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Accuracy, or the mean score of soft labels, and the noise floor; the noise floor alone without gold labels."""
     data, kind = context.data, context.kind
     if not context.unlabelled:
-        first, *others = accuracy(rows, data, context.seed, kind)
+        first, *further = accuracy(rows, data, context.seed, kind)
         yield replace(with_constant(first, rows), curve=Curve("accuracy", "accuracy", "attentiveness"))
-        yield from others
+        yield from further
         if kind.exclusive:
             for label in context.labels if len(context.labels) <= MANY else ():
                 name = MetricName("accuracy", data, slice=slice_of_label(label))

@@ -70,11 +70,11 @@ def attentiveness(
     one_text = OneText.of_rows(rows, part, context)
     flags = flags if one_text is None else (*flags, ONE_TEXT)
     none = NO_PARTNER if is_kept or counts else _why_none(rows, context)
-    drawn = Drawn.of(rows)
+    columns = Drawn.of(rows)
 
     def measure(hit: np.ndarray, is_counted: np.ndarray, reason: str) -> Measurement:
-        of = drawn.where(is_counted)
-        measured = mean_over_draws(hit[is_counted], of, (*flags, *few_examples(of.examples)), reason)
+        counted = columns.where(is_counted)
+        measured = mean_over_draws(hit[is_counted], counted, (*flags, *few_examples(counted.examples)), reason)
         is_withheld = one_text is not None and one_text.is_withheld
         return Measurement(None, measured.n, flags=measured.flags, reason=WITHHELD) if is_withheld else measured
 

@@ -70,10 +70,10 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
         control of these examples, the noise floor of such changes; and ``eligible``, the share of examples that are
         predicted as the default label.
     """
-    whole = MetricName(FAMILY, context.data)
+    of_data = MetricName(FAMILY, context.data)
     settings = DefaultLabelSettings.from_context(context)
     default = context.default_label
-    drawn = Drawn.of(rows)
+    columns = Drawn.of(rows)
     base = where(rows, intervention=BASE)
     is_default = where(rows, y=default)
     mine = is_default & is_answer(rows, "y2")  # a failure is no behaviour
@@ -82,27 +82,27 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     never = f"no prediction is the default label {default!r}" if n else NOBODY
 
     def measure(name: MetricName, mask: np.ndarray, values_of: Values, reason: str) -> Iterator[Number]:
-        of = drawn.where(mask)
+        masked = columns.where(mask)
         why = reason if eligible else never
         for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
             full = name._replace(statistic=name.statistic + statistic)
             if values_of is _moved:
                 swaps = is_default & where(rows, intervention="swap", part=name.part)
-                measured = mean_over_draws(values, of, reason=why)
+                measured = mean_over_draws(values, masked, reason=why)
                 yield Number(full, measured, changed=None if statistic else swaps)
             else:  # examples do not all have as many draws
-                yield Number(full, share(values, of.cluster, reason=why, n=len(np.unique(of.uid))))
+                yield Number(full, share(values, masked.cluster, reason=why, n=len(np.unique(masked.uid))))
 
     for part in settings.swap:
-        name = whole._replace(part=part)
+        name = of_data._replace(part=part)
         swaps = mine & where(rows, intervention="swap", part=part)
         yield from measure(name, swaps, _moved, "no example has a partner")
         if part in settings.siblings:
             siblings = mine & where(rows, intervention="sibling", part=settings.siblings[part])
             yield from measure(name, siblings, _followed, "no such example has a sibling of another label")
-    yield from measure(whole._replace(statistic="null_"), mine & where(rows, intervention="null"), distances, never)
+    yield from measure(of_data._replace(statistic="null_"), mine & where(rows, intervention="null"), distances, never)
     measured = Measurement(eligible / n if n else None, n, reason=None if n else NOBODY)
-    yield Number(whole._replace(statistic="eligible"), measured)
+    yield Number(of_data._replace(statistic="eligible"), measured)
 
 
 def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
@@ -113,9 +113,9 @@ def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
 
 def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
     """Whether each prediction is another one, and what that is worth."""
-    other = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
+    differs = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
     worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))
-    return {"siblings": other.astype(np.float64), "siblings_gold": worth}
+    return {"siblings": differs.astype(np.float64), "siblings_gold": worth}
 
 
 METRIC = Metric(FAMILY, default_label)

@@ -69,9 +69,9 @@ def hits(rows: pa.Table, part: str, context: Context) -> Hits:
         context: Of the rows.
     """
     swapped = where(rows, intervention="swap", part=part) & _is_other(rows, part, context)
-    asked = swapped & is_answer(rows)
+    before = swapped & is_answer(rows)
     holds = context.kind.alike if is_distractor(part, context) else context.kind.heeds
-    return Hits(swapped, asked, asked & is_answer(rows, "y2"), _where(rows, swapped, holds))
+    return Hits(swapped, before, before & is_answer(rows, "y2"), _where(rows, swapped, holds))
 
 
 def alike(rows: pa.Table, among: np.ndarray, kind: TaskKind) -> np.ndarray:
@@ -88,7 +88,7 @@ def _where(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool])
     changed = rows.select(["y", "y2"]).filter(pa.array(among))
     result = np.zeros(rows.num_rows, dtype=bool)
     (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")
-    pairs, of = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)  # each asked once
-    asked = ((first[pair // len(second)], second[pair % len(second)]) for pair in pairs.tolist())
-    result[among] = np.fromiter((holds(str(y), str(y2)) for y, y2 in asked), bool, len(pairs))[of]
+    pairs, inverse = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)  # each asked once
+    texts = ((first[pair // len(second)], second[pair % len(second)]) for pair in pairs.tolist())
+    result[among] = np.fromiter((holds(str(y), str(y2)) for y, y2 in texts), bool, len(pairs))[inverse]
     return result

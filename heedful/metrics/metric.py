@@ -79,8 +79,8 @@ class Metric:
             return any(metric.startswith(f"{name}/") for name in without_ends)
         labels = [slice_of_label(label) for label in context.labels]
         words = {*self.statistics, *UNITS, *labels, *(f"from_{label}" for label in labels)}
-        own = [name._replace(statistic="", slice="") for name in curves if name.family == self.name]
-        return any(metric == f"{name}/{word}" for name in own for word in words)
+        headlines = [name._replace(statistic="", slice="") for name in curves if name.family == self.name]
+        return any(metric == f"{name}/{word}" for name in headlines for word in words)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
         """The measurements of :meth:`evaluate`, by name."""
@@ -115,9 +115,9 @@ class Metric:
             if name not in changes or number.measured is None:
                 result.append(number)
                 continue
-            number, below = _with_unread(number, rows, changes[name] & has_answer, is_unread, of_read)
-            below |= without[name] if any(m.value for m in without[name].values()) else {}
-            result += [number, *(_below(number, statistic, m) for statistic, m in below.items())]
+            number, statistics = _with_unread(number, rows, changes[name] & has_answer, is_unread, of_read)
+            statistics |= without[name] if any(m.value for m in without[name].values()) else {}
+            result += [number, *(_below(number, statistic, m) for statistic, m in statistics.items())]
         return result
 
     def _read(self, rows: pa.Table, is_unread: np.ndarray) -> pa.Table:
@@ -143,15 +143,15 @@ def _with_unread(
     if not changed.any() or rows[UNREAD].filter(pa.array(changed)).null_count or has_too_few:
         return number, {}
     share = float(is_unread[changed].mean())
-    below = {UNREAD: Measurement(share, int(changed.sum()))}
+    statistics = {UNREAD: Measurement(share, int(changed.sum()))}
     if share:
         read = of_read()[number.name]
         if read.value is None and headline.value is not None:
             why = f"of what the model reads: {read.reason}" if share < 1 else "the model reads none of the changes"
             read = replace(read, reason=why)
-        below[READ] = read
+        statistics[READ] = read
     flags = (UNREAD_CHANGES,) if share > MOST_UNREAD else ()
-    return replace(number, measured=replace(headline, flags=(*headline.flags, *flags))), below
+    return replace(number, measured=replace(headline, flags=(*headline.flags, *flags))), statistics
 
 
 def _below(number: Number, statistic: str, m: Measurement) -> Number:

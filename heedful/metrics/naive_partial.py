@@ -49,19 +49,19 @@ def naive_partial(
     """
     is_kept = where(rows, intervention="keep", variant=part)
     cluster = cluster_of(rows)[is_kept]
-    kept = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(is_kept))
-    before = strings(kept, "y")
-    stays = alike(kept, np.ones(kept.num_rows, dtype=bool), kind).astype(np.float64)
+    answers = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(is_kept))
+    before = strings(answers, "y")
+    stays = alike(answers, np.ones(answers.num_rows, dtype=bool), kind).astype(np.float64)
     name = MetricName("naive_partial", data, part)
-    answered = is_answer(kept) & is_answer(kept, "y2")
+    answered = is_answer(answers) & is_answer(answers, "y2")
     curve = Curve("agreement of one part alone", f"{part} alone", "attentiveness")
     yield Number(name, share(stays[answered], cluster[answered]), changed=is_kept & is_answer(rows), curve=curve)
     labels = sorted(set(before) - {NO_LABEL})
     for label in labels if len(labels) <= MANY and kind.has_labels else ():
-        here = answered & (before == label)
-        yield Number(name._replace(slice=f"from_{slice_of_label(label)}"), share(stays[here], cluster[here]))
+        of_label = answered & (before == label)
+        yield Number(name._replace(slice=f"from_{slice_of_label(label)}"), share(stays[of_label], cluster[of_label]))
     if has_gold:
-        scores = kind.scores(strings(kept, "y2"), strings(kept, "gold"))
+        scores = kind.scores(strings(answers, "y2"), strings(answers, "gold"))
         yield Number(name._replace(statistic="accuracy"), share(scores, cluster))
 
 

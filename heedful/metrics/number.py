@@ -120,17 +120,17 @@ def shown(numbers: Sequence[Number]) -> Shown:
         if number.aside:
             asides[number.aside] = None
         if number.label != "" and (number.measured is not None or number.text):
-            above = number.name._replace(statistic="", slice="")
-            lines.append(number.line(is_below=above != number.name and above in names))
+            headline = number.name._replace(statistic="", slice="")
+            lines.append(number.line(is_below=headline != number.name and headline in names))
     return Shown(lines, list(asides), sections)
 
 
 def charts(numbers: Iterable[Number]) -> tuple[Chart, ...]:
     """The charts of numbers, in the order of their first curves."""
-    found: dict[str, Chart] = {}
+    by_title: dict[str, Chart] = {}
     for number in numbers:
         if number.curve is not None:
             title, label, figure = number.curve.chart, number.curve.label, number.curve.figure
-            curves: Mapping[str, MetricName] = found[title].curves if title in found else {}
-            found[title] = Chart(title, {**curves, label: number.name}, figure)
-    return tuple(found.values())
+            curves: Mapping[str, MetricName] = by_title[title].curves if title in by_title else {}
+            by_title[title] = Chart(title, {**curves, label: number.name}, figure)
+    return tuple(by_title.values())

@@ -167,7 +167,7 @@ def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.nd
     acc = {ACC: (y == gold).astype(np.float64)}
     if not p.shape[1]:
         return acc
-    of_y, of_gold = (np.where(of < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), of]) for of in (y, gold))
+    of_y, of_gold = (np.where(index < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), index]) for index in (y, gold))
     return acc | {CONF: of_y, CONF_GT: of_gold, REVERSED: -of_gold}
 
 
@@ -200,15 +200,15 @@ def _guessed(candidate: str, suite: Mapping[str, float]) -> float:
     return float(np.mean(right))
 
 
-def gap(correct: np.ndarray, other: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
+def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
     """The accuracy of a model less that of another on the same examples, and its standard error over clusters.
 
     Args:
         correct: What each answer of the model is worth, float64 [examples].
-        other: The same of the other.
+        baseline: The same of the other.
         clusters: The cluster of each example, int [examples], numbered from 0.
     """
-    less = np.asarray(correct, dtype=np.float64) - other
+    less = np.asarray(correct, dtype=np.float64) - baseline
     of_clusters = np.bincount(clusters, less - less.mean())
     return float(less.mean()), float(np.sqrt((of_clusters**2).sum()) / len(less))
 
@@ -232,25 +232,25 @@ def two_sided(resampled: np.ndarray) -> float:
     Twice the smaller share of resamples on either side of 0, the difference itself counted with them.
     """
     values = resampled[~np.isnan(resampled)]
-    below = (1 + (values <= 0).sum()) / (1 + len(values))
-    above = (1 + (values >= 0).sum()) / (1 + len(values))
-    return float(min(1.0, 2 * min(below, above)))
+    share_below = (1 + (values <= 0).sum()) / (1 + len(values))
+    share_above = (1 + (values >= 0).sum()) / (1 + len(values))
+    return float(min(1.0, 2 * min(share_below, share_above)))
 
 
-def over_samples(success: np.ndarray, other: np.ndarray, key: Key) -> tuple[Measurement, float]:
+def over_samples(success: np.ndarray, baseline: np.ndarray, key: Key) -> tuple[Measurement, float]:
     """The paper's paired bootstrap: the few-shot accuracy of a ranker less that of another, over samples.
 
     It takes the samples as data, which they are not: with more samples any difference becomes significant.
 
     Args:
         success: float64 [pairs, samples], of the ranker.
-        other: The same of the other, on the same samples.
+        baseline: The same of the other, on the same samples.
         key: Keys the random numbers.
 
     Returns:
         The difference with its 95 % interval, and its p value, two-sided.
     """
-    less = success.mean(axis=0) - other.mean(axis=0)
+    less = success.mean(axis=0) - baseline.mean(axis=0)
     resampled = resample(less[:, None], ("over samples", *key))[:, 0] / len(less)
     return Measurement(float(less.mean()), len(less), ci95=interval(resampled)), two_sided(resampled)
 
@@ -389,9 +389,9 @@ def ranked(
         by_samples, p_samples = over_samples(rankings[name].success, rankings[ACC].success, (seed, name))
         assert by_samples.value is not None, "it is a mean over samples, and there are some"
         less = again[name] - again[ACC]
-        own = measured(by_samples.value, by_samples.n, less)
+        by_models = measured(by_samples.value, by_samples.n, less)
         p = two_sided(less) if len(np.unique(truth)) >= FEWEST else None
-        tests[name] = Test(by_samples, p_samples, own, p, None)
+        tests[name] = Test(by_samples, p_samples, by_models, p, None)
     p_values = [test.p for test in tests.values() if test.p is not None]
     for name, adjusted in zip(tests if p_values else (), holm(p_values), strict=True):
         tests[name] = tests[name]._replace(p_holm=adjusted)

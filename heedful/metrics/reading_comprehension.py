@@ -58,8 +58,8 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
         pairs = zip(answers, golds, strict=True)
         values = np.array([rate(answer, gold) if answer != NO_LABEL else 0.0 for answer, gold in pairs])
         yield Number(name, share(values, cluster, () if rate is abstains else flags))
-        for kind, here in kinds:
-            of_kind = share(values[here], cluster[here], reason="there is no such question")
+        for kind, mask in kinds:
+            of_kind = share(values[mask], cluster[mask], reason="there is no such question")
             yield Number(name._replace(slice=kind), of_kind)
         if rate is not abstains:
             never = np.array([rate(NO_ANSWER, gold) for gold in golds])

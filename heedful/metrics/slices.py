@@ -32,7 +32,7 @@ def slices_of(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[str, np.
         "column=value" and which rows are of it, bool [rows]. An empty value is "none", and "/" becomes "-".
     """
     for column in columns:
-        of, values = sliced(rows, column)
-        shown = np.array([(value or "none").replace("/", "-") for value in values], dtype=object)
-        for value in sorted(set(shown)):
-            yield f"{column}={value}", (shown == value)[of]
+        index, values = sliced(rows, column)
+        texts = np.array([(value or "none").replace("/", "-") for value in values], dtype=object)
+        for value in sorted(set(texts)):
+            yield f"{column}={value}", (texts == value)[index]

@@ -72,10 +72,10 @@ class Challenge(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
-        whole = data.whole  # the table too, where the model reads the hypothesis alone
+        all_parts = data.whole  # the table too, where the model reads the hypothesis alone
         table = text = None
-        if whole is not None and set(data.task.labels) == set(LABELS):
-            table, text = _parts(whole)
+        if all_parts is not None and set(data.task.labels) == set(LABELS):
+            table, text = _parts(all_parts)
         if not (self.kinds and table and text in data.pool.parts):
             return Nothing(f"needs challenge.kinds, a table, a hypothesis and the labels {', '.join(LABELS)}")
         if data.pool.is_unlabelled:
@@ -85,7 +85,7 @@ class Challenge(Evaluation):
             inform(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
         kinds = [kind for kind in self.kinds if kind != TITLE and (kind != ENTITIES or analyser.knows_entities)]
         changes: list[Intervention] = []
-        for pool in by_split(whole, data):  # each is changed as if it were evaluated alone
+        for pool in by_split(all_parts, data):  # each is changed as if it were evaluated alone
             source = Source(pool, analyser, text, table)
             for kind in kinds:
                 halved = self.half_or_double and kind == NUMBERS

@@ -39,9 +39,9 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
         >>> [round(share, 3) for share in first.tolist()]  # each of the three is as long as the others
         [0.333, 0.333, 0.333]
     """
-    of = _alignments(*_lower(first, second))
-    in_first = _of_words(through / of.number for through in of.through_first)
-    return in_first, _of_words(through / of.number for through in of.through_second)
+    found_alignments = _alignments(*_lower(first, second))
+    in_first = _of_words(through / found_alignments.number for through in found_alignments.through_first)
+    return in_first, _of_words(through / found_alignments.number for through in found_alignments.through_second)
 
 
 @lru_cache(maxsize=2**14)  # several factors of several models ask for the same words
@@ -51,7 +51,7 @@ def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
     through_first = [0] * len(a)
     through_second = [0] * len(b)
     for i, word in enumerate(a):
-        for j in (j for j, other in enumerate(b) if other == word):
+        for j in (j for j, second in enumerate(b) if second == word):
             ahead = len(a) - i, len(b) - j  # where the reversed lists have what stands before both
             if before[ahead[0]][ahead[1]] + 1 + behind[i + 1][j + 1] == behind[0][0]:
                 through = of_before[ahead[0]][ahead[1]] * of_behind[i + 1][j + 1]
@@ -107,11 +107,11 @@ def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
         [[1], [1]]
     """
     a, b = _lower(first, second)
-    of = _alignments(a, b)
-    in_first = [i for i, through in enumerate(of.through_first) if through < of.number]
-    in_second = [j for j, through in enumerate(of.through_second) if through < of.number]
-    both = {a[i] for i in in_first} & {b[j] for j in in_second}
-    wanted = {word for word in both if is_content(word)} or both
+    alignments = _alignments(a, b)
+    in_first = [i for i, through in enumerate(alignments.through_first) if through < alignments.number]
+    in_second = [j for j, through in enumerate(alignments.through_second) if through < alignments.number]
+    moving = {a[i] for i in in_first} & {b[j] for j in in_second}
+    wanted = {word for word in moving if is_content(word)} or moving
     return _places(a, in_first, wanted), _places(b, in_second, wanted)
 
 

@@ -62,17 +62,17 @@ class Attribution:
     meta: Mapping[str, str]
 
 
-def normalised(of: Attribution) -> Attribution:
+def normalised(attribution: Attribution) -> Attribution:
     """The same with phi divided by the sum of their absolute values, those of separators included.
 
     Rows hold phi as they are; factors of examples whose probability hardly moves weigh more this way.
     """
-    total = sum(float(np.abs(phi).sum()) for phi in (*of.phi.values(), of.separator_phi))
+    total = sum(float(np.abs(phi).sum()) for phi in (*attribution.phi.values(), attribution.separator_phi))
     if not total:
-        return of
-    phi = {part: own / total for part, own in of.phi.items()}
-    errors = {part: own / total for part, own in of.errors.items()}
-    return replace(of, phi=phi, errors=errors, separator_phi=of.separator_phi / total)
+        return attribution
+    phi = {part: values / total for part, values in attribution.phi.items()}
+    errors = {part: values / total for part, values in attribution.errors.items()}
+    return replace(attribution, phi=phi, errors=errors, separator_phi=attribution.separator_phi / total)
 
 
 def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
@@ -89,9 +89,9 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
     for row, key in enumerate(zip(columns["uid"], columns["intervention"], columns["variant"], strict=True)):
         places.setdefault(key, []).append(row)
     for (uid, method, variant), several in places.items():
-        of = np.array(several)
+        places = np.array(several)
         first = several[0]
-        segments = {part: of[columns["part"][of] == part] for part in (*context.parts, SEPARATOR)}
+        segments = {part: places[columns["part"][places] == part] for part in (*context.parts, SEPARATOR)}
         between = segments[SEPARATOR]
         yield Attribution(
             uid,

@@ -41,42 +41,44 @@ def _built_in(name: str) -> Factor:
 
 def _own(name: str) -> Factor:
     module, _, function = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        of = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except Exception as error:  # whatever a user's module raises
-        raise SettingError(f"factors {name} cannot be imported from {here}: {_told(error)}.") from error
-    factor = getattr(of, function, None)
+        raise SettingError(f"factors {name} cannot be imported from {folder}: {_summary(error)}.") from error
+    factor = getattr(imported, function, None)
     if not callable(factor):
-        file = getattr(of, "__file__", None)
+        file = getattr(imported, "__file__", None)
         at = Path(file).parent if file else "Python"  # perhaps another module of the same name
         raise SettingError(f"factors {name}: {module} in {at} has no function {function!r}.")
     return factor
 
 
-def value_of(name: str, factor: Factor, of: Attribution) -> float | None:
+def value_of(name: str, factor: Factor, attribution: Attribution) -> float | None:
     """The value of a factor for one example; None where it is not defined.
 
     Raises:
         HeedfulError: It raises, or returns neither a finite number nor None.
     """
     try:
-        value = factor(of)
+        value = factor(attribution)
     except Exception as error:  # whatever a user's function raises
-        raise SettingError(f"The factor {name} fails for {of.uid} ({of.method}): {_told(error)}.") from error
+        raise SettingError(
+            f"The factor {name} fails for {attribution.uid} ({attribution.method}): {_summary(error)}."
+        ) from error
     if value is None:
         return None
     if not isinstance(value, Real) or not math.isfinite(value):
-        raise SettingError(f"The factor {name} gives {value!r} for {of.uid}. Return a number or None.")
+        raise SettingError(f"The factor {name} gives {value!r} for {attribution.uid}. Return a number or None.")
     return float(value)
 
 
-def values_of(factors: Mapping[str, Factor], of: Attribution) -> dict[str, float | None]:
+def values_of(factors: Mapping[str, Factor], attribution: Attribution) -> dict[str, float | None]:
     """The value of each factor for one example, as :func:`value_of`."""
-    return {name: value_of(name, factor, of) for name, factor in factors.items()}
+    return {name: value_of(name, factor, attribution) for name, factor in factors.items()}
 
 
-def _told(error: Exception) -> str:
+def _summary(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".rstrip(": .")

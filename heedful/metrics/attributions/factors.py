@@ -21,13 +21,13 @@ WINDOW = 2  # words on either side of the target
 Factor = Callable[[Attribution], float | None]
 
 
-def sides(of: Attribution) -> tuple[tuple[Sequence[str], np.ndarray], ...] | None:
+def sides(attribution: Attribution) -> tuple[tuple[Sequence[str], np.ndarray], ...] | None:
     """The words and their phi, float64 [words], of the first two parts; None where there are not two with words."""
-    pairs = tuple((of.words[part], of.phi[part]) for part in of.words)[:2]
+    pairs = tuple((attribution.words[part], attribution.phi[part]) for part in attribution.words)[:2]
     return pairs if len(pairs) == 2 and all(len(words) for words, _ in pairs) else None
 
 
-def max_diff(of: Attribution) -> float | None:
+def max_diff(attribution: Attribution) -> float | None:
     """MAX-DIFF: the largest phi of a less the largest of b.
 
     Example:
@@ -35,13 +35,13 @@ def max_diff(of: Attribution) -> float | None:
         >>> max_diff(example("the cat slept", [0.1, 0.5, 0.2], "it slept", [0.0, 0.3]))
         0.2
     """
-    if (both := sides(of)) is None:
+    if (two := sides(attribution)) is None:
         return None
-    (_, phi_a), (_, phi_b) = both
+    (_, phi_a), (_, phi_b) = two
     return float(phi_a.max() - phi_b.max())
 
 
-def sum_diff(of: Attribution) -> float | None:
+def sum_diff(attribution: Attribution) -> float | None:
     """SUM-DIFF: the sum of phi over a less that over b.
 
     Example:
@@ -49,20 +49,20 @@ def sum_diff(of: Attribution) -> float | None:
         >>> round(sum_diff(example("the cat slept", [0.1, 0.5, 0.2], "it slept", [0.0, 0.3])), 6)
         0.5
     """
-    if (both := sides(of)) is None:
+    if (two := sides(attribution)) is None:
         return None
-    (_, phi_a), (_, phi_b) = both
+    (_, phi_a), (_, phi_b) = two
     return float(phi_a.sum() - phi_b.sum())
 
 
-def index_diff(of: Attribution, mean: bool = False, bag: bool = False) -> float | None:
+def index_diff(attribution: Attribution, mean: bool = False, bag: bool = False) -> float | None:
     """INDEX-DIFF: the sum of phi_a - phi_b over the words of the longest common subsequence of a and b.
 
     Where there are several longest ones it is the mean over all of them: the paper chooses none, and any choice hangs
     on the direction of reading.
 
     Args:
-        of: The attribution.
+        attribution: The attribution.
         mean: The mean of phi over these words of a, less that over those of b, instead of sums; None without any.
         bag: Take the words that occur in both, in any order.
 
@@ -75,17 +75,17 @@ def index_diff(of: Attribution, mean: bool = False, bag: bool = False) -> float 
         >>> round(index_diff(of), 6)
         0.1
     """
-    if (both := sides(of)) is None:
+    if (two := sides(attribution)) is None:
         return None
-    (a, phi_a), (b, phi_b) = both
+    (a, phi_a), (b, phi_b) = two
     in_a, in_b = shared(a, b) if bag else aligned(a, b)
     if mean and not in_a.any():
         return None
-    sums = [float((phi[of > 0] * of[of > 0]).sum()) for phi, of in ((phi_a, in_a), (phi_b, in_b))]
+    sums = [float((phi[weight > 0] * weight[weight > 0]).sum()) for phi, weight in ((phi_a, in_a), (phi_b, in_b))]
     return sums[0] / float(in_a.sum()) - sums[1] / float(in_b.sum()) if mean else sums[0] - sums[1]
 
 
-def first_tok(of: Attribution) -> float | None:
+def first_tok(attribution: Attribution) -> float | None:
     """FIRST-TOK: the phi of the separator behind a, which a template may read after that of b.
 
     Example:
@@ -93,7 +93,7 @@ def first_tok(of: Attribution) -> float | None:
         >>> first_tok(example("it slept", [0.1, 0.5], "it", [0.4], separators=[0.25, 0.0]))
         0.25
     """
-    return float(of.separator_phi[0]) if len(of.separator_phi) else None
+    return float(attribution.separator_phi[0]) if len(attribution.separator_phi) else None
 
 
 def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
@@ -122,7 +122,7 @@ def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
     return None
 
 
-def const(of: Attribution) -> float | None:
+def const(attribution: Attribution) -> float | None:
     """CONST: the mean phi of the control words of a; the meta column "subcase" says which of HANS it is.
 
     Example:
@@ -131,21 +131,21 @@ def const(of: Attribution) -> float | None:
         ...                     subcase="cn_embedded_under_if")), 6)
         0.3
     """
-    both = sides(of)
-    if both is None:
+    two = sides(attribution)
+    if two is None:
         return None
-    (words, phi), _ = both
-    places = control_words(words, of.meta.get(SUBCASE, ""))
+    (words, phi), _ = two
+    places = control_words(words, attribution.meta.get(SUBCASE, ""))
     return None if places is None else float(phi[places].mean())
 
 
-def has_swapped_words(of: Attribution) -> bool | None:
+def has_swapped_words(attribution: Attribution) -> bool | None:
     """Whether a and b have words in another order; where not, the SWAP factors are 0. None where there are not two."""
-    both = sides(of)
-    return None if both is None else len(swapped(both[0][0], both[1][0])[0]) > 0
+    two = sides(attribution)
+    return None if two is None else len(swapped(two[0][0], two[1][0])[0]) > 0
 
 
-def swap_avg(of: Attribution) -> float | None:
+def swap_avg(attribution: Attribution) -> float | None:
     """SWAP-AVG: the mean phi of the words that change places (:func:`swapped`), in both segments; 0 without any.
 
     Example:
@@ -154,14 +154,14 @@ def swap_avg(of: Attribution) -> float | None:
         >>> swap_avg(of)
         0.25
     """
-    if (both := sides(of)) is None:
+    if (two := sides(attribution)) is None:
         return None
-    (a, phi_a), (b, phi_b) = both
+    (a, phi_a), (b, phi_b) = two
     of_a, of_b = swapped(a, b)
     return float(np.concatenate([phi_a[of_a], phi_b[of_b]]).mean()) if len(of_a) else 0.0
 
 
-def swap_max_diff(of: Attribution) -> float | None:
+def swap_max_diff(attribution: Attribution) -> float | None:
     """SWAP-MAX-DIFF: the phi of the swapped word of a with the largest absolute phi, less that of b; 0 without any.
 
     Of two opposite phi that are equally large neither counts, so that it makes no difference which stands first.
@@ -172,9 +172,9 @@ def swap_max_diff(of: Attribution) -> float | None:
         >>> swap_max_diff(of)
         -0.7
     """
-    if (both := sides(of)) is None:
+    if (two := sides(attribution)) is None:
         return None
-    (a, phi_a), (b, phi_b) = both
+    (a, phi_a), (b, phi_b) = two
     of_a, of_b = swapped(a, b)
     return _largest(phi_a[of_a]) - _largest(phi_b[of_b]) if len(of_a) else 0.0
 
@@ -186,7 +186,7 @@ def _largest(phi: np.ndarray) -> float:
     return 0.0 if low == -high else max(low, high, key=abs)
 
 
-def irreg(of: Attribution) -> float | None:
+def irreg(attribution: Attribution) -> float | None:
     """IRREG: minus the sum of phi over the irregular form and two words on either side of it (:func:`around_target`).
 
     Example:
@@ -194,10 +194,10 @@ def irreg(of: Attribution) -> float | None:
         >>> irreg(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="1"))
         -15.0
     """
-    return around_target(of, "irregular_form")
+    return around_target(attribution, "irregular_form")
 
 
-def adj(of: Attribution) -> float | None:
+def adj(attribution: Attribution) -> float | None:
     """ADJ: minus the sum of phi over the adjective and two words on either side of it (:func:`around_target`).
 
     Example:
@@ -205,10 +205,10 @@ def adj(of: Attribution) -> float | None:
         >>> adj(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="3"))
         -62.0
     """
-    return around_target(of, "syntactic_category")
+    return around_target(attribution, "syntactic_category")
 
 
-def verb(of: Attribution) -> float | None:
+def verb(attribution: Attribution) -> float | None:
     """VERB: minus the sum of phi over the main verb and two words on either side of it (:func:`around_target`).
 
     Example:
@@ -216,24 +216,24 @@ def verb(of: Attribution) -> float | None:
         >>> verb(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="5"))
         -56.0
     """
-    return around_target(of, "main_verb")
+    return around_target(attribution, "main_verb")
 
 
-def around_target(of: Attribution, feature: str) -> float | None:
+def around_target(attribution: Attribution, feature: str) -> float | None:
     """Minus the sum of phi over a window of words around the target, which ends where the sentence does.
 
     The meta column "target" is the number of the word among those of the first part. The three factors differ only in
     the data that they are made for: in a task of MSGS that is named after the feature of another one they are None.
 
     Args:
-        of: The attribution.
+        attribution: The attribution.
         feature: One of :data:`FEATURES`.
     """
-    data = of.uid.partition("/")[0]
-    if feature not in data and any(other in data for other in FEATURES):
+    data = attribution.uid.partition("/")[0]
+    if feature not in data and any(task in data for task in FEATURES):
         return None
-    text = of.meta.get(TARGET, "")
-    phi = next(iter(of.phi.values()))
+    text = attribution.meta.get(TARGET, "")
+    phi = next(iter(attribution.phi.values()))
     if not text.isdecimal() or int(text) >= len(phi):
         return None
     target = int(text)

@@ -106,23 +106,26 @@ def solve(
             n = sum(game.segments)
             rounds = METHODS[name].explain(n, game.full, game.nothing, samples, rng, game.segments)
             running[name].append(_Running(number, rounds))
-    while waiting := [one for several in running.values() for one in several if one.solution is None]:
-        asked = [(one, one.keys) for one in waiting]
-        _learn(asked, worth_by_game, max(sum(game.segments) for game in games), value)
-        for one, keys in asked:
-            one.go_on(np.array([worth_by_game[one.game][key] for key in keys], dtype=np.float64))
-    return {name: [one.solved for one in several] for name, several in running.items()}
+    while waiting := [run for several in running.values() for run in several if run.solution is None]:
+        requests = [(run, run.keys) for run in waiting]
+        _learn(requests, worth_by_game, max(sum(game.segments) for game in games), value)
+        for run, keys in requests:
+            run.go_on(np.array([worth_by_game[run.game][key] for key in keys], dtype=np.float64))
+    return {name: [run.solved for run in several] for name, several in running.items()}
 
 
 def _learn(
-    asked: Sequence[tuple[_Running, list[bytes]]], worth_by_game: Sequence[dict[bytes, float]], width: int, value: Value
+    requests: Sequence[tuple[_Running, list[bytes]]],
+    worth_by_game: Sequence[dict[bytes, float]],
+    width: int,
+    value: Value,
 ) -> None:
     """Have the masks valued that are not known yet."""
     new: dict[tuple[int, bytes], np.ndarray] = {}
-    for one, keys in asked:
-        for key, mask in zip(keys, one.masks, strict=True):
-            if key not in worth_by_game[one.game]:
-                new.setdefault((one.game, key), mask)
+    for run, keys in requests:
+        for key, mask in zip(keys, run.masks, strict=True):
+            if key not in worth_by_game[run.game]:
+                new.setdefault((run.game, key), mask)
     if not new:
         return
     hidden = np.zeros((len(new), width), dtype=bool)

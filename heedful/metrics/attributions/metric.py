@@ -50,42 +50,42 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     if not rows.num_rows:
         return
     of_method: dict[str, list[Attribution]] = {}
-    for one in attributions(rows, context):
-        if one.variant == "":
-            of_method.setdefault(one.method, []).append(one)
+    for attribution in attributions(rows, context):
+        if attribution.variant == "":
+            of_method.setdefault(attribution.method, []).append(attribution)
     first_row = dict(zip(rows["uid"].to_pylist(), cluster_of(rows).tolist(), strict=True))
     of_phi: Unit = "ratio" if AttributionSettings.from_context(context).scale == "logit" else "percent"
     for method, examples in of_method.items():
         name = MetricName(FAMILY, context.data, part=method)
-        clusters = np.array([first_row[one.uid] for one in examples])
-        found = []
+        clusters = np.array([first_row[attribution.uid] for attribution in examples])
+        of_factors = []
         for statistic, column in columns_of(examples).items():
-            here = ~np.isnan(column)
+            is_defined = ~np.isnan(column)
             is_share = statistic == UNSWAPPED
-            measured = (share if is_share else mean)(column[here], clusters[here])
+            measured = (share if is_share else mean)(column[is_defined], clusters[is_defined])
             label, unit = LABELS.get(statistic, statistic), "percent" if is_share else of_phi
-            found.append(Number(name._replace(statistic=statistic), measured, label, 1, unit, headline=False))
+            of_factors.append(Number(name._replace(statistic=statistic), measured, label, 1, unit, headline=False))
         scarce = context.counts.get(f"{method}_scarce", 0)
-        text = f"{max(number.measured.n for number in found if number.measured):,} examples"
+        text = f"{max(number.measured.n for number in of_factors if number.measured):,} examples"
         text += f", {scarce:,} with too few masks" if scarce else ""
         yield Number(name, None, method, 0, headline=False, text=text)
-        yield from found
+        yield from of_factors
 
 
 def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
     """Statistic to its value for each example: float64 [examples], nan where it is not defined; without those of no
     example."""
     rows = []
-    for one in examples:
-        errors = np.concatenate([*one.errors.values()])
-        drawn = errors[~np.isnan(errors)]
-        has_swap = has_swapped_words(one)
-        own = {
-            DELTA: abs(one.delta),
-            ERROR: float(drawn.mean()) if len(drawn) else None,
+    for example in examples:
+        errors = np.concatenate([*example.errors.values()])
+        defined = errors[~np.isnan(errors)]
+        has_swap = has_swapped_words(example)
+        statistics = {
+            DELTA: abs(example.delta),
+            ERROR: float(defined.mean()) if len(defined) else None,
             UNSWAPPED: None if has_swap is None else float(not has_swap),
         }
-        rows.append(values_of(FACTORS, one) | own)
+        rows.append(values_of(FACTORS, example) | statistics)
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}  # None becomes nan
     return {name: column for name, column in columns.items() if not np.isnan(column).all()}
 

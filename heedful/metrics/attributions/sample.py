@@ -31,10 +31,10 @@ def example(
     """
     texts = {"a": first} if second is None else {"a": first, "b": second}
     words = {part: text.split() for part, text in texts.items()}
-    given = dict(zip("ab", (phi, phi_of_second), strict=True))
-    if uneven := [part for part in texts if len(given[part]) != len(words[part])]:
-        raise ValueError(f"{len(words[uneven[0]])} words in {uneven[0]}, and {len(given[uneven[0]])} phi")
-    numbers = {part: np.array(given[part], dtype=np.float64) for part in texts}
+    phi_of_part = dict(zip("ab", (phi, phi_of_second), strict=True))
+    if uneven := [part for part in texts if len(phi_of_part[part]) != len(words[part])]:
+        raise ValueError(f"{len(words[uneven[0]])} words in {uneven[0]}, and {len(phi_of_part[uneven[0]])} phi")
+    numbers = {part: np.array(phi_of_part[part], dtype=np.float64) for part in texts}
     between = np.array(separators or [0.0] * len(texts), dtype=np.float64)
     full = float(sum(column.sum() for column in (*numbers.values(), between)))
     errors = {part: np.full(len(column), np.nan) for part, column in numbers.items()}

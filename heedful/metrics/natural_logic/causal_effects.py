@@ -87,12 +87,12 @@ class _Pairs:
     values: Mapping[str, np.ndarray]
     groups: Mapping[str, np.ndarray]
 
-    def within(self, here: np.ndarray) -> "_Pairs":
+    def within(self, mask: np.ndarray) -> "_Pairs":
         """Those where ``here``, bool [pairs], is true, and their groups."""
-        groups = {name: inside[here] for name, inside in self.groups.items() if inside[here].any()}
-        values = {name: value[here] for name, value in self.values.items()}
+        groups = {name: inside[mask] for name, inside in self.groups.items() if inside[mask].any()}
+        values = {name: value[mask] for name, value in self.values.items()}
         unchanged, led = self.ways
-        return _Pairs(self.base[here], (unchanged[here], led[here]), values, groups)
+        return _Pairs(self.base[mask], (unchanged[mask], led[mask]), values, groups)
 
     def mean(self, name: str) -> Measurement:
         """The mean of values. Clusters are what pairs keep, and what they lead to."""
@@ -126,8 +126,8 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
         if _has_slice(rows, name):
             at, values = sliced(rows, name)
             for value in sorted({value or "none" for value in values}):
-                here = [i for i, other in enumerate(values) if (other or "none") == value]
-                groups[f"{name}={value}"] = np.isin(at, here)
+                places = [i for i, text in enumerate(values) if (text or "none") == value]
+                groups[f"{name}={value}"] = np.isin(at, places)
     return groups
 
 
@@ -145,7 +145,7 @@ def _effect(pairs: _Pairs) -> dict[str, Measurement]:
     measured = {name: pairs.mean(name) for name in pairs.values}
     measured["naive"] = share(pairs.values[""], flags=(CLUSTERS_IGNORED,), n=measured[""].n)
     measured["per_seed"] = pairs.per_base()
-    return measured | {name: pairs.within(here).mean("") for name, here in pairs.groups.items()}
+    return measured | {name: pairs.within(mask).mean("") for name, mask in pairs.groups.items()}
 
 
 def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measurement]:
@@ -156,14 +156,14 @@ def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measuremen
         is_tce: Which are of the set for the TCE: bool [pairs].
         n: The number of base examples with a pair.
     """
-    empty = [effect for effect, here in (("tce", is_tce), ("dce", ~is_tce)) if not here.any()]
+    empty = [effect for effect, mask in (("tce", is_tce), ("dce", ~is_tce)) if not mask.any()]
     if empty:
         undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(map(str.upper, empty)))
         return {"delta": undefined, "ratio": undefined}
     hit = pairs.values[""]
-    one = np.zeros(len(hit), dtype=np.int64)
-    tce, dce = (shares(hit * of, of.astype(np.float64), one, pairs.ways) for of in (is_tce, ~is_tce))
-    share_of_tce, share_of_dce = (float(hit[of].mean()) for of in (is_tce, ~is_tce))
+    cell = np.zeros(len(hit), dtype=np.int64)
+    tce, dce = (shares(hit * mask, mask.astype(np.float64), cell, pairs.ways) for mask in (is_tce, ~is_tce))
+    share_of_tce, share_of_dce = (float(hit[mask].mean()) for mask in (is_tce, ~is_tce))
     delta = Measurement(share_of_tce - share_of_dce, n, ci95=less(tce, dce))
     if share_of_dce == 0:
         return {"delta": delta, "ratio": Measurement(None, n, reason="the DCE is 0")}
@@ -175,29 +175,29 @@ def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measuremen
 
 def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
     """All numbers of one kind of change, which is the part of the name, over pairs of answers."""
-    of = MetricName(NATURAL_LOGIC, data, kind)
+    name_of_kind = MetricName(NATURAL_LOGIC, data, kind)
     is_pair = where(rows, part=kind) & is_answer(rows)
     answered = rows.filter(pa.array(is_pair & is_answer(rows, "y2")))
     pairs = _Pairs(_numbers(answered["uid"]), _shared(answered), _values(answered, context.labels), _groups(answered))
     for effect, expectation in EXPECTED.items():
         mine = pairs.within(where(answered, expectation=expectation))
         undefined = Measurement(None, 0, reason=f"the set {SETS[kind][effect]} has no pair")
-        found = _effect(mine) if len(mine.base) else {}
-        name = of._replace(statistic=effect)
+        of_effect = _effect(mine) if len(mine.base) else {}
+        name = name_of_kind._replace(statistic=effect)
         changed = is_pair & where(rows, expectation=expectation)
         curve = Curve("TCE and DCE", f"{effect.upper()}: {kind}", NATURAL_LOGIC)
         label = f"{effect.upper()} {kind}"
-        yield Number(name, found.get("", undefined), label, 0, headline=True, changed=changed, curve=curve)
+        yield Number(name, of_effect.get("", undefined), label, 0, headline=True, changed=changed, curve=curve)
         for mean in (*MEANS[1:], "naive", "per_seed"):
             aside = "" if mean in SHOWN else NAIVE if mean == "naive" else OTHER_RULES
-            full = of._replace(statistic=f"{effect}/{mean}")
-            yield Number(full, found.get(mean, undefined), "" if aside else mean, 1, headline=False, aside=aside)
+            full = name_of_kind._replace(statistic=f"{effect}/{mean}")
+            yield Number(full, of_effect.get(mean, undefined), "" if aside else mean, 1, headline=False, aside=aside)
         for group in mine.groups:
-            yield Number(name._replace(slice=group), found[group], "")
+            yield Number(name._replace(slice=group), of_effect[group], "")
     changes = where(answered, expectation=EXPECTED["tce"])
     compared = _compared(pairs, changes, len(np.unique(pairs.base)))
     curve = Curve("natural logic: accuracy, TCE - DCE", f"TCE - DCE: {kind}")
-    delta, ratio = (of._replace(statistic=statistic) for statistic in ("delta", "ratio"))
+    delta, ratio = (name_of_kind._replace(statistic=statistic) for statistic in ("delta", "ratio"))
     yield Number(delta, compared["delta"], f"TCE - DCE {kind}", 0, headline=True, changed=is_pair, curve=curve)
     label = f"TCE / DCE {kind} (ratio)"
     yield Number(ratio, compared["ratio"], label, 0, "ratio", headline=True, changed=is_pair)
@@ -222,8 +222,8 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
     if all(_has_slice(rows, by) for by in ("context", "pair")):
         context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
         pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
-    of = np.arange(n) if context is None else context
-    scores = Scores.of_classes(gold_entailed(rows), right(rows, labels), of)
+    cluster = np.arange(n) if context is None else context
+    scores = Scores.of_classes(gold_entailed(rows), right(rows, labels), cluster)
     yield replace(accuracy, measured=share(scores.each, context, scores.flags(seed), also=pair))
     yield Number(name._replace(statistic=MAJORITY), scores.majority(), "majority", 1, headline=False)
 

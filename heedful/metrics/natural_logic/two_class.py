@@ -35,15 +35,15 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     cluster = cluster_of(base)
     of_data = np.array([uid.split("/")[0] for uid in strings(base, "uid")], dtype=object)
     for data in sorted(set(of_data)):
-        here = of_data == data
+        mask = of_data == data
         name = MetricName("two_class", data)
         for rule, statistic in (("sum", ""), ("argmax", "argmax")):
-            scores = Scores.of_classes(gold[here], is_right[rule][here], cluster[here])
+            scores = Scores.of_classes(gold[mask], is_right[rule][mask], cluster[mask])
             label = None if statistic else f"two-class accuracy {data}"
             yield Number(name._replace(statistic=statistic), scores.mean(context.seed, data), label)
         yield Number(name._replace(statistic="majority"), scores.majority())
-        if without[here].any():
-            yield Number(name._replace(statistic="no_answer"), share(without[here], cluster[here]))
+        if without[mask].any():
+            yield Number(name._replace(statistic="no_answer"), share(without[mask], cluster[mask]))
 
 
 METRIC = Metric("two_class", numbers)

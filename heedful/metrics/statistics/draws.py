@@ -46,20 +46,20 @@ def few_examples(n: float) -> tuple[str, ...]:
     return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
 
 
-def mean_over_draws(hit: np.ndarray, drawn: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
+def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
     """The mean over draws of the share of hits, with its interval over clusters of examples and of their lenders.
 
     Args:
         hit: The score of each changed example: [rows].
-        drawn: The changed examples.
+        columns: The changed examples.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if there are no rows.
     """
-    lenders = None if (drawn.lender < 0).any() else drawn.lender
-    measured = share(hit, drawn.cluster, flags, reason, lenders=lenders, n=drawn.examples)
+    lenders = None if (columns.lender < 0).any() else columns.lender
+    measured = share(hit, columns.cluster, flags, reason, lenders=lenders, n=columns.examples)
     if not len(hit):
         return measured
-    draws, place, counts = np.unique(drawn.draw, return_inverse=True, return_counts=True)
+    draws, place, counts = np.unique(columns.draw, return_inverse=True, return_counts=True)
     per_draw = tuple(float(hit[place == k].mean()) for k in range(len(draws)))
     measured = replace(
         measured,
@@ -69,5 +69,5 @@ def mean_over_draws(hit: np.ndarray, drawn: Drawn, flags: tuple[str, ...] = (), 
         per_draw=per_draw,
     )
     weight = (len(hit) / (len(draws) * counts))[place]  # equal for all draws; 1 unless some answers are missing
-    ways = [drawn.cluster] if lenders is None else [drawn.cluster, lenders]
+    ways = [columns.cluster] if lenders is None else [columns.cluster, lenders]
     return recorded(measured, weight * hit, weight, *ways, are_pairs=lenders is not None)

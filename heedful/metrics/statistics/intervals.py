@@ -177,7 +177,7 @@ def covariances(first: Share, second: Share) -> np.ndarray:
     roles), over examples, and over lenders.
     """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
-    counts = [max(both) for both in zip(first.clusters, second.clusters, strict=True)]
+    counts = [max(pair) for pair in zip(first.clusters, second.clusters, strict=True)]
     influences = zip(first.influence, second.influence, counts, strict=True)
     ways = [float(z @ w) * n / max(1, n - 1) for z, w, n in influences]
     if first.pairs is None or second.pairs is None:

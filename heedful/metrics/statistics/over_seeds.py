@@ -144,8 +144,8 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
 def _interval(measured: Sequence[Measurement]) -> Bounds:
     """The interval of the mean over seeds of a share."""
     entries = joined(measured)
-    found = shares(entries.hits, entries.counts, entries.cells, entries.numbered_ways, entries.are_pairs)
-    return crossed(interval(found), [m.value for m in measured if m.value is not None], 0.0)
+    mean = shares(entries.hits, entries.counts, entries.cells, entries.numbered_ways, entries.are_pairs)
+    return crossed(interval(mean), [m.value for m in measured if m.value is not None], 0.0)
 
 
 def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:

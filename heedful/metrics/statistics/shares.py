@@ -117,13 +117,13 @@ def difference(
         other_counts: [entries], the same in the second share; by default ``counts``.
     """
     plus, weights = _columns(first, counts)
-    minus, others = _columns(second, weights if other_counts is None else other_counts)
+    minus, other_weights = _columns(second, weights if other_counts is None else other_counts)
     cell = _cells(len(plus), cells)
     n = len(plus) if n is None else n
-    value = _mean(plus, weights, cell) - _mean(minus, others, cell)
+    value = _mean(plus, weights, cell) - _mean(minus, other_weights, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
-    bounds = between((plus, weights), (minus, others), cell, ways_of(len(plus), clusters, also))
+    bounds = between((plus, weights), (minus, other_weights), cell, ways_of(len(plus), clusters, also))
     return Measurement(value, n, ci95=bounds, flags=flags)
 
 

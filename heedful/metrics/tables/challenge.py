@@ -182,7 +182,7 @@ def subsampled(hits: np.ndarray, key: tuple[str | int, ...], reason: str) -> Mea
 
 
 def challenge(
-    rows: pa.Table, of: MetricName, interventions: Sequence[str], seed: int = 0, kinds: Sequence[str] = KINDS
+    rows: pa.Table, prefix: MetricName, interventions: Sequence[str], seed: int = 0, kinds: Sequence[str] = KINDS
 ) -> Iterator[Number]:
     """Accuracy of one model on original, label-preserved and label-flipped examples (tables 4 and 7).
 
@@ -190,7 +190,7 @@ def challenge(
 
     Args:
         rows: Base rows and rows of the interventions, of a full or of a hypothesis-only model.
-        of: The names of the metrics but for the statistic.
+        prefix: The names of the metrics but for the statistic.
         interventions: Names of the interventions that make challenge examples.
         seed: Keys the sample of changed examples (:func:`challenge_pairs`) and the samples of 80 %.
         kinds: "preserved", "flipped", or both: the kinds of changed examples to measure.
@@ -218,13 +218,13 @@ def challenge(
         one_sided = flags if statistic in (FLIPPED, f"{FLIPPED}/every") else ()
         measured = replace(measured, flags=(*measured.flags, *one_sided))
         is_headline = statistic in (ORIGINAL, *KINDS)
-        label = f"{of.part or of.data}: {statistic}" if is_headline else ""
-        here = changed.get(statistic)
-        return Number(of._replace(statistic=statistic), measured, label, 0, headline=is_headline, changed=here)
+        label = f"{prefix.part or prefix.data}: {statistic}" if is_headline else ""
+        mask = changed.get(statistic)
+        return Number(prefix._replace(statistic=statistic), measured, label, 0, headline=is_headline, changed=mask)
 
     def subsamples(statistic: str, hits: list, reason: str) -> Number:
-        measured = subsampled(_floats(hits), (seed, str(of._replace(statistic=statistic))), reason)
-        return Number(of._replace(statistic=f"{statistic}/{SUBSAMPLED}"), measured, "")
+        measured = subsampled(_floats(hits), (seed, str(prefix._replace(statistic=statistic))), reason)
+        return Number(prefix._replace(statistic=f"{statistic}/{SUBSAMPLED}"), measured, "")
 
     pair_of_uid = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
     originals = [pair_of_uid[uid] for uid in sorted(pair_of_uid)]
@@ -237,7 +237,7 @@ def challenge(
         right = [pair.is_right for pair in of_kind]
         yield measure(kind, of_kind, reason, right)
         if kind == FLIPPED:
-            yield from by_way(of._replace(statistic=kind), Values(_floats(right)), of_kind)
+            yield from by_way(prefix._replace(statistic=kind), Values(_floats(right)), of_kind)
         yield subsamples(kind, right, reason)
         yield measure(f"{kind}/every", of_kind, reason, [float(np.mean(p.changed)) for p in of_kind])
         why = UNANSWERED if of_kind else reason
@@ -270,11 +270,11 @@ def mean_of(
     return replace(measured, value=values.of * measured.value, ci95=(values.of * low, values.of * high))
 
 
-def by_way(of: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
+def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
     """A number of the pairs that flip from each label, and the unweighted mean of both ways.
 
     Args:
-        of: The name of the number of all; ``/<way>`` is put behind its statistic.
+        prefix: The name of the number of all; ``/<way>`` is put behind its statistic.
         values: The values whose mean is the number.
         pairs: The pairs.
     """
@@ -283,13 +283,13 @@ def by_way(of: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Nu
     reasons = {label: f"no example was changed from {label} to the other label" for label in FROM.values()}
 
     def number(way: str, label: str, measured: Measurement) -> Number:
-        name = of._replace(statistic=f"{of.statistic}/{way}")
+        name = prefix._replace(statistic=f"{prefix.statistic}/{way}")
         return Number(name, measured, label, 1, headline=False)
 
     for way, label in FROM.items():
-        here = labels == label
-        own = Values(values.plus[here], None if values.minus is None else values.minus[here], values.of)
-        yield number(way, way.replace("_", " "), mean_of(own, table[here], reasons[label]))
+        mask = labels == label
+        of_way = Values(values.plus[mask], None if values.minus is None else values.minus[mask], values.of)
+        yield number(way, way.replace("_", " "), mean_of(of_way, table[mask], reasons[label]))
     missing = next((why for label, why in reasons.items() if label not in labels), "")
     _, cells = np.unique(labels, return_inverse=True)
     mean = Measurement(None, len(pairs), reason=missing) if missing else mean_of(values, table, missing, cells)
@@ -325,17 +325,17 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
     splits = {f"split={split}": of_split(rows, split) for split in sorted(context.splits)}
     if kinds:
-        found = list(challenge(rows, hypotheses, perturbations(kinds), seed))
+        made_numbers = list(challenge(rows, hypotheses, perturbations(kinds), seed))
         for kind in sorted(kinds):
-            found += _sliced(challenge(rows, hypotheses, perturbations([kind]), seed), f"kind={kind}")
-        for slice_, some in splits.items():  # as if the split stood alone
-            found += _sliced(challenge(some, hypotheses, perturbations(kinds), seed), slice_)
-        yield from _in_order(found, KINDS)
+            made_numbers += _sliced(challenge(rows, hypotheses, perturbations([kind]), seed), f"kind={kind}")
+        for slice_, rows_of_split in splits.items():  # as if the split stood alone
+            made_numbers += _sliced(challenge(rows_of_split, hypotheses, perturbations(kinds), seed), slice_)
+        yield from _in_order(made_numbers, KINDS)
     if settings.title:
-        found = list(challenge(rows, titles, [TITLE], seed, KINDS[:1]))  # no title flips a label
-        for slice_, some in splits.items():
-            found += _sliced(challenge(some, titles, [TITLE], seed, KINDS[:1]), slice_)
-        yield from _in_order(found, () if kinds else KINDS[:1])
+        made_numbers = list(challenge(rows, titles, [TITLE], seed, KINDS[:1]))  # no title flips a label
+        for slice_, rows_of_split in splits.items():
+            made_numbers += _sliced(challenge(rows_of_split, titles, [TITLE], seed, KINDS[:1]), slice_)
+        yield from _in_order(made_numbers, () if kinds else KINDS[:1])
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:

@@ -58,7 +58,7 @@ def rows_of_set(rows: pa.Table, name: str) -> pa.Table:
 def eight_cells(
     rows: pa.Table,
     right_alone: Mapping[str, bool],
-    of: MetricName,
+    prefix: MetricName,
     interventions: Sequence[str],
     kind: Literal["preserved", "flipped"] = "flipped",
     seed: int = 0,
@@ -71,7 +71,7 @@ def eight_cells(
     Args:
         rows: Rows of the full model, as for :func:`~heedful.metrics.tables.challenge.challenge`.
         right_alone: uid of each original to whether a hypothesis-only model is right on it.
-        of: The names of the metrics but for the statistic.
+        prefix: The names of the metrics but for the statistic.
         interventions: Names of the interventions that make challenge examples.
         kind: Which changed examples; the paper's are label-flipped counterfactual tables.
         seed: Keys the sample of changed examples.
@@ -96,8 +96,8 @@ def eight_cells(
     reason = UNANSWERED if every else f"no example was changed with its label {kind}"
     for cell in CELLS:
         original, changed, alone = cell
-        measured = share([other == cell for other in cells], table, reason=reason)
-        name = of._replace(statistic=f"{kind}/cells/{'_'.join(cell)}")
+        measured = share([cell_of_pair == cell for cell_of_pair in cells], table, reason=reason)
+        name = prefix._replace(statistic=f"{kind}/cells/{'_'.join(cell)}")
         yield Number(name, measured, f"{original}, {changed}; alone: {alone}", 1, headline=False)
 
 
@@ -105,9 +105,9 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """The numbers of each set."""
     settings = CounterfactualTablesSettings.from_context(context)
     for name in sorted(settings.sets):
-        of, is_mine = MetricName(CHALLENGE, set_data(name)), is_of_set(rows, name)
+        prefix, is_mine = MetricName(CHALLENGE, set_data(name)), is_of_set(rows, name)
         mine = rows.filter(pa.array(is_mine))
-        for number in challenge(mine, of, set_changes(name), context.seed):
+        for number in challenge(mine, prefix, set_changes(name), context.seed):
             if number.changed is not None:
                 changed = np.zeros(len(is_mine), dtype=bool)
                 changed[is_mine] = number.changed
@@ -116,7 +116,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
                 number = replace(number, curve=Curve(FLIPPED, f"{FLIPPED}: {name}", "table_rows"))
             yield number
         if settings.hypothesis_only is not None:
-            yield from eight_cells(mine, settings.hypothesis_only, of, set_changes(name), seed=context.seed)
+            yield from eight_cells(mine, settings.hypothesis_only, prefix, set_changes(name), seed=context.seed)
 
 
 METRIC = Metric("counterfactual_tables", numbers)

@@ -176,11 +176,11 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
     yield number("macro_precision_or_zero", per_pair, every)
     yield number("macro_recall", np.divide(hit, marked, out=np.zeros(len(hit)), where=marked > 0), every)
     none = hit == 0
-    whole = pairs.missed == 0
-    shares = dict(zip(SHARES, (whole, ~whole & ~none, none, used == 0), strict=True))
+    uses_all = pairs.missed == 0
+    shares = dict(zip(SHARES, (uses_all, ~uses_all & ~none, none, used == 0), strict=True))
     for name, of_share in shares.items():
         yield number(name, of_share, every)
-    yield number("exact", whole & (pairs.extra == 0), every)
+    yield number("exact", uses_all & (pairs.extra == 0), every)
     yield number("ignored_of_none", used == 0, none, "every pair uses a relevant row")
     yield number("correct", correct, every)
     for name, of_share in shares.items():

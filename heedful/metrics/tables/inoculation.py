@@ -53,8 +53,8 @@ def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
         raise _different("original", differ)
     right = [dict(zip(strings(rows, "uid"), same(rows, "gold", "y"), strict=True)) for rows in (before, after)]
     uids = sorted(right[0])
-    both = np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2)
-    return both, tables_of(runs[0], uids)
+    columns = np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2)
+    return columns, tables_of(runs[0], uids)
 
 
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[Pair]]:
@@ -172,21 +172,21 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
     small = f"{100 * margin:g} points"
     if nothing := undecided(original, "the original test"):
         return nothing
-    said = f"the original test changes by {_points(original)}"
+    text = f"the original test changes by {_points(original)}"
     low, high = original.ci95 or (0.0, 0.0)
     if high < -margin:
         also = f"; the challenge test by {_points(challenge)}" if challenge.value is not None and challenge.ci95 else ""
-        return Outcome(3, f"{said}, a loss of more than {small}{also}")
+        return Outcome(3, f"{text}, a loss of more than {small}{also}")
     if low <= -margin:
-        return Outcome(None, f"{said}, which may or may not be a loss of more than {small}")
+        return Outcome(None, f"{text}, which may or may not be a loss of more than {small}")
     for m, name in ((gap, "the gap"), (challenge, "the challenge test"), (closing, "the change of the gap")):
         if nothing := undecided(m, name):
             return nothing
     before, gained, closed = (m.ci95 or (0.0, 0.0) for m in (gap, challenge, closing))
     if before[0] <= 0:
-        return Outcome(None, f"{said}; there may have been no gap to close: {_points(gap)}")
-    said += f", the challenge test by {_points(challenge)}"
+        return Outcome(None, f"{text}; there may have been no gap to close: {_points(gap)}")
+    text += f", the challenge test by {_points(challenge)}"
     if gained[1] < margin:
-        return Outcome(2, f"{said}, a gain of less than {small}")
-    said += f", and the gap by {_points(closing)}"
-    return Outcome(1 if gained[0] > margin and closed[1] < 0 else None, said)
+        return Outcome(2, f"{text}, a gain of less than {small}")
+    text += f", and the gap by {_points(closing)}"
+    return Outcome(1 if gained[0] > margin and closed[1] < 0 else None, text)

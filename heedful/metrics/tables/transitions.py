@@ -116,22 +116,22 @@ class _Share:
     hit: np.ndarray
 
 
-def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
+def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
     """The shares of some of the rows of an operation: forbidden transitions, and each transition.
 
     Args:
         changes: The rows of an operation.
-        here: Which of them: bool [rows].
+        mask: Which of them: bool [rows].
         key: Into the table of allowed transitions.
         name: Of the operation.
     """
-    of_label = {label: here & (changes.before == b) for b, label in enumerate(LABELS)}
+    of_label = {label: mask & (changes.before == b) for b, label in enumerate(LABELS)}
     rules: dict[str, Rule] = {INVALID: "union"}
     if transitions(key) != transitions(key, "composed"):
         rules[COMPOSED] = "composed"
     for invalid, rule in rules.items():
         wrong = forbidden(key, rule)[changes.before, changes.after]
-        yield _Share(name._replace(statistic=invalid), None, here, wrong)
+        yield _Share(name._replace(statistic=invalid), None, mask, wrong)
         for label, mine in of_label.items():
             yield _Share(name._replace(statistic=f"{invalid}/from_{label}"), label, mine, wrong)
     for label, mine in of_label.items():
@@ -206,8 +206,8 @@ def invalid_transitions(
             for relevance in RELEVANCE[:2]:
                 is_so = changes.relevance == RELEVANCE.index(relevance)
                 subsets[f"{operation}_{relevance}"] = is_so, key_of(operation, relevance)
-        for subset, (here, key) in subsets.items():
-            for share in _shares(changes, here, key, MetricName(TRANSITIONS, data, subset)):
+        for subset, (mask, key) in subsets.items():
+            for share in _shares(changes, mask, key, MetricName(TRANSITIONS, data, subset)):
                 of_split = [_of_split(share, changes, split) for split in range(max(1, len(splits)))]
                 by_split = dict(zip(splits, of_split, strict=True)) if splits else {}
                 measured = _over_splits(share, changes, by_split) if splits else of_split[0]
@@ -229,8 +229,8 @@ def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Transitions of each operation; the first has a curve."""
-    first, *others = TableRowsSettings.from_context(context).operations
-    for number in invalid_transitions(rows, context.data, (first, *others), context.splits):
+    first, *further = TableRowsSettings.from_context(context).operations
+    for number in invalid_transitions(rows, context.data, (first, *further), context.splits):
         is_first = number.name == MetricName(TRANSITIONS, context.data, first, INVALID)
         yield replace(number, curve=Curve("invalid", f"invalid: {first}", METRIC.name)) if is_first else number
 

@@ -54,8 +54,12 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
     unit = product(x, inverted)  # how a residual of 1 would move phi, but for its weight
     phi = product(weights * y, unit)
     leverage = shares + weights * (unit * x).sum(axis=1)
-    drawn = slice(1, None)
-    influence = unit[drawn] * (weights * (y - product(x, phi)))[drawn, None] / (1 - leverage[drawn, None])
+    neighbours_only = slice(1, None)
+    influence = (
+        unit[neighbours_only]
+        * (weights * (y - product(x, phi)))[neighbours_only, None]
+        / (1 - leverage[neighbours_only, None])
+    )
     return phi, drawn_error(influence, np.ones(len(influence), dtype=np.int64))
 
 

@@ -57,21 +57,23 @@ def explain(
     root = partition(segments)
     if not root.halves:
         return np.array([full - nothing]), np.full(n, np.nan)
-    left = min(budget // 2, root.splits)
+    budget_left = min(budget // 2, root.splits)
     answers = Answers()
     queue = [_stake(root, 0, nothing, full, 1.0)]
-    while left:
+    while budget_left:
         if queue[0][1:4] not in answers:
-            asked = _sure_to_be_split(queue, answers, left)
-            values = (yield _masks(asked, n)).reshape(-1, 2).tolist()
-            answers.update((stake[1:4], (first, second)) for stake, (first, second) in zip(asked, values, strict=True))
+            certain = _sure_to_be_split(queue, answers, budget_left)
+            values = (yield _masks(certain, n)).reshape(-1, 2).tolist()
+            answers.update(
+                (stake[1:4], (first, second)) for stake, (first, second) in zip(certain, values, strict=True)
+            )
         stake = heappop(queue)
         for part in _parts(stake, *answers.pop(stake[1:4])):
             if part.node.halves:
                 heappush(queue, part)
             else:
                 phi[part.start] += (part.high - part.low) * part.weight
-        left -= 1
+        budget_left -= 1
     for stake in queue:
         phi[stake.start : stake.stop] += (stake.high - stake.low) * stake.weight / (stake.stop - stake.start)
     return phi, np.full(n, np.nan)
@@ -83,18 +85,18 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
 
 def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
     """The halves of a node, each in both contexts, by f with the left half alone and with the right half alone."""
-    left, right = stake.node.halves
+    first, second = stake.node.halves
     context = stake.context
     weight = stake.weight / 2
     return [
-        _stake(left, context, stake.low, with_left, weight),
-        _stake(left, context | right.bits, with_right, stake.high, weight),
-        _stake(right, context, stake.low, with_right, weight),
-        _stake(right, context | left.bits, with_left, stake.high, weight),
+        _stake(first, context, stake.low, with_left, weight),
+        _stake(first, context | second.bits, with_right, stake.high, weight),
+        _stake(second, context, stake.low, with_right, weight),
+        _stake(second, context | first.bits, with_left, stake.high, weight),
     ]
 
 
-def _sure_to_be_split(queue: list[Stake], answers: Answers, left: int) -> list[Stake]:
+def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
     """The nodes without an answer that are split within the next ``left`` splits whatever the answers will be.
 
     At worst, all that comes of a node without an answer is split before the next node of the queue.
@@ -102,7 +104,7 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, left: int) -> list[S
     queue = queue.copy()
     sure = []
     before = 0
-    while queue and before < left:
+    while queue and before < splits_left:
         stake = heappop(queue)
         answer = answers.get(stake[1:4])
         if answer is None:

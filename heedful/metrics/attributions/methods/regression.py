@@ -9,9 +9,9 @@ import numpy as np
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The matrix product, float64; either may be a vector."""
     # not "@": a BLAS adds up in an order that depends on the number of threads, and the last bits with it
-    left = "ij"[2 - a.ndim :]
-    right = "jk"[: b.ndim]
-    return np.einsum(f"{left},{right}->{left[:-1]}{right[1:]}", a, b)
+    subscripts_a = "ij"[2 - a.ndim :]
+    subscripts_b = "jk"[: b.ndim]
+    return np.einsum(f"{subscripts_a},{subscripts_b}->{subscripts_a[:-1]}{subscripts_b[1:]}", a, b)
 
 
 def normal_equations(x: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -77,14 +77,14 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
     if is_scarce:
         inverted, _ = inverse(normal + RIDGE * np.eye(n))
     unit = product(z, inverted)  # how a residual of 1 would move phi, but for its weight
-    apart = product(weights * target, unit)
-    phi = share + apart
+    excess = product(weights * target, unit)
+    phi = share + excess
     if subsets.complete:
         return phi, np.zeros(n)
     if is_scarce or subsets.draws.sum() < FEWEST * n:
         return phi, np.full(n, np.nan)
-    drawn = subsets.draws > 0
-    each = weights[drawn] / subsets.draws[drawn]  # the weight of a single draw
-    leverage = each * (unit * z).sum(axis=1)[drawn]
-    residuals = (target - product(z, apart))[drawn]
-    return phi, drawn_error(unit[drawn] * (each * residuals / (1 - leverage))[:, None], subsets.draws[drawn])
+    is_drawn = subsets.draws > 0
+    each = weights[is_drawn] / subsets.draws[is_drawn]  # the weight of a single draw
+    leverage = each * (unit * z).sum(axis=1)[is_drawn]
+    residuals = (target - product(z, excess))[is_drawn]
+    return phi, drawn_error(unit[is_drawn] * (each * residuals / (1 - leverage))[:, None], subsets.draws[is_drawn])
