@@ -91,14 +91,14 @@ class Evaluation(RecordsArguments, Callback):
         metric: Makes the numbers, and names the evaluation.
         in_training: Whether it also runs in every epoch of training.
         by_default: Whether it runs unless a call names other evaluations.
-        own: Whether it brings examples and does not need those of the data module.
+        brings_examples: Whether it brings examples, and does not need those of the data module.
         has_settings: Whether the command line shows its settings.
     """
 
     metric: Metric
     in_training: bool = False
     by_default: bool = True
-    own: bool = False
+    brings_examples: bool = False
     has_settings: bool = True
 
     if not TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Planned(NamedTuple):
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics of its rows: that of the evaluation, and others that are registered for the same rows."""
+        """The metric of the evaluation, and others that are registered for its rows."""
         first = self.evaluation.metric
         return [first, *(m for m in METRICS.values() if m.evaluation == self.evaluation.name and m.name != first.name)]
 
@@ -202,7 +202,7 @@ class Plans:
 
     Attributes:
         planned: Evaluation name to its plan.
-        idle: Name of each evaluation that has nothing to do, to the reason.
+        idle: Evaluation name to the reason why it has nothing to do.
         only: Names of the evaluations in the call; None for those that run by default.
     """
 

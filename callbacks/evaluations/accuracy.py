@@ -1,4 +1,4 @@
-"""Accuracy and its counterpart for answers in a text, and the null control: how much of any change is numeric noise."""
+"""Accuracy, its counterpart for answers in a text, and the null control, which measures numeric noise."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Null
@@ -8,7 +8,7 @@ from heedful.records import CLASSIFICATION, SOFT, SPAN, TEXT, TaskKind
 
 
 class Accuracy(Evaluation):
-    """Accuracy of the base predictions, with the null control; of soft labels, what the predictions are worth.
+    """Accuracy of the base predictions, or their mean score for soft labels, with the null control.
 
     Args:
         max_null: How many examples the null control repeats in training; evaluate.py repeats all, and

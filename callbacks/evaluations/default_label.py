@@ -16,11 +16,11 @@ from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
 class DefaultLabel(Evaluation):
     """Predictions of the default label, which the attentiveness test leaves out.
 
-    It runs where ``--evaluations`` names it. The swaps are those of the attentiveness test; siblings are examples with
-    the same content in the swapped part and another label.
+    It runs where ``--evaluations`` names it. The swaps are the same as in the attentiveness test; siblings are examples
+    with the same content in the swapped part and another label.
 
     Args:
-        draws: Counterfactuals for each example, and at most so many siblings.
+        draws: Counterfactuals per example, and the largest number of siblings.
     """
 
     metric = METRICS["default_label"]
@@ -42,7 +42,9 @@ class DefaultLabel(Evaluation):
         related = {part: Families(data.pool, part, label, within, data.task.kind) for part in parts}
         counts = {f"{part}/with_sibling": families.count() for part, families in related.items()}
         related = {part: families for part, families in related.items() if counts[f"{part}/with_sibling"]}
-        plans += [PredictedAs(label, Siblings(part, of, self.draws), "change") for part, of in related.items()]
+        plans += [
+            PredictedAs(label, Siblings(part, siblings, self.draws), "change") for part, siblings in related.items()
+        ]
         siblings = {part: "+".join(families.others) for part, families in related.items()}
         settings = DefaultLabelSettings(tuple(data.swap), siblings)
         return Plan(data.pool, plans, settings, counts)

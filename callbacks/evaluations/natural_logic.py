@@ -19,18 +19,18 @@ NAME, SEEDS = "nlixy", 400
 
 
 class NaturalLogic(Evaluation):
-    """Total and direct causal effects of contexts and of inserted words, of any model that knows entailment.
+    """Total and direct causal effects of contexts and of inserted words, for models that know entailment.
 
     Args:
         path: Folder of NLI-XY; by default that of --data nlixy, if it has the split. Else nothing is measured.
         split: Which split of it to compose examples of.
-        seeds: Seed examples of each intervention set, each with all of its matches (the paper's 400).
+        seeds: Seed examples per intervention set, each with all of its matches (the paper's 400).
         paired: Give the sets of TCE and DCE the same seeds.
     """
 
     metric = METRICS["natural_logic"]
     in_training = True
-    own = True
+    brings_examples = True
 
     def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
         require_number("natural_logic.seeds", seeds)
@@ -71,7 +71,7 @@ class NaturalLogic(Evaluation):
         return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count what each set holds and what was left out; ``sha256`` identifies the pairs of a set."""
+        """Count the pairs and seeds per set and what was left out; ``sha256`` identifies the pairs of a set."""
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
         for one_set in plan.interventions:
             pairs = where(rows, intervention=one_set.name)

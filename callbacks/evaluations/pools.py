@@ -35,7 +35,7 @@ def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
 
 
 def by_split(pool: Examples, data: Pairs) -> list[Examples]:
-    """The examples of each evaluated split; all examples if a single split is evaluated."""
+    """The examples per evaluated split; all examples if a single split is evaluated."""
     if not data.splits_evaluated:
         return [pool]
     splits = np.array(list(pool.column("meta.split")))

@@ -81,7 +81,7 @@ def accuracy_by_slice(
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
-        columns: The meta columns; of several splits, "split" is one.
+        columns: The meta columns; "split" is one if there are several splits.
         seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
         kind: Kind of the task.
 
@@ -111,7 +111,7 @@ def accuracy_by_slice(
 
 
 def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Iterator[Number]:
-    """The mean cross-entropy of base predictions, as in training but for augmented examples there.
+    """The mean cross-entropy of base predictions, as in training without augmented examples.
 
     It has no interval. A probability of 0 counts as the smallest normal number of float32, so that a loss is at most
     87.3.
@@ -155,9 +155,9 @@ def noise(rows: pa.Table, data: str, settings: NullControl = NullControl()) -> I
     Clusters of the interval are the groups of examples (``group``), or else the examples.
 
     Args:
-        rows: Rows; those of the null control among them count.
+        rows: Rows; the rows of the null control count.
         data: Name of the data set, for the metric names.
-        settings: What is known of batches.
+        settings: Settings of the null control.
 
     Yields:
         ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, or where

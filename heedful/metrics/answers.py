@@ -16,9 +16,9 @@ class Scores(NamedTuple):
 
     Attributes:
         golds: The gold labels as text: object [examples]; of two classes, bool [examples].
-        each: The score of each prediction, between 0 and 1: float64 [examples].
+        each: Score per prediction, between 0 and 1: float64 [examples].
         best: The score of the best single answer, the majority, on each example: float64 [examples].
-        cluster: The cluster of each example: int [examples].
+        cluster: Cluster per example: int [examples].
     """
 
     golds: np.ndarray
@@ -41,9 +41,9 @@ class Scores(NamedTuple):
         """Score predictions in two classes, of at least one example.
 
         Args:
-            gold: Whether each example is of the first class, which is the majority of two equal ones: bool [examples].
+            gold: Whether an example is of the first class, which is the majority of two equal ones: bool [examples].
             is_right: bool [examples].
-            cluster: The cluster of each example, int [examples].
+            cluster: Cluster per example, int [examples].
         """
         best = gold == (gold.mean() >= 0.5)
         return cls(gold, is_right.astype(np.float64), best.astype(np.float64), cluster)

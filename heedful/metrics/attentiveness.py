@@ -153,7 +153,7 @@ def headline_of(part: str, context: Context) -> MetricName:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Attentiveness to each part that was swapped, and the answers that stay of each part that must not matter."""
+    """Attentiveness per swapped part, and the share of answers that stay per part that must not matter."""
     for part in parts_of(context):
         yield from attentiveness(rows, part, context)
 

@@ -25,7 +25,7 @@ Values = Callable[[pa.Table, Context], dict[str, np.ndarray]]  # statistic to a 
 
 
 def distances(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """How far the probabilities of changed examples are from those of their base examples; nothing without any.
+    """Distances between the probabilities of changed examples and of their base examples; nothing without any.
 
     Args:
         changed: Rows of changed examples.
@@ -58,7 +58,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     """The examples that are predicted as the default label, when they are changed.
 
     Args:
-        rows: Base rows and those of the swaps, of the sibling swaps and of the null control, in their canonical order.
+        rows: Base rows, and rows of the swaps, of the sibling swaps and of the null control, in their canonical order.
         context: Context of the rows, with the settings :class:`DefaultLabelSettings`.
 
     Yields:
@@ -112,7 +112,7 @@ def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
 
 
 def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Whether each prediction is another one, and what that is worth."""
+    """Whether predictions change, and the score of the new prediction."""
     differs = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
     worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))
     return {"siblings": differs.astype(np.float64), "siblings_gold": worth}

@@ -1,4 +1,4 @@
-"""The changes of a part that count, and those of them that are hits (CAT, §3.3 and §4)."""
+"""Definition of the changes of a part that count, and of hits (CAT, §3.3 and §4)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -19,8 +19,8 @@ def label_scores(
 ) -> Iterator[Number]:
     """F1 and the Matthews correlation of base predictions.
 
-    A missing answer is wrong for every label: it lowers the recall of the gold label and the precision of none, and is
-    one more class in the correlation, which is never gold. The numbers are those of ``torchmetrics.functional``
+    A missing answer is wrong for every label: it lowers the recall of the gold label but no precision, and is
+    one more class in the correlation, which is never gold. The numbers equal ``torchmetrics.functional``
     (``binary_f1_score``, ``multiclass_f1_score`` with ``average="macro"``, ``multiclass_matthews_corrcoef``), but in
     float64, and undefined if torchmetrics returns 0 for a division by 0. Clusters of intervals are the groups of
     examples (``group``), or else the examples.
@@ -33,7 +33,7 @@ def label_scores(
 
     Yields:
         ``accuracy/<data>/f1``, for two labels: the F1 of the label that is not the default label;
-        ``accuracy/<data>/macro_f1``, the mean of the F1 of each label among gold labels or predictions;
+        ``accuracy/<data>/macro_f1``, the mean F1 of labels among gold labels or predictions;
         ``accuracy/<data>/matthews``, for more than two labels R_K (Gorodkin 2004).
     """
     base = select(rows, intervention=BASE)
@@ -57,7 +57,7 @@ def label_scores(
 
 
 def _measured_matthews(gold: np.ndarray, y: np.ndarray, cluster: np.ndarray) -> Measurement:
-    """The correlation, from indicators [examples, labels]; its interval is that of a share, from -1 to 1."""
+    """The correlation, from indicators [examples, labels], with an interval as of a share, from -1 to 1."""
     columns = np.column_stack([gold * y, gold, y, np.ones(len(gold))])
     total = columns.sum(axis=0)
     value = float(matthews(total))
@@ -79,7 +79,7 @@ def matthews(sums: np.ndarray) -> np.ndarray:
     """The Matthews correlation, [...]; nan if all gold labels or all predictions are the same.
 
     Args:
-        sums: float64 [..., 3 * labels + 1]: the hits, gold labels and predictions of each label; number of examples.
+        sums: float64 [..., 3 * labels + 1]: hits, gold labels and predictions per label; number of examples.
     """
     hit, gold, predicted = np.split(sums[..., :-1], 3, axis=-1)
     n = sums[..., -1]

@@ -31,7 +31,7 @@ UNITS: dict[str, Unit | None] = {  # of the statistics beside a headline; None f
 
 
 def beside(name: MetricName, statistic: str) -> MetricName:
-    """The name of a statistic beside a headline: "unread", the share of its changes that the model never reads, or
+    """The name of a statistic below a headline: "unread", the share of its changes that the model never reads, or
     "read", the headline over the others.
 
     Example:
@@ -50,14 +50,14 @@ class Metric:
         numbers: Makes the numbers from the rows and the context, in the order of tables; pure. Of an empty table of
             rows it makes at least the numbers that have curves.
         statistics: Statistics besides those with curves that may be monitored; None if any may.
-        whole: Whether an example counts with all of its changes, and is left out where one of them is unread.
+        whole_examples: Whether an example counts with all of its changes, and is left out where one of them is unread.
         rows: The evaluation whose rows it reads, ``rows/<rows>.parquet``; by default the one of its name.
     """
 
     name: str
     numbers: Callable[[pa.Table, Context], Iterable[Number]]
     statistics: tuple[str, ...] | None = None
-    whole: bool = False
+    whole_examples: bool = False
     rows: str = ""
 
     @property
@@ -103,7 +103,7 @@ class Metric:
         for name, shares in without.items():
             share = max(m.value or 0.0 for m in shares.values())
             worst[name.data, name.part] = max(share, worst.get((name.data, name.part), 0.0))
-        worst_of_all = max(worst.values()) if self.whole else 0.0
+        worst_of_all = max(worst.values()) if self.whole_examples else 0.0
         is_unread = where(rows, **{UNREAD: True})
         of_read = cache(lambda: measured(self.numbers(self._read(rows, is_unread), context)))
         has_answer = is_answer(rows, "y2")
@@ -122,7 +122,7 @@ class Metric:
 
     def _read(self, rows: pa.Table, is_unread: np.ndarray) -> pa.Table:
         """The rows of inputs that the model reads."""
-        if not self.whole:
+        if not self.whole_examples:
             return rows.filter(pa.array(~is_unread))
         uids = pc.unique(rows["uid"].filter(pa.array(is_unread)))
         is_base = where(rows, intervention=BASE)
@@ -132,10 +132,10 @@ class Metric:
 def _with_unread(
     number: Number, rows: pa.Table, changed: np.ndarray, is_unread: np.ndarray, of_read: Callable[[], Numbers]
 ) -> tuple[Number, dict[str, Measurement]]:
-    """A headline, flagged where much is unread, and the statistics beside it: the share unread, and the number without
+    """A headline, flagged if much is unread, and the statistics below it: the share unread, and the number without
     these changes if there are any.
 
-    There are no statistics where it is not known what the model receives, or where too few inputs got an answer.
+    There are no statistics if it is unknown which inputs the model reads, or if too few inputs got an answer.
     """
     headline = number.measured
     assert headline is not None
@@ -190,7 +190,7 @@ def has_too_few_answers(rows: pa.Table, changed: np.ndarray) -> bool:
 
 
 def _judged(number: Number, without: float) -> Number:
-    """A number of which this share of the answers is missing: as it is, flagged, or undefined."""
+    """A number, flagged or undefined if this share of the answers is missing."""
     m = number.measured
     if m is None or without <= MOST_WITHOUT:
         return number

@@ -31,7 +31,7 @@ def naive_partial(
 ) -> Iterator[Number]:
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
-    A model may agree because it ignores the other parts, or because of its behaviour on inputs unlike those of its
+    A model may agree because it ignores the other parts, or because of its behaviour on inputs unlike those in
     training: the paper takes agreement for no measure of attentiveness. Agreement is over the examples with two
     answers. Clusters of intervals are the groups of examples (``group``), or else the examples.
 

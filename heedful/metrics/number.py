@@ -36,8 +36,8 @@ class Curve:
     Attributes:
         chart: Title of the chart; curves of one title share it.
         label: Label of the curve.
-        figure: File name of the figure that shows the chart, too; "" for TensorBoard alone. Numbers in a figure also
-            stand beside the progress bar and among the hyperparameters.
+        figure: File name of the figure that shows the chart, too; "" for TensorBoard alone. Numbers in a figure
+            are also shown by the progress bar and among the hyperparameters.
     """
 
     chart: str
@@ -55,9 +55,9 @@ class Number:
         label: Label of its line in tables; None for the words of its name, "" for no line.
         level: Indentation of its line: 0 for a headline, 1 for a line below; None to follow from the name.
         unit: "percent", or "ratio" for a plain number.
-        headline: Whether tables of several runs show it; None to follow from the name.
+        headline: Whether tables of runs side by side show it; None to follow from the name.
         changed: bool [rows], the changed rows that it counts where they got an answer. The shares of these that the
-            model never reads, and that got no answer, stand beside the number.
+            model never reads, and that got no answer, are shown below the number.
         curve: Its curve over epochs, which is declared for an empty table of rows.
         section: Heading of its line in tables, and on which examples the lines below it rest.
         aside: For a number without a line, a name of such numbers: tables say that results.json has them.
@@ -97,7 +97,7 @@ class Number:
 
 
 def measured(numbers: Iterable[Number]) -> Numbers:
-    """The measurement of each number that has one, by name."""
+    """Measurements by name; numbers without one are left out."""
     return {number.name: number.measured for number in numbers if number.measured is not None}
 
 

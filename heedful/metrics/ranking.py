@@ -23,12 +23,12 @@ FEWEST = 4
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Numbers that choose the examples of each sample, the same for all models: float64 [samples, n] in [0, 1)."""
+    """Random numbers that choose the examples per sample, the same for all models: float64 [samples, n] in [0, 1)."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
 def drawn(choices: np.ndarray, population: int) -> np.ndarray:
-    """The examples that uniform numbers [samples, n] choose among so many, with replacement: int64 [samples, n].
+    """The examples that uniform numbers [samples, n] choose with replacement: int64 [samples, n].
 
     Example:
         >>> drawn(np.array([[0.0, 0.5, 0.99]]), 4).tolist()
@@ -106,9 +106,9 @@ def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """The truth of the best model less that of the model with the highest score, in each sample: float64 [samples].
+    """The truth of the best model minus the truth of the model with the highest score: float64 [samples].
 
-    Of several models with the highest score it is the mean.
+    Ties for the highest score are averaged.
     """
     scores = np.where(np.isnan(scores), -np.inf, scores)
     is_chosen = scores == scores.max(axis=0)
@@ -180,11 +180,11 @@ def guess(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """GUESS: one model is taken for the best everywhere, and all other pairs are guessed.
 
     Args:
-        suites: For each, the name of each model to its truth. Suites that do not have the candidate are guessed.
+        suites: Model to its truth, per suite. Suites without the candidate are guessed.
 
     Returns:
         Each model to its few-shot accuracy, the mean over suites; pairs of equal truth are left out. The paper's 72.0
-        is that of the best candidate.
+        is the few-shot accuracy of the best candidate.
 
     Example:
         >>> guess([{"a": 0.9, "b": 0.8, "c": 0.7}])
@@ -201,12 +201,12 @@ def _guessed(candidate: str, suite: Mapping[str, float]) -> float:
 
 
 def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
-    """The accuracy of a model less that of another on the same examples, and its standard error over clusters.
+    """The difference of accuracies of two models on the same examples, and its standard error over clusters.
 
     Args:
         correct: What each answer of the model is worth, float64 [examples].
         baseline: The same of the other.
-        clusters: The cluster of each example, int [examples], numbered from 0.
+        clusters: Cluster per example, int [examples], numbered from 0.
     """
     less = np.asarray(correct, dtype=np.float64) - baseline
     of_clusters = np.bincount(clusters, less - less.mean())
@@ -238,7 +238,7 @@ def two_sided(resampled: np.ndarray) -> float:
 
 
 def over_samples(success: np.ndarray, baseline: np.ndarray, key: Key) -> tuple[Measurement, float]:
-    """The paper's paired bootstrap: the few-shot accuracy of a ranker less that of another, over samples.
+    """The paper's paired bootstrap: the difference of few-shot accuracies of two rankers, over samples.
 
     It takes the samples as data, which they are not: with more samples any difference becomes significant.
 
@@ -267,7 +267,7 @@ def over_examples_and_models(
     """Few-shot accuracy where both all examples and the models are resampled, for Heedful's own test.
 
     A resample draws as many clusters of examples as there are, with replacement, and as many models. The population is
-    what is drawn of it, and the truth is the accuracy on all that is drawn. Model i comes v_i times, and a pair of two
+    what is drawn of it, and the truth is the accuracy on all drawn examples. Model i comes v_i times, and a pair of two
     different models weighs v_i v_j; a pair of equal truth does not count. All rankers see the same draws.
 
     The test is conservative. Of two rankers that are equally good it called one better, at p < 0.05, in 0 to 5 % of 200
@@ -282,13 +282,13 @@ def over_examples_and_models(
         correct: What each answer is worth, float64 [models, examples].
         population: Which of the examples these are, int64 [population].
         choices: float64 [samples, n], which choose the samples (:func:`uniforms`).
-        clusters: The cluster of each example, int [examples].
+        clusters: Cluster per example, int [examples].
         key: Keys the random numbers.
         resamples: How many.
 
     Returns:
         Ranker to float64 [resamples]; nan where all models that were drawn are the same one, or have the same truth,
-        or where nothing of the population was drawn.
+        or if no example of the population was drawn.
     """
     stacked = np.stack(list(values.values()))
     models = len(correct)
@@ -309,7 +309,7 @@ def over_examples_and_models(
 
 
 class Test(NamedTuple):
-    """The few-shot accuracy of a factor less that of ACC.
+    """The few-shot accuracy of a factor minus the few-shot accuracy of ACC.
 
     Attributes:
         by_samples: The difference, with the interval of the paper's bootstrap, which takes samples as data.
@@ -366,7 +366,7 @@ def ranked(
         factors: The rankers that are tested against ACC.
         correct: What each answer is worth, float64 [models, examples]; the truth is its mean, not the same for all.
         population: Which of the examples these are, int64 [population].
-        clusters: The cluster of each example, int [examples].
+        clusters: Cluster per example, int [examples].
         n: Examples of a sample.
         samples: How many samples (B).
         seed: Keys the samples and the resamples.

@@ -29,7 +29,7 @@ def slices_of(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[str, np.
         columns: Names of meta columns.
 
     Yields:
-        "column=value" and which rows are of it, bool [rows]. An empty value is "none", and "/" becomes "-".
+        "column=value" and whether a row has the value, bool [rows]. An empty value is "none", and "/" becomes "-".
     """
     for column in columns:
         index, values = sliced(rows, column)

@@ -204,7 +204,7 @@ def test_a_headline_rests_on_the_rows_without_which_it_changes(case):
         third = here & (np.cumsum(here) % 3 == 1)
         some = metric.score(with_unread(rows, third), context)
         lost = {uid for uid, unread in zip(uids, third, strict=True) if unread}
-        kept = is_base | [uid not in lost for uid in uids] if metric.whole else ~third
+        kept = is_base | [uid not in lost for uid in uids] if metric.whole_examples else ~third
         rest = measured(metric.numbers(rows.filter(pa.array(kept)), context))
         for name in names:
             unread, read = beside(name, "unread"), beside(name, "read")

@@ -27,7 +27,7 @@ Solved = Mapping[str, Sequence[tuple[float, float, Solution]]]
 
 @dataclass(frozen=True)
 class Explained:
-    """Examples that are explained, some of them once more with a part from another example.
+    """Examples to explain; some of them also with a part from another example.
 
     Attributes:
         examples: These, by uid and variant.
@@ -59,12 +59,12 @@ class AttributionInquiry:
         samples: Masks for each example and method, at most.
         steps: Points of the integral, for gradients.
         limit: Examples to explain.
-        shown: Of so many of them also a version in which a part is another example's.
+        shown: Number of examples that are also explained with another example's part.
         swaps: How a part is swapped there.
-        gold: Whether the probability of the gold label is explained, and not that of the prediction.
+        gold: Whether to explain the probability of the gold label instead of the prediction.
         scale: Whether the probability is explained, or its log-odds.
         delete: Whether hidden words are left out, and not masked.
-        subwords: What a word gets of the gradients at its tokens.
+        subwords: How the gradients of the tokens of a word are combined.
     """
 
     name = "explanations"
@@ -113,7 +113,7 @@ class AttributionInquiry:
             pace.advance(len(block))
 
     def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
-        """Choose the examples: those of a smaller limit are among those of a larger one, whatever the model.
+        """Choose the examples, the same for every model; a smaller limit chooses a subset.
 
         Those without a label to explain are counted and left out only then: no other example takes their place.
         """

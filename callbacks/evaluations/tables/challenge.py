@@ -1,4 +1,4 @@
-"""Challenge examples made of what is evaluated, as an evaluation: changed hypotheses, and tables with other titles."""
+"""Challenge examples from the evaluated data: changed hypotheses, and tables with other titles."""
 
 from collections import Counter
 from typing import Any
@@ -119,7 +119,7 @@ class Challenge(Evaluation):
 
 
 def _parts(pool: Examples) -> tuple[str | None, str | None]:
-    """Which part is the table and which the hypothesis; None where there is not one of each."""
+    """The parts that are the table and the hypothesis; None unless there is one table and one text."""
     tables = pool.tables
     texts = [part for part in pool.parts if part not in tables]
     return (tables[0], texts[0]) if (len(tables), len(texts)) == (1, 1) else (None, None)

@@ -26,10 +26,10 @@ from heedful.records.storage.results import RESULTS, read_evaluation
 
 
 class CounterfactualTables(Evaluation):
-    """Accuracy on annotated counterfactual tables and on what they were made of.
+    """Accuracy on annotated counterfactual tables and on their originals.
 
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §6, tables 7 and 8. What people changed flips
-    the label, as a rule; beside it the same originals get other titles, which preserves it. Models of tables are
+    the label, as a rule; in addition, the same originals get other titles, which preserves it. Models of tables are
     measured, and those that read the hypothesis alone.
 
     Args:
@@ -40,7 +40,7 @@ class CounterfactualTables(Evaluation):
     """
 
     metric = METRICS["counterfactual_tables"]
-    own = True
+    brings_examples = True
 
     def __init__(self, paths: list[str] | None = None, hypothesis_only: str | None = None) -> None:
         self.paths = paths or []
@@ -128,6 +128,6 @@ class CounterfactualTables(Evaluation):
         return {uid: right[uid] for uid in mine}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """The number of examples of each set."""
+        """Number of examples per set."""
         sets = CounterfactualTablesSettings.from_context(context).sets
         return {name: challenge_counts(rows_of_set(rows, name), set_changes(name)) for name in sets}

@@ -28,12 +28,12 @@ class Evidence(Evaluation):
 
     Args:
         path: A csv file of annotations like that of TabProbe, about tables of --data.path.
-        split: The split of the data that was annotated. What a model was trained on says little about it: see
+        split: The annotated split of the data. A model that was trained on it should have been trained with
             --data.without_tables.
     """
 
     metric = METRICS["evidence"]
-    own = True
+    brings_examples = True
 
     def __init__(self, path: str | None = None, split: str = "train") -> None:
         self.path = path

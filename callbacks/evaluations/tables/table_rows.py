@@ -25,7 +25,7 @@ class TableRows(Evaluation):
 
     Args:
         operations: delete, insert, update, permute, or several joined by "+", such as delete+insert.
-        max_examples: At most this many hypotheses of each split are tested, the same by all operations: each of them is
+        max_examples: At most this many hypotheses per split are tested, the same by all operations: each of them is
             predicted anew for every row of its table, some 20 times in all. None for all.
         rows_per_table: At most this many rows of a table are edited, taken at random; None for all.
     """

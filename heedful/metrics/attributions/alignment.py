@@ -1,4 +1,4 @@
-"""Words that two segments share: in the same order, or in another one."""
+"""Words that two segments share, in the same order or in any order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -28,8 +28,8 @@ class Alignments(NamedTuple):
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The share of all longest common subsequences that pair each word: float64 [words] in [0, 1], of both lists.
 
-    Which of several is taken makes no difference that way, nor in which direction they are read. The shares of either
-    list sum to the length of these subsequences. Case does not count.
+    The shares depend neither on the choice among equally long subsequences nor on the direction of reading. In either
+    list they sum to the length of these subsequences. Case does not count.
 
     Example:
         >>> first, second = aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"])

@@ -1,8 +1,8 @@
 """Attributions as rows, a row for each word, and as values, one for each example.
 
-The key of a row is that of other rows: ``intervention`` is the method, ``part`` the segment (a part, or "" for a
+The key is the same as for other rows: ``intervention`` is the method, ``part`` the segment (a part, or "" for a
 separator between parts), ``variant`` is "" for the example itself, ``draw`` the number of the word within its segment;
-that of a separator is the number of the part that it stands behind.
+for a separator, it is the number of the part before it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,13 +36,12 @@ class Attribution:
         gold: The gold label.
         words: Part to its words, in the order of the parts.
         phi: Part to what each word adds to the probability: float64 [words].
-        errors: Part to the standard error of each by the masks that were drawn: float64 [words]; nan where nothing is
-            drawn.
-        separators: What stands behind each part, as text.
+        errors: Part to the standard error of phi over random masks: float64 [words]; nan without random masks.
+        separators: Text of the separator after each part.
         separator_phi: The same as for words: float64 [parts].
         full: The probability, f(x).
         nothing: The probability with all words masked.
-        delta: ``full - nothing`` less the sum of all phi: what the method leaves out.
+        delta: ``full - nothing`` minus the sum of all phi: the error of the method.
         meta: Meta columns of the example.
     """
 
@@ -63,7 +62,7 @@ class Attribution:
 
 
 def normalised(attribution: Attribution) -> Attribution:
-    """The same with phi divided by the sum of their absolute values, those of separators included.
+    """The attribution with phi divided by the sum of absolute values, separators included.
 
     Rows hold phi as they are; factors of examples whose probability hardly moves weigh more this way.
     """

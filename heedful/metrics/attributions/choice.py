@@ -1,4 +1,4 @@
-"""Factors by name: those of the paper, and those of a user's own as ``module:function``."""
+"""Factors by name: factors of the paper, and users' functions as ``module:function``."""
 
 import importlib
 import math
@@ -76,7 +76,7 @@ def value_of(name: str, factor: Factor, attribution: Attribution) -> float | Non
 
 
 def values_of(factors: Mapping[str, Factor], attribution: Attribution) -> dict[str, float | None]:
-    """The value of each factor for one example, as :func:`value_of`."""
+    """The value per factor for one example, by :func:`value_of`."""
     return {name: value_of(name, factor, attribution) for name, factor in factors.items()}
 
 

@@ -1,7 +1,7 @@
 """Factors: a number of one example's attribution; the higher its mean, the worse a model is predicted to do elsewhere.
 
 Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023),
-sections 5 and 6.1; each docstring says what the paper leaves open. ``a`` and ``b`` are the first two parts. Where a
+sections 5 and 6.1; docstrings name what the paper leaves open. ``a`` and ``b`` are the first two parts. Where a
 factor is not defined, it is None.
 """
 
@@ -63,7 +63,7 @@ def index_diff(attribution: Attribution, mean: bool = False, bag: bool = False) 
 
     Args:
         attribution: The attribution.
-        mean: The mean of phi over these words of a, less that over those of b, instead of sums; None without any.
+        mean: The mean of phi over these words of a, minus the mean over b, instead of sums; None without any.
         bag: Take the words that occur in both, in any order.
 
     Example:
@@ -86,7 +86,7 @@ def index_diff(attribution: Attribution, mean: bool = False, bag: bool = False) 
 
 
 def first_tok(attribution: Attribution) -> float | None:
-    """FIRST-TOK: the phi of the separator behind a, which a template may read after that of b.
+    """FIRST-TOK: the phi of the separator after a; templates may put b before a.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
@@ -162,7 +162,7 @@ def swap_avg(attribution: Attribution) -> float | None:
 
 
 def swap_max_diff(attribution: Attribution) -> float | None:
-    """SWAP-MAX-DIFF: the phi of the swapped word of a with the largest absolute phi, less that of b; 0 without any.
+    """SWAP-MAX-DIFF: the largest phi, by absolute value, of a swapped word of a minus the largest of b; 0 without any.
 
     Of two opposite phi that are equally large neither counts, so that it makes no difference which stands first.
 
@@ -222,8 +222,8 @@ def verb(attribution: Attribution) -> float | None:
 def around_target(attribution: Attribution, feature: str) -> float | None:
     """Minus the sum of phi over a window of words around the target, which ends where the sentence does.
 
-    The meta column "target" is the number of the word among those of the first part. The three factors differ only in
-    the data that they are made for: in a task of MSGS that is named after the feature of another one they are None.
+    The meta column "target" is the number of the word in the first part. The three factors differ only in
+    their data: in a task of MSGS that is named after the feature of a different factor they are None.
 
     Args:
         attribution: The attribution.

@@ -13,12 +13,12 @@ from heedful.records import generator
 
 @dataclass(frozen=True)
 class Game:
-    """An example as a game of its words: what is won with some of them is the probability of a label.
+    """An example as a cooperative game of its words: the value of a subset is the probability of a label.
 
     Attributes:
         uid: Of the example; its random numbers come from it, and not from the model.
         variant: How it was changed, or "".
-        segments: Features of each part: its words and the separator behind it.
+        segments: Number of features per part: its words and its separator.
         full: The value with all features.
         nothing: The value with none.
     """
@@ -35,7 +35,7 @@ class Solution(NamedTuple):
 
     Attributes:
         phi: What each feature adds: float64 [features].
-        error: The standard error of each by the masks that were drawn: float64 [features]; nan where none is drawn.
+        error: Standard error of phi over random masks: float64 [features]; nan where none is drawn.
         masks: How many masks the method has asked for.
     """
 

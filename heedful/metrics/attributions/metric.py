@@ -1,4 +1,4 @@
-"""Attributions in results.json: the mean of each factor, how sure single phi are, and what the methods leave out."""
+"""Attributions in results.json: means of factors, of the errors of phi, and of the errors of the methods."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class AttributionSettings(Settings):
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """The mean of each number of one example's attribution, for each method.
+    """The mean over examples of every number of an attribution, per method.
 
     Args:
         rows: Rows of :data:`~heedful.metrics.attributions.attribution.SCHEMA`; unchanged examples (variant "") count.
@@ -73,8 +73,8 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
-    """Statistic to its value for each example: float64 [examples], nan where it is not defined; without those of no
-    example."""
+    """Statistic to its value per example: float64 [examples], nan if undefined; statistics that are undefined for all
+    examples are left out."""
     rows = []
     for example in examples:
         errors = np.concatenate([*example.errors.values()])

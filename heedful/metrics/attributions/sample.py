@@ -19,10 +19,10 @@ def example(
 
     Args:
         first: The words of a.
-        phi: The phi of each.
+        phi: Their phi.
         second: The words of b; None for an example of one part.
-        phi_of_second: The phi of each.
-        separators: The phi of what stands behind each part; 0 by default.
+        phi_of_second: Their phi.
+        separators: The phi of the separator after each part; 0 by default.
         **meta: Meta columns.
 
     Example:

@@ -73,11 +73,11 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairs of base examples and changed ones, of which all that is measured is a mean.
+    """Pairs of base examples and changed ones, with the values to average.
 
     Attributes:
-        base: The number of the base example of each: int [pairs].
-        ways: The numbers of what each keeps, and of what it leads to: two int [pairs].
+        base: Number of the base example: int [pairs].
+        ways: Clusters by the unchanged feature, and by the new value of the changed feature: two int [pairs].
         values: Each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
         groups: "name=value" to the pairs whose base example has that value: bool [pairs].
     """
@@ -95,7 +95,7 @@ class _Pairs:
         return _Pairs(self.base[mask], (unchanged[mask], led[mask]), values, groups)
 
     def mean(self, name: str) -> Measurement:
-        """The mean of values. Clusters are what pairs keep, and what they lead to."""
+        """The mean of values, clustered by the unchanged feature and by the new value of the changed feature."""
         values = self.values[name]
         unchanged, led = self.ways
         n = len(np.unique(self.base))
@@ -115,7 +115,7 @@ class _Pairs:
 
 
 def _has_slice(rows: pa.Table, name: str) -> bool:
-    """Whether any row says of which ``name`` it is."""
+    """Whether any row has a slice ``name``."""
     return bool(pc.any(pc.starts_with(pc.list_flatten(rows["slices"]), f"{name}=")).as_py())
 
 
@@ -132,10 +132,10 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
 
 
 def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of what each pair keeps and of what it leads to, a context and a word pair: two int32 [pairs]."""
+    """Numbers of the unchanged feature and of the new value of the changed one, per pair: two int32 [pairs]."""
     if (pc.list_value_length(rows["clusters"]).to_numpy() != 3).any():
         raise RunError(
-            "A pair does not have three clusters: its base example, what it keeps, what it leads to. Evaluate again."
+            "A pair does not have three clusters: base example, unchanged feature, new value. Evaluate again."
         )
     return _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
 
@@ -152,8 +152,8 @@ def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measuremen
     """Difference and ratio of the two effects of one kind of change.
 
     Args:
-        pairs: Those of both sets.
-        is_tce: Which are of the set for the TCE: bool [pairs].
+        pairs: Pairs of both sets.
+        is_tce: Whether a pair is in the set for the TCE: bool [pairs].
         n: The number of base examples with a pair.
     """
     empty = [effect for effect, mask in (("tce", is_tce), ("dce", ~is_tce)) if not mask.any()]

@@ -70,7 +70,7 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
 
 
 def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
-    """Which base predictions are right as to entailment, bool [rows]; what is no answer is wrong."""
+    """Whether base predictions are right as to entailment, bool [rows]; a missing answer is wrong."""
     return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & is_answer(rows)
 
 

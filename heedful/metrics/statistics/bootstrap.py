@@ -40,10 +40,10 @@ def interval(resampled: np.ndarray) -> tuple[float, float]:
 
 
 def few_of(clusters: np.ndarray) -> tuple[str, ...]:
-    """The flag of an interval over fewer than 30 clusters of several entries, which is too narrow; or nothing.
+    """The flag of an interval over fewer than 30 clusters that share entries, which is too narrow; or nothing.
 
     Args:
-        clusters: The cluster of each entry, int [entries].
+        clusters: Cluster per entry, int [entries].
     """
     number = len(np.unique(clusters))
     return (FEW_CLUSTERS,) if number < min(FEW, len(clusters)) else ()

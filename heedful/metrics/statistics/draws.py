@@ -50,7 +50,7 @@ def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = ()
     """The mean over draws of the share of hits, with its interval over clusters of examples and of their lenders.
 
     Args:
-        hit: The score of each changed example: [rows].
+        hit: Score per changed example: [rows].
         columns: The changed examples.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if there are no rows.

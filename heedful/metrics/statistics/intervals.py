@@ -38,14 +38,14 @@ class Share:
 
     Attributes:
         value: Between 0 and 1.
-        influence: For each way of clustering, the influence of each cluster on the value: float64 [clusters], sum 0.
+        influence: Influence of clusters on the value, per way of clustering: float64 [clusters], sum 0.
         clusters: For each way, the number of clusters with entries.
         down: The decrease of the value by one more cluster of misses.
         up: The increase of the value by one more cluster of hits.
         least: The variance of independent entries; 0 if these are not hits and misses.
         entries: Number of entries; inf if these are not hits and misses.
-        pairs: If the two ways are an example and its lender, the influence of each row; with several cells, such as
-            seeds, of each pair with its rows in all cells: float64 [rows or pairs].
+        pairs: If the two ways are an example and its lender, the influence per row; with more than one cell, such as
+            seeds, per pair over all cells: float64 [rows or pairs].
     """
 
     value: float
@@ -88,7 +88,7 @@ def shares(
         hits: float64 [rows], between 0 and ``counts``.
         counts: float64 [rows], number of entries, or their weight; positive somewhere in each cell.
         cells: int [rows], from 0 without gaps.
-        ways: For each way of clustering, the cluster of each row, from 0: int [rows].
+        ways: Cluster per row, from 0, for each way of clustering: int [rows].
         are_pairs: Whether the two ways are an example and its lender, with the same numbers.
     """
     size = np.bincount(cells, counts)
@@ -121,7 +121,7 @@ def shares(
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """The pair of an example and a lender of each row, from 0: int [rows]."""
+    """The pair of an example and a lender, per row, from 0: int [rows]."""
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
 
@@ -239,7 +239,7 @@ def between(
     """The interval of the difference of two shares.
 
     For the same entries, it is the interval of gains less losses (:func:`gains_and_losses`), which is more exact than
-    that of two shares with similar values.
+    the interval from two shares with similar values.
 
     Args:
         first: Hits and counts of the first share, as in :func:`shares`; and so are ``cells``, ``ways``, ``are_pairs``.

@@ -31,9 +31,9 @@ def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, ke
     that share, which is the same test with clusters. Soft scores are tested by :func:`above_zero`.
 
     Args:
-        scores: Score of each prediction, [examples]: 0 or 1, or between.
+        scores: Score per prediction, [examples]: 0 or 1, or between.
         best: Score of the best single answer on each example, [examples].
-        clusters: The cluster of each example, int [examples].
+        clusters: Cluster per example, int [examples].
         key: Keys the random numbers.
     """
     scores = np.asarray(scores, dtype=np.float64)

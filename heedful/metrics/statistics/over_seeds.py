@@ -21,7 +21,7 @@ class OverSeeds:
     Attributes:
         value: The mean over seeds; None if it is undefined for all seeds, for the ``reason``.
         n: The mean number of examples.
-        per_seed: The number of each seed, if defined.
+        per_seed: The number per seed, if defined.
         undefined: Number of seeds with an undefined number.
         std_seeds: Sample standard deviation over seeds (ddof 1); None for fewer than two.
         std_draws: The mean over seeds of the standard deviation over draws of counterfactuals; None without draws.
@@ -56,7 +56,7 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
 
     Args:
         bounds: The interval with all seeds on the same examples.
-        numbers: The number of each seed.
+        numbers: The number per seed.
         least: The lowest possible end: 0, or -1 for a difference.
         level: Coverage of the interval.
     """
@@ -69,10 +69,10 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
 
 
 def joined(measured: Sequence[Measurement]) -> Entries:
-    """The entries of shares of several seeds, each seed a cell of its own.
+    """The entries of shares over seeds, with a cell per seed.
 
     Args:
-        measured: The number of each seed, made within :func:`.paired.recording`.
+        measured: The number per seed, made within :func:`.paired.recording`.
     """
     entries = [m.entries for m in measured if isinstance(m, Share)]
     hits, counts = (np.concatenate(columns) for columns in zip(*((e.hits, e.counts) for e in entries), strict=True))
@@ -87,7 +87,7 @@ def over_seeds(
     """The mean over seeds of a number, its standard deviations and its interval.
 
     Args:
-        measured: The number of each seed, made within :func:`.paired.recording` if it has an interval.
+        measured: The number per seed, made within :func:`.paired.recording` if it has an interval.
         reason: Reason why the number is undefined for all seeds. Seeds with an undefined number do not count.
         has_interval: Whether it has an interval. With one seed it is the interval of that number.
     """
@@ -105,7 +105,7 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
     """The mean over seeds of the difference of two numbers, with its interval.
 
     Args:
-        pairs: Both numbers of each seed, made within :func:`.paired.recording` from the same examples.
+        pairs: Both numbers per seed, made within :func:`.paired.recording` from the same examples.
         reason: As in :func:`over_seeds`.
     """
     changes = [None if None in (a.value, b.value) else (a.value or 0.0) - (b.value or 0.0) for a, b in pairs]
@@ -136,7 +136,7 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
     """Whether one number is above another over seeds and examples (p < 0.05, one-sided).
 
     Args:
-        pairs: Both numbers of each seed, of the same entries, made within :func:`.paired.recording`.
+        pairs: Both numbers per seed, of the same entries, made within :func:`.paired.recording`.
     """
     return _interval_of_difference(pairs, ONE_SIDED)[0] > 0
 

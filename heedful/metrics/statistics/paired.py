@@ -1,6 +1,6 @@
 """The difference of a number between two runs on the same examples, with its paired 95 % interval.
 
-Within :func:`recording`, metrics keep the entries of each share, by clusters that both runs have.
+Within :func:`recording`, shares keep their entries, with clusters that both runs have.
 """
 
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ class Entries:
 
     Attributes:
         hits: float64 [entries], between 0 and ``counts``.
-        counts: float64 [entries], weight of each entry.
+        counts: float64 [entries], weight per entry.
         cells: int [entries]: the share is the unweighted mean of the shares of cells.
-        ways: For each way of clustering, the name of each entry's cluster, the same in runs on the same examples.
+        ways: Name of the cluster per entry, for each way of clustering; the same in runs on the same examples.
         are_pairs: Whether the ways are an example and its lender, with the same names.
     """
 
@@ -37,7 +37,7 @@ class Entries:
 
     @property
     def numbered_ways(self) -> list[np.ndarray]:
-        """The number of each entry's cluster for each way: int [entries]; of pairs, by the same names in both ways."""
+        """Number of the cluster per entry, for each way: int [entries]; of pairs, by the same names in both ways."""
         if self.are_pairs:
             return np.split(np.unique(np.concatenate(self.ways), return_inverse=True)[1], 2)
         return [np.unique(way, return_inverse=True)[1] for way in self.ways]
@@ -70,7 +70,7 @@ def recorded(
 ) -> Measurement:
     """The share with its entries, within :func:`recording` and if its clusters have names; else unchanged.
 
-    The arguments are those of :class:`Entries`; by default there is one cell.
+    The arguments are the attributes of :class:`Entries`; by default there is one cell.
     """
     if not _is_recording.get() or not ways:
         return measured

@@ -17,14 +17,14 @@ Clusters = Sequence[str] | np.ndarray | None
 
 
 def numbered(clusters: np.ndarray) -> np.ndarray:
-    """The number of each entry's cluster, from 0 in ascending order: int64 [entries]."""
+    """Number of the cluster per entry, from 0 in ascending order: int64 [entries]."""
     if clusters.dtype.kind in "iu" and (clusters[1:] >= clusters[:-1]).all():  # as in rows: nothing to sort
         return np.cumsum(np.diff(clusters, prepend=clusters[:1]) != 0)
     return np.unique(clusters, return_inverse=True)[1]
 
 
 def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
-    """The number of each entry's cluster for each way of clustering that is not None; by default each is its own."""
+    """Number of the cluster per entry, for each way of clustering but None; by default each entry is its own."""
     ways = [numbered(np.asarray(names)) for names in clusters if names is not None]
     return ways or [np.arange(entries)]
 
@@ -61,10 +61,10 @@ def share(
 
     Args:
         hits: [entries], between 0 and ``counts``.
-        clusters: The cluster of each entry; None if each is its own.
+        clusters: Cluster per entry; None if each entry is its own.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if it is.
-        counts: [entries], weight of each entry; by default 1.
+        counts: [entries], weight per entry; by default 1.
         cells: int [entries]. With several, the number is the unweighted mean of their shares.
         also: The clusters of a second way in which entries share their error.
         lenders: The cluster of the example that lent a part to each entry, by the names of ``clusters``.
@@ -113,7 +113,7 @@ def difference(
         first: [entries], hits of the first share, or scores, between 0 and ``counts``.
         second: [entries], hits of the second share, between 0 and ``other_counts``.
         clusters: As in :func:`share`, and so are flags, reason, cells, also and n.
-        counts: [entries], weight of each entry in the first share; by default 1.
+        counts: [entries], weight per entry in the first share; by default 1.
         other_counts: [entries], the same in the second share; by default ``counts``.
     """
     plus, weights = _columns(first, counts)

@@ -51,16 +51,16 @@ class ChallengeSettings(Settings):
 
 
 class Values(NamedTuple):
-    """A value of each pair: ``plus``, less ``minus`` where it is given, float64 [pairs]; each between 0 and ``of``."""
+    """A value per pair: ``plus``, minus ``minus`` if given, float64 [pairs]; each between 0 and ``scale``."""
 
     plus: np.ndarray
     minus: np.ndarray | None = None
-    of: int = 1
+    scale: int = 1
 
 
 @dataclass(frozen=True)
 class Pair:
-    """An original example and its changed examples of one kind, one of which is scored.
+    """An original example and its changed examples of one kind; one of them is scored.
 
     Attributes:
         uid: The original example.
@@ -141,7 +141,7 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
     Returns:
         "originals", "tables"; "preserved", "flipped", originals with such a change, and of the flipped those
         "flipped_from_entailment" and "flipped_from_contradiction"; "preserved_changes", "flipped_changes", the changes
-        they have, of which one each is scored; "neutral", base examples with that gold label; "unchanged", other base
+        they have (one per original is scored); "neutral", base examples with that gold label; "unchanged", other base
         examples without a challenge example.
     """
     pairs = challenge_pairs(rows, interventions)
@@ -163,7 +163,7 @@ def subsampled(hits: np.ndarray, key: tuple[str | int, ...], reason: str) -> Mea
     sqrt((1 - 0.8) / 0.8) = 1/2. This is no error of the accuracy, and sees no table; a flag says so.
 
     Args:
-        hits: [examples], what is averaged.
+        hits: [examples], the values to average.
         key: Keys the samples.
         reason: Why there is none, where there are no examples.
 
@@ -190,7 +190,7 @@ def challenge(
 
     Args:
         rows: Base rows and rows of the interventions, of a full or of a hypothesis-only model.
-        prefix: The names of the metrics but for the statistic.
+        prefix: Metric name without the statistic.
         interventions: Names of the interventions that make challenge examples.
         seed: Keys the sample of changed examples (:func:`challenge_pairs`) and the samples of 80 %.
         kinds: "preserved", "flipped", or both: the kinds of changed examples to measure.
@@ -255,26 +255,26 @@ def mean_of(
 
     Args:
         values: The values.
-        table: The table of each pair.
+        table: Table per pair.
         reason: Why there is none, where there are no pairs.
-        cells: int [pairs]. Where there are several it is the unweighted mean of the mean of each.
+        cells: int [pairs]. With several, the number is the unweighted mean of their means.
     """
     n = len(values.plus)
     if values.minus is None:
         return share(values.plus, table, reason=reason, cells=cells)
-    counts = np.full(n, float(values.of))
+    counts = np.full(n, float(values.scale))
     measured = difference(values.plus, values.minus, table, reason=reason, counts=counts, cells=cells, n=n)
     if measured.value is None or measured.ci95 is None:
         return measured
     low, high = measured.ci95
-    return replace(measured, value=values.of * measured.value, ci95=(values.of * low, values.of * high))
+    return replace(measured, value=values.scale * measured.value, ci95=(values.scale * low, values.scale * high))
 
 
 def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
     """A number of the pairs that flip from each label, and the unweighted mean of both ways.
 
     Args:
-        prefix: The name of the number of all; ``/<way>`` is put behind its statistic.
+        prefix: Name of the number of all pairs; ``/<way>`` is appended to its statistic.
         values: The values whose mean is the number.
         pairs: The pairs.
     """
@@ -288,7 +288,7 @@ def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterato
 
     for way, label in FROM.items():
         mask = labels == label
-        of_way = Values(values.plus[mask], None if values.minus is None else values.minus[mask], values.of)
+        of_way = Values(values.plus[mask], None if values.minus is None else values.minus[mask], values.scale)
         yield number(way, way.replace("_", " "), mean_of(of_way, table[mask], reasons[label]))
     missing = next((why for label, why in reasons.items() if label not in labels), "")
     _, cells = np.unique(labels, return_inverse=True)
@@ -302,7 +302,7 @@ def perturbations(kinds: Sequence[str]) -> list[str]:
 
 
 def challenge_rows(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np.ndarray]:
-    """The changed examples of each kind, of which one is scored for each original: bool [rows] each.
+    """The changed examples per kind (one is scored per original): bool [rows] each.
 
     Args:
         rows: Rows.
@@ -319,7 +319,7 @@ def challenge_rows(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy by hypotheses and by titles: over all, for each kind of change, and in each of several splits."""
+    """Accuracy by hypotheses and by titles: over all, for each kind of change, and per split if there are several."""
     settings = ChallengeSettings.from_context(context)
     seed, kinds = context.seed, settings.kinds
     hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
@@ -339,7 +339,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
-    """The numbers of a slice, with lines below those of all; of a kind of change, the originals have no line."""
+    """The numbers of a slice, with lines below the lines of all examples; kinds of changes show no originals."""
     column, _, value = slice_.partition("=")
     for number in numbers:
         label = value.replace("_", " ") if number.headline else number.label

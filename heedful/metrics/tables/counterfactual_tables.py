@@ -1,5 +1,5 @@
 """Counterfactual tables that people have made (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 7 and
-8): accuracy on them and on what they were made of, and where a hypothesis-only model is right as well.
+8): accuracy on them and on their originals, and the cases in which a hypothesis-only model is right, too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,12 +66,12 @@ def eight_cells(
     """Pairs by who is right where (table 8; the paper prints the four cells in which the full model is right once).
 
     The full model right on the original, wrong on the changed example, while a hypothesis-only model is wrong on the
-    original: the paper puts these errors down to what the language model knew beforehand (its second row).
+    original: the paper attributes these errors to prior knowledge of the language model (its second row).
 
     Args:
         rows: Rows of the full model, as for :func:`~heedful.metrics.tables.challenge.challenge`.
-        right_alone: uid of each original to whether a hypothesis-only model is right on it.
-        prefix: The names of the metrics but for the statistic.
+        right_alone: Whether a hypothesis-only model is right on an original, by uid.
+        prefix: Metric name without the statistic.
         interventions: Names of the interventions that make challenge examples.
         kind: Which changed examples; the paper's are label-flipped counterfactual tables.
         seed: Keys the sample of changed examples.
@@ -102,7 +102,7 @@ def eight_cells(
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """The numbers of each set."""
+    """The numbers of all sets."""
     settings = CounterfactualTablesSettings.from_context(context)
     for name in sorted(settings.sets):
         prefix, is_mine = MetricName(CHALLENGE, set_data(name)), is_of_set(rows, name)

@@ -54,7 +54,7 @@ class _Pairs:
     """The pairs that count, and how many do not.
 
     Attributes:
-        table: The table of each pair.
+        table: Table per pair.
         hit: float64 [pairs], the rows that are relevant to people and to the model.
         extra: float64 [pairs], those relevant to the model only.
         missed: float64 [pairs], those relevant to people only.
@@ -133,7 +133,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
     macro is the mean over pairs, of precision once over those where the model uses a row, and once with 0 for the rest.
 
     Args:
-        rows: Base rows, and those of the intervention "delete": one for each pair and row of the table, ``variant`` the
+        rows: Base rows, and rows of the intervention "delete": one per pair and row of the table, ``variant`` the
             key that was deleted. They name their table as :func:`heedful.metrics.tables.which_table.tables_of` says.
         data: Name of the data set, for the metric names.
         part: The part that is the table.
@@ -205,4 +205,4 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     yield from challenge(rows, swapped, [VALUES], context.seed, KINDS[:1])  # which keeps the label
 
 
-METRIC = Metric("evidence", numbers, whole=True)
+METRIC = Metric("evidence", numbers, whole_examples=True)

@@ -70,7 +70,7 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
         raise _different("challenge", differ)
     if first != second:
         lone = sorted({uid for uid, *_ in {*first} ^ {*second}})
-        raise _different("challenge", f"{len(lone):,} were not changed alike, the first is {lone[0]}")
+        raise _different("challenge", f"{len(lone):,} were changed differently, the first is {lone[0]}")
     right = [[old.original, new.original, old.is_right, new.is_right] for old, new in zip(before, after, strict=True)]
     return np.array(right, dtype=np.float64).reshape(-1, 4), before
 
@@ -91,7 +91,7 @@ def inoculation(
 
     Args:
         original: Rows before and after; all base rows count, neutral ones as well (tables 9 and 11).
-        challenge: Rows before and after: base rows and those of the interventions. One changed example of each original
+        challenge: Rows before and after: base rows and rows of the interventions. One changed example per original
             is scored (:func:`heedful.metrics.tables.challenge.challenge_pairs`). The same rows as ``original`` may
             serve.
         data: Name of the data set, for the metric names.
@@ -124,7 +124,7 @@ def inoculation(
     gap = {  # the change is the originals' less that of the challenge, written as one difference
         "before": Values(own_before, before),
         "after": Values(own_after, after),
-        "change": Values(own_after + before, own_before + after, of=2),
+        "change": Values(own_after + before, own_before + after, scale=2),
     }
     measure("original", _times(*originals.T), tables, "no example was predicted")
     parts = {"paired": _times(own_before, own_after), "challenge": _times(before, after), "gap": gap}
@@ -152,9 +152,9 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
       definition has it improve as well; the reason says what it did);
     - otherwise undecided unless that change lies above -margin, and the gap before inoculation above 0 (the gap is to
       the originals of the challenge examples);
-    - then outcome 1 if the change on the challenge test lies above the margin, and that of the gap below 0;
+    - then outcome 1 if the change on the challenge test lies above the margin, and the change of the gap below 0;
     - outcome 2 if the change on the challenge test lies below the margin;
-    - otherwise undecided, as where both tests improve alike, and with few tables, whose intervals are wide.
+    - otherwise undecided, such as if both tests improve equally, or with few tables, whose intervals are wide.
 
     Args:
         numbers: The measurements of :func:`inoculation`.

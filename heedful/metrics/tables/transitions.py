@@ -44,9 +44,9 @@ class Changes:
     """The rows of one operation as numbers; those where the model gave no label, before or after, are left out.
 
     Args:
-        rows: Rows, those of the operation among them.
+        rows: Rows, with the rows of the operation.
         operation: Name of the intervention.
-        splits: Names of the splits that the rows are of, where they are several.
+        splits: Names of the splits, if there are several.
 
     Attributes:
         before, after: Predictions as places in ``LABELS``: int [rows].
@@ -56,7 +56,7 @@ class Changes:
         hypotheses: How many base examples there are.
 
     Raises:
-        HeedfulError: A prediction is none of the three labels, or a row does not say of which of several splits it is.
+        HeedfulError: A prediction is none of the three labels, or a row does not name one of the splits.
     """
 
     def __init__(self, rows: pa.Table, operation: str, splits: Sequence[str] = ()) -> None:
@@ -77,7 +77,7 @@ class Changes:
         ]
 
     def matrix(self) -> np.ndarray:
-        """How many edited examples of each prediction get each prediction: int64 [before, after]."""
+        """Number of edited examples by the prediction before and after: int64 [before, after]."""
         n = len(LABELS)
         return np.bincount(self.before * n + self.after, minlength=n * n).reshape(n, n)
 
@@ -95,7 +95,7 @@ def _places(rows: pa.Table, name: str) -> np.ndarray:
 def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
     at, names = sliced(rows, SPLIT)
     if strange := [name for name in names if name not in splits]:
-        raise RunError(f"A row is of the split {strange[0]!r}, and there are {', '.join(splits)}. Evaluate again.")
+        raise RunError(f"A row has the split {strange[0]!r}, and there are {', '.join(splits)}. Evaluate again.")
     return np.array([splits.index(name) for name in names], dtype=np.int64)[at]
 
 
@@ -106,13 +106,13 @@ class _Share:
     Attributes:
         name: Of the metric.
         label: The original prediction, or None for the mean over all of them.
-        here: The edited examples that it is of: bool [rows].
+        among: The edited examples in the denominator: bool [rows].
         hit: Which of them count: bool [rows].
     """
 
     name: MetricName
     label: str | None
-    here: np.ndarray
+    among: np.ndarray
     hit: np.ndarray
 
 
@@ -141,7 +141,7 @@ def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> I
 
 def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
     """A share within one split; tables are clusters."""
-    mine = share.here & (changes.split == split)
+    mine = share.among & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
     table = changes.table[mine]
@@ -155,7 +155,7 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """The unweighted mean of what a share is in each split.
+    """The unweighted mean over splits of a share.
 
     Tables are clusters across splits and labels, since one may have edited examples in several.
     """
@@ -164,7 +164,7 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     if undefined:
         return Measurement(None, n, reason=undefined[0])
     cells = changes.split * len(LABELS) + (changes.before if share.label is None else 0)
-    measured = share_of(share.hit[share.here], changes.table[share.here], cells=cells[share.here])
+    measured = share_of(share.hit[share.among], changes.table[share.among], cells=cells[share.among])
     mean = float(np.mean([m.value for m in of_split.values()]))  # to the last bit that of what stands beside it
     return replace(measured, value=mean)
 
@@ -178,8 +178,8 @@ def invalid_transitions(
 ) -> Iterator[Number]:
     """Transitions between predictions, and how many of them are forbidden, for each operation on table rows.
 
-    A share is of the edited examples (one for each edited row) whose original prediction is a label; ``n`` is their
-    number. The average is over the three labels, unweighted; without any of them it is undefined. Of several splits,
+    A share is over the edited examples (one per edited row) whose original prediction is a label; ``n`` is their
+    number. The average is over the three labels, unweighted; without any of them it is undefined. Over several splits,
     each number is the unweighted mean over the splits, and undefined where it is undefined in a split. Tables, with all
     the hypotheses about them, in whatever split, are the clusters of intervals.
 
@@ -187,15 +187,15 @@ def invalid_transitions(
         rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.
         data: Name of the data set, for the metric names.
         operations: Names of the interventions.
-        splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
+        splits: Names of the splits, if several are evaluated together; the slice "split" of every row is one of them.
 
     Yields:
         With ``name`` = ``transitions/<data>/<operation>``: ``name/invalid``, the average share of forbidden
-        transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of each transition.
+        transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of every transition.
         ``name/invalid_composed`` where the relational composition of several operations allows something else than the
         union. These do not depend on the relevance of rows; where it is known of some, ``<operation>_relevant`` and
-        ``<operation>_irrelevant`` have them, with the transitions that relevance allows. Of several splits, each of
-        these stands once more for every split, under its name with ``/split=<split>``, the same as if that split were
+        ``<operation>_irrelevant`` have them, with the transitions that relevance allows. With several splits, each of
+        these is repeated for every split, under its name with ``/split=<split>``, the same as if that split were
         evaluated alone.
     """
     is_label = is_answer(rows)
@@ -228,7 +228,7 @@ def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None 
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Transitions of each operation; the first has a curve."""
+    """Transitions per operation; the first has a curve."""
     first, *further = TableRowsSettings.from_context(context).operations
     for number in invalid_transitions(rows, context.data, (first, *further), context.splits):
         is_first = number.name == MetricName(TRANSITIONS, context.data, first, INVALID)

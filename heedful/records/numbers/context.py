@@ -23,7 +23,7 @@ class Context:
         slices: The meta columns with a number for each value.
         own: Settings of the evaluation's metric, as JSON.
         unlabelled: Whether the examples have no gold labels.
-        counts: Counts of the evaluation, which stand beside the context in the metadata.
+        counts: Counts of the evaluation, from the same metadata.
     """
 
     data: str
@@ -51,6 +51,6 @@ class Context:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], counts: Mapping[str, Any] = MappingProxyType({})) -> "Context":
-        """Read the context that :meth:`as_dict` wrote, with the counts beside it."""
+        """Read the context that :meth:`as_dict` wrote, with the counts of the evaluation."""
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
         return cls(**values | {"kind": KINDS[entry["kind"]], "counts": counts})

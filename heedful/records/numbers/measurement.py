@@ -15,8 +15,8 @@ class Measurement:
         draws: How many draws it is the mean of; None where nothing is drawn.
         std: Sample standard deviation over draws (ddof 1); None for fewer than two.
         ci95: 95 % interval [low, high], or None.
-        per_draw: The value of each draw.
-        flags: What a reader must know before quoting the number.
+        per_draw: The value per draw.
+        flags: Flags that a reader must know before quoting the number.
         reason: Why the number is undefined.
     """
 
@@ -31,7 +31,7 @@ class Measurement:
     clusters: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in results.json, where examples that are no clusters have no number of clusters."""
+        """The entry of results.json, without the number of clusters if each example is a cluster."""
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
         if self.clusters is None:
             del values["clusters"]

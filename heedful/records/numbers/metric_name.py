@@ -35,8 +35,8 @@ def direction_of(metric: str) -> Literal["max", "min"] | None:
         >>> direction_of("accuracy/mnli/macro_f1"), direction_of("loss"), direction_of("accuracy/mnli/majority")
         ('max', 'min', None)
     """
-    family, *rest = metric.split("/")
-    if NO_DIRECTION.intersection(rest):
+    family, *words = metric.split("/")
+    if NO_DIRECTION.intersection(words):
         return None
     return "max" if family in RISING else "min" if family in FALLING else None
 
@@ -48,7 +48,7 @@ class MetricName(NamedTuple):
         family: The kind of measurement: "accuracy", "attentiveness", "transitions".
         data: Name of the data set, or of the examples that the evaluation brings.
         part: Which part was changed, or how: "premise", "delete", "context"; "" where there is no choice.
-        statistic: Which number of several: "to_default", "precision"; "" for the main one.
+        statistic: "to_default", "precision"; "" for the main number.
         slice: Which of the examples: a label, "split=alpha1", "from_neutral"; "" for all.
 
     Example:

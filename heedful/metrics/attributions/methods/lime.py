@@ -37,11 +37,11 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
     intercept is not penalised.
 
     The error is the sandwich estimate (HC3) over the drawn masks: how far the coefficients would scatter with other
-    masks. It says nothing of the shrinkage by alpha.
+    masks. It does not include the shrinkage by alpha.
 
     Args:
-        present: bool [masks, n], the first of which is the unmasked example; the others were drawn independently.
-        values: f of each, float64 [masks].
+        present: bool [masks, n]; the first mask is the unmasked example, the others were drawn independently.
+        values: f per mask, float64 [masks].
 
     Returns:
         phi and their errors, float64 [n] each.

@@ -13,12 +13,12 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node in one context, by what is at stake: the first to be split is the smallest; ties go by position.
+    """A node in one context, ordered by its stake: the smallest is split first; ties go by position.
 
     Attributes:
         order: Minus ``abs(high - low) * weight``.
         start: The first feature of the node.
-        stop: The one behind the last.
+        stop: The feature after the last.
         context: The features outside the node that stay: bit i is feature i.
         node: The node.
         low: f of the context.
@@ -45,13 +45,13 @@ def explain(
     """Explain one example: see :class:`~.method.Method`. Draws nothing, and its errors are nan.
 
     Recursive Owen values over :func:`~heedful.interventions.masks.partitions.partition`: the mean contribution of a
-    word over all orders that keep the words of each node together. A split of a node asks for two masks, and makes of
-    each half a node in two contexts. The node with the largest ``abs(high - low) * weight`` is split first, until the
-    budget is used up; what is left on a node is then shared equally among its words. A value without such shares takes
+    word over all orders that keep the words of every node together. A split of a node asks for two masks, and turns
+    each half into a node in two contexts. The node with the largest ``abs(high - low) * weight`` is split first, until
+    the budget is used up; the value of an unsplit node is then shared equally among its words. To split all nodes takes
     ``2 * partition(segments).splits`` masks: about ``2 / 3 * n**2``, that is 106 masks for 12 words and 618 for 30.
 
     A round asks for all nodes that are sure to be split within the budget, whatever f is for the masks still unknown;
-    so the result is that of splitting one node after the other.
+    so the result is the same as of splitting one node after the other.
     """
     phi = np.zeros(n)
     root = partition(segments)

@@ -51,10 +51,10 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
 def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """Sandwich estimate of how far coefficients would scatter if the masks were drawn again: float64 [n].
 
-    The variance of a sum of independent draws is that of one draw, times their number. No noise is assumed: f is not
-    random, only the masks are. Where residuals are divided by one minus the leverage of their draw (HC3), the influence
-    of a draw is how the coefficients change without it, and the error is too large rather than too small where draws
-    are few.
+    The variance of a sum of independent draws is the variance of a draw times their number. No noise is assumed: only
+    the masks are random, f is not. If residuals are divided by one minus the leverage of their draw (HC3), the
+    influence of a draw is the change of the coefficients without it, and the error is too large rather than too small
+    for few draws.
 
     Source: White 1980; MacKinnon and White 1985 for HC3.
 
