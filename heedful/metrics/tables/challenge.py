@@ -60,17 +60,17 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """An original example and its changed examples of one kind; one of them is scored.
+    """An original example with its changed examples of one kind; one of them is scored.
 
     Attributes:
-        uid: The original example.
-        table: Its table.
-        label: Its gold label.
+        uid: uid of the original.
+        table: Table of the original.
+        label: Gold label of the original.
         original: Whether the prediction on the original is gold.
-        changed: Whether the prediction on each changed example is the gold label of that.
-        scored: The position of the one that is scored.
-        which: Which change that is.
-        answered: Whether the original and that change both got an answer. What did not is wrong.
+        changed: Whether the predictions on the changed examples are gold.
+        scored: Position of the scored example.
+        which: Key of the scored example.
+        answered: Whether the original and the scored example got an answer. A missing answer is wrong.
     """
 
     uid: str
@@ -84,46 +84,41 @@ class Pair:
 
     @property
     def is_right(self) -> bool:
-        """Whether the prediction on the scored example is its gold label."""
+        """Whether the prediction on the scored example is gold."""
         return self.changed[self.scored]
 
 
 def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
-    """Original examples with what became of them, by kind, in ascending order of uids.
+    """Originals with their changed examples, by kind ("preserved" or "flipped") and in ascending order of uids.
 
-    An example may have been changed many times, or never. As in the paper, one changed example is sampled for each
-    original and kind; which one depends on the seed, the uid and the kind alone, so that it is the same for all models.
+    As in the paper, one changed example is sampled for each original and kind. The choice depends on the seed, the uid
+    and the kind alone, so that it is the same for all models.
 
     Args:
         rows: Base rows, and rows of the interventions, whose ``gold`` is the label of the changed example.
         interventions: Names of the interventions that make challenge examples.
         seed: Keys the sample.
 
-    Returns:
-        "preserved" and "flipped" to their pairs.
-
     Raises:
         HeedfulError: An example has no gold label, or does not name its table.
     """
     base = select(rows, intervention=BASE)
     rows = rows.filter(pa.array(np.any([where(rows, intervention=name) for name in interventions], axis=0)))
-    label = dict(zip(strings(base, "uid"), strings(base, "gold"), strict=True))
-    original = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
+    uids = strings(base, "uid")
+    label = dict(zip(uids, strings(base, "gold"), strict=True))
+    original = dict(zip(uids, same(base, "gold", "y").tolist(), strict=True))
     changes_of: dict[str, dict[str, list[tuple[Which, bool, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
     names = ("uid", "gold", "intervention", "part", "variant", "draw")
     answered = is_answer(rows) & is_answer(rows, "y2")
     columns = [*(rows[name].to_pylist() for name in names), same(rows, "gold", "y2").tolist(), answered.tolist()]
     for uid, gold, *which, is_right, has_answers in zip(*columns, strict=True):
         if gold is None or label[uid] is None:
-            raise DataError(
-                f"{uid}, or an example changed from it, has no gold label, and is not a challenge example. Take data "
-                "with gold labels."
-            )
+            raise DataError(f"{uid}, or an example changed from it, has no gold label. Take data with gold labels.")
         if NEUTRAL not in (gold, label[uid]):
-            kind = "preserved" if gold == label[uid] else FLIPPED
+            kind = KINDS[0] if gold == label[uid] else FLIPPED
             changes_of[kind][uid].append((tuple(which), is_right, has_answers))
-    uids = sorted(set().union(*changes_of.values()))
-    table = dict(zip(uids, tables_of(pa.concat_tables([base, rows]), uids), strict=True))
+    changed = sorted(set().union(*changes_of.values()))
+    table = dict(zip(changed, tables_of(pa.concat_tables([base, rows]), changed), strict=True))
     pairs: dict[str, list[Pair]] = {kind: [] for kind in KINDS}
     for kind, of_uid in changes_of.items():
         for uid, changes in sorted(of_uid.items()):
@@ -136,13 +131,13 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
 
 
 def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, int]:
-    """How many examples :func:`challenge` rests on, and how many base examples it leaves out.
+    """Counts of the examples of :func:`challenge`, and of base examples that are left out.
 
     Returns:
-        "originals", "tables"; "preserved", "flipped", originals with such a change, and of the flipped those
-        "flipped_from_entailment" and "flipped_from_contradiction"; "preserved_changes", "flipped_changes", the changes
-        they have (one per original is scored); "neutral", base examples with that gold label; "unchanged", other base
-        examples without a challenge example.
+        "originals", "tables"; "preserved", "flipped", originals with such a change, and "flipped_from_entailment" and
+        "flipped_from_contradiction" among the flipped; "preserved_changes", "flipped_changes", their changes (one per
+        original is scored); "neutral", base examples with that gold label; "unchanged", other base examples without a
+        challenge example.
     """
     pairs = challenge_pairs(rows, interventions)
     base = select(rows, intervention=BASE)
@@ -152,24 +147,20 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
     labels = Counter(pair.label for pair in pairs[FLIPPED])
     counts |= {f"{FLIPPED}_{statistic}": labels[label] for statistic, label in FROM.items()}
     counts |= {f"{kind}_changes": sum(len(pair.changed) for pair in pairs[kind]) for kind in KINDS}
-    left_out = int(where(base, gold=NEUTRAL).sum())
-    return counts | {"neutral": left_out, "unchanged": base.num_rows - left_out - len(table)}
+    neutral = int(where(base, gold=NEUTRAL).sum())
+    return counts | {"neutral": neutral, "unchanged": base.num_rows - neutral - len(table)}
 
 
 def subsampled(hits: np.ndarray, key: tuple[str | int, ...], reason: str) -> Measurement:
     """The paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data selected".
 
-    Sampled without replacement, n of 0.8 n examples differ from all by half the standard error of n independent ones:
-    sqrt((1 - 0.8) / 0.8) = 1/2. This is no error of the accuracy, and sees no table; a flag says so.
+    The standard deviation (ddof 1; the paper does not say) of means over 80 % without replacement is half the standard
+    error of independent examples, sqrt((1 - 0.8) / 0.8) = 1/2, and ignores tables; a flag says so. No interval.
 
     Args:
         hits: [examples], the values to average.
         key: Keys the samples.
-        reason: Why there is none, where there are no examples.
-
-    Returns:
-        Mean and sample standard deviation (ddof 1; the paper does not say) of 100 means over int(0.8 n) examples, at
-        least one. No interval.
+        reason: Reason why the number is undefined without examples.
     """
     n = len(hits)
     if not n:
@@ -184,9 +175,9 @@ def subsampled(hits: np.ndarray, key: tuple[str | int, ...], reason: str) -> Mea
 def challenge(
     rows: pa.Table, prefix: MetricName, interventions: Sequence[str], seed: int = 0, kinds: Sequence[str] = KINDS
 ) -> Iterator[Number]:
-    """Accuracy of one model on original, label-preserved and label-flipped examples (tables 4 and 7).
+    """Accuracy of a model on original, label-preserved and label-flipped examples (tables 4 and 7).
 
-    A missing answer is wrong.
+    A missing answer is wrong. Tables are the clusters of intervals.
 
     Args:
         rows: Base rows and rows of the interventions, of a full or of a hypothesis-only model.
@@ -196,14 +187,13 @@ def challenge(
         kinds: "preserved", "flipped", or both: the kinds of changed examples to measure.
 
     Yields:
-        ``original``, accuracy on the originals of the others; ``preserved`` and ``flipped``, on one changed example of
-        each original that has one; ``<...>/subsamples``, for each of the three the paper's mean and standard deviation
-        over samples of 80 %; ``<preserved or flipped>/every``, the mean over originals of their
-        accuracy on all of their changed examples; ``<...>/drop``, accuracy on the originals of this kind less that on
-        the changed ones, where both got an answer; ``flipped/from_entailment`` and ``flipped/from_contradiction``, that
-        on the changed examples of originals with this label, and ``flipped/both_ways``, their unweighted mean: a
-        constant answer has at most a half there. It is undefined where one of them is. A flag is for flips that all end
-        in one label, which a constant answer gets right. Tables are the clusters of intervals.
+        ``original``, accuracy on the originals; ``preserved`` and ``flipped``, on one changed example per original;
+        ``<...>/subsamples``, the paper's mean and standard deviation over samples of 80 % (:func:`subsampled`);
+        ``<preserved or flipped>/every``, the mean over originals of the accuracy on all of their changed examples;
+        ``<...>/drop``, accuracy on the originals of this kind minus accuracy on the changed examples, if both got an
+        answer; ``flipped/from_entailment`` and ``flipped/from_contradiction``, for originals with this label, and
+        ``flipped/both_ways``, their unweighted mean, which is at most a half for a constant answer and undefined
+        without one of them. Flips that all end in one label, which a constant answer gets right, are flagged.
 
     Raises:
         HeedfulError: As :func:`challenge_pairs`.
@@ -212,7 +202,7 @@ def challenge(
     changed = challenge_rows(rows, interventions)
     flags = (ONE_SIDED,) if len({pair.label for pair in pairs[FLIPPED]}) == 1 else ()
 
-    def measure(statistic: str, of_pairs: Sequence[Pair], reason: str, plus: list, minus: list | None = None) -> Number:
+    def number(statistic: str, of_pairs: Sequence[Pair], reason: str, plus: list, minus: list | None = None) -> Number:
         values = Values(_floats(plus), None if minus is None else _floats(minus))
         measured = mean_of(values, [pair.table for pair in of_pairs], reason)
         one_sided = flags if statistic in (FLIPPED, f"{FLIPPED}/every") else ()
@@ -229,19 +219,19 @@ def challenge(
     pair_of_uid = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
     originals = [pair_of_uid[uid] for uid in sorted(pair_of_uid)]
     why, right = "no example has a challenge example", [pair.original for pair in originals]
-    yield measure(ORIGINAL, originals, why, right)
+    yield number(ORIGINAL, originals, why, right)
     yield subsamples(ORIGINAL, right, why)
     for kind in kinds:
         of_kind, reason = pairs[kind], f"no example was changed with its label {kind}"
         answered = [pair for pair in of_kind if pair.answered]
         right = [pair.is_right for pair in of_kind]
-        yield measure(kind, of_kind, reason, right)
+        yield number(kind, of_kind, reason, right)
         if kind == FLIPPED:
             yield from by_way(prefix._replace(statistic=kind), Values(_floats(right)), of_kind)
         yield subsamples(kind, right, reason)
-        yield measure(f"{kind}/every", of_kind, reason, [float(np.mean(p.changed)) for p in of_kind])
+        yield number(f"{kind}/every", of_kind, reason, [float(np.mean(p.changed)) for p in of_kind])
         why = UNANSWERED if of_kind else reason
-        yield measure(f"{kind}/drop", answered, why, [p.original for p in answered], [p.is_right for p in answered])
+        yield number(f"{kind}/drop", answered, why, [p.original for p in answered], [p.is_right for p in answered])
 
 
 def _floats(values: list) -> np.ndarray:
@@ -251,14 +241,7 @@ def _floats(values: list) -> np.ndarray:
 def mean_of(
     values: Values, table: Sequence[str] | np.ndarray, reason: str, cells: np.ndarray | None = None
 ) -> Measurement:
-    """The mean of values of pairs; tables are clusters.
-
-    Args:
-        values: The values.
-        table: Table per pair.
-        reason: Why there is none, where there are no pairs.
-        cells: int [pairs]. With several, the number is the unweighted mean of their means.
-    """
+    """The mean of values of pairs, with tables as clusters; arguments as in :func:`.shares.share`."""
     n = len(values.plus)
     if values.minus is None:
         return share(values.plus, table, reason=reason, cells=cells)
@@ -271,11 +254,11 @@ def mean_of(
 
 
 def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
-    """A number of the pairs that flip from each label, and the unweighted mean of both ways.
+    """The mean of values for pairs that flip from either label, and the unweighted mean of both ways.
 
     Args:
         prefix: Name of the number of all pairs; ``/<way>`` is appended to its statistic.
-        values: The values whose mean is the number.
+        values: Values of the pairs.
         pairs: The pairs.
     """
     labels = np.array([pair.label for pair in pairs], dtype=str)
@@ -302,12 +285,7 @@ def perturbations(kinds: Sequence[str]) -> list[str]:
 
 
 def challenge_rows(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np.ndarray]:
-    """The changed examples per kind (one is scored per original): bool [rows] each.
-
-    Args:
-        rows: Rows.
-        interventions: Names of the interventions that make challenge examples.
-    """
+    """The changed examples per kind (one is scored per original): bool [rows] each."""
     gold = codes(rows, "gold")[0]
     uid = runs(rows, "uid")
     is_base = where(rows, intervention=BASE)
