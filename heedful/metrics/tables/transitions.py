@@ -41,7 +41,7 @@ def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
 
 
 class Changes:
-    """The rows of one operation as numbers; those where the model gave no label, before or after, are left out.
+    """The rows of an operation as numbers, without missing answers before or after.
 
     Args:
         rows: Rows, with the rows of the operation.
@@ -49,11 +49,11 @@ class Changes:
         splits: Names of the splits, if there are several.
 
     Attributes:
-        before, after: Predictions as places in ``LABELS``: int [rows].
-        table: Number of the table, whatever the predictions: int [rows].
-        split: Place in ``splits``, or 0: int [rows].
-        relevance: Of the deleted rows, as a place in ``RELEVANCE``, or -1: int [rows].
-        hypotheses: How many base examples there are.
+        before, after: Predictions as positions in ``LABELS``: int [rows].
+        table: Number of the table: int [rows].
+        split: Position in ``splits``, or 0: int [rows].
+        relevance: Relevance of the deleted row as a position in ``RELEVANCE``, or -1: int [rows].
+        hypotheses: Number of base examples.
 
     Raises:
         HeedfulError: A prediction is none of the three labels, or a row does not name one of the splits.
@@ -101,13 +101,13 @@ def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Share:
-    """A share of the edited examples that were predicted as a label, or its unweighted mean over the labels.
+    """A share of the edited examples with a given original prediction, or its unweighted mean over predictions.
 
     Attributes:
-        name: Of the metric.
-        label: The original prediction, or None for the mean over all of them.
+        name: Metric name.
+        label: The original prediction, or None for the mean over predictions.
         among: The edited examples in the denominator: bool [rows].
-        hit: Which of them count: bool [rows].
+        hit: The edited examples in the numerator: bool [rows].
     """
 
     name: MetricName
@@ -117,13 +117,13 @@ class _Share:
 
 
 def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
-    """The shares of some of the rows of an operation: forbidden transitions, and each transition.
+    """The shares of forbidden transitions, and of every transition.
 
     Args:
         changes: The rows of an operation.
-        mask: Which of them: bool [rows].
-        key: Into the table of allowed transitions.
-        name: Of the operation.
+        mask: The rows that count: bool [rows].
+        key: Key into the table of allowed transitions.
+        name: Metric name of the operation.
     """
     of_label = {label: mask & (changes.before == b) for b, label in enumerate(LABELS)}
     rules: dict[str, Rule] = {INVALID: "union"}
@@ -140,7 +140,7 @@ def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> I
 
 
 def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
-    """A share within one split; tables are clusters."""
+    """A share within a split; tables are clusters."""
     mine = share.among & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
@@ -155,17 +155,14 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """The unweighted mean over splits of a share.
-
-    Tables are clusters across splits and labels, since one may have edited examples in several.
-    """
+    """The unweighted mean over splits of a share; tables are clusters across splits and labels."""
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
     if undefined:
         return Measurement(None, n, reason=undefined[0])
     cells = changes.split * len(LABELS) + (changes.before if share.label is None else 0)
     measured = share_of(share.hit[share.among], changes.table[share.among], cells=cells[share.among])
-    mean = float(np.mean([m.value for m in of_split.values()]))  # to the last bit that of what stands beside it
+    mean = float(np.mean([m.value for m in of_split.values()]))  # bit-identical to the mean of the numbers per split
     return replace(measured, value=mean)
 
 
