@@ -66,52 +66,9 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """Texts as numbers, in the order of the texts, so that the order of rows changes nothing: int32 [rows]."""
+    """Texts as numbers in ascending order of the texts: int32 [rows]."""
     names = pc.unique(column)
     return pc.index_in(column, value_set=names.take(pc.sort_indices(names))).to_numpy()
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Pairs of base examples and changed ones, with the values to average.
-
-    Attributes:
-        base: Number of the base example: int [pairs].
-        ways: Clusters by the unchanged feature, and by the new value of the changed feature: two int [pairs].
-        values: Each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
-        groups: "name=value" to the pairs whose base example has that value: bool [pairs].
-    """
-
-    base: np.ndarray
-    ways: tuple[np.ndarray, np.ndarray]
-    values: Mapping[str, np.ndarray]
-    groups: Mapping[str, np.ndarray]
-
-    def within(self, mask: np.ndarray) -> "_Pairs":
-        """Those where ``here``, bool [pairs], is true, and their groups."""
-        groups = {name: inside[mask] for name, inside in self.groups.items() if inside[mask].any()}
-        values = {name: value[mask] for name, value in self.values.items()}
-        unchanged, led = self.ways
-        return _Pairs(self.base[mask], (unchanged[mask], led[mask]), values, groups)
-
-    def mean(self, name: str) -> Measurement:
-        """The mean of values, clustered by the unchanged feature and by the new value of the changed feature."""
-        values = self.values[name]
-        unchanged, led = self.ways
-        n = len(np.unique(self.base))
-        if name == SIGNED:
-            measured = difference(np.maximum(values, 0), np.maximum(-values, 0), unchanged, also=led, n=n)
-        else:
-            measured = share(values, unchanged, also=led, n=n)
-        return replace(measured, value=float(values.mean()))  # rounded as in earlier results
-
-    def per_base(self) -> Measurement:
-        """The mean over base examples of the share of their own pairs that changes."""
-        _, base, count = np.unique(self.base, return_inverse=True, return_counts=True)
-        hit = self.values[""]
-        unchanged, led = self.ways
-        measured = share(hit / count[base], unchanged, counts=1 / count[base], also=led, n=len(count))
-        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # rounded as in earlier results
 
 
 def _has_slice(rows: pa.Table, name: str) -> bool:
@@ -131,76 +88,97 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
     return groups
 
 
-def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the unchanged feature and of the new value of the changed one, per pair: two int32 [pairs]."""
-    if (pc.list_value_length(rows["clusters"]).to_numpy() != 3).any():
-        raise RunError(
-            "A pair does not have three clusters: base example, unchanged feature, new value. Evaluate again."
-        )
-    return _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
+class _Pairs:
+    """Pairs of base examples and changed ones; pairs share the unchanged feature, and the new value of the changed one.
 
-
-def _effect(pairs: _Pairs) -> dict[str, Measurement]:
-    """The measurements of one set, by what their names end with."""
-    measured = {name: pairs.mean(name) for name in pairs.values}
-    measured["naive"] = share(pairs.values[""], flags=(CLUSTERS_IGNORED,), n=measured[""].n)
-    measured["per_seed"] = pairs.per_base()
-    return measured | {name: pairs.within(mask).mean("") for name, mask in pairs.groups.items()}
-
-
-def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measurement]:
-    """Difference and ratio of the two effects of one kind of change.
-
-    Args:
-        pairs: Pairs of both sets.
-        is_tce: Whether a pair is in the set for the TCE: bool [pairs].
-        n: The number of base examples with a pair.
+    Attributes:
+        values: Each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
+        groups: "name=value" to the pairs whose base example has that value: bool [pairs].
+        ways: Clusters by the unchanged feature, and by the new value: two int [pairs].
     """
-    empty = [effect for effect, mask in (("tce", is_tce), ("dce", ~is_tce)) if not mask.any()]
-    if empty:
-        undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(map(str.upper, empty)))
-        return {"delta": undefined, "ratio": undefined}
-    hit = pairs.values[""]
-    cell = np.zeros(len(hit), dtype=np.int64)
-    tce, dce = (shares(hit * mask, mask.astype(np.float64), cell, pairs.ways) for mask in (is_tce, ~is_tce))
-    share_of_tce, share_of_dce = (float(hit[mask].mean()) for mask in (is_tce, ~is_tce))
-    delta = Measurement(share_of_tce - share_of_dce, n, ci95=less(tce, dce))
-    if share_of_dce == 0:
-        return {"delta": delta, "ratio": Measurement(None, n, reason="the DCE is 0")}
-    ratio = Measurement(share_of_tce / share_of_dce, n)
-    if interval(dce)[0] < ROUNDED:
-        return {"delta": delta, "ratio": replace(ratio, flags=(UNBOUNDED,))}
-    return {"delta": delta, "ratio": replace(ratio, ci95=over(tce, dce))}
+
+    def __init__(self, rows: pa.Table, labels: Sequence[str]) -> None:
+        if (pc.list_value_length(rows["clusters"]).to_numpy() != 3).any():
+            raise RunError(
+                "A pair does not have three clusters: base example, unchanged feature, new value. Evaluate again."
+            )
+        self.base = _numbers(rows["uid"])
+        self.ways = _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
+        self.values = _values(rows, labels)
+        self.groups = _groups(rows)
+
+    def count(self, mask: np.ndarray) -> int:
+        """Number of base examples of the pairs of a mask, bool [pairs]."""
+        return len(np.unique(self.base[mask]))
+
+    def mean(self, name: str, mask: np.ndarray) -> Measurement:
+        """The mean of values over the pairs of a mask, bool [pairs]."""
+        values, n = self.values[name][mask], self.count(mask)
+        unchanged, new = (way[mask] for way in self.ways)
+        if name == SIGNED:
+            measured = difference(np.maximum(values, 0), np.maximum(-values, 0), unchanged, also=new, n=n)
+        else:
+            measured = share(values, unchanged, also=new, n=n)
+        return replace(measured, value=float(values.mean()))  # bit-identical to earlier results
+
+    def per_base(self, mask: np.ndarray) -> Measurement:
+        """The mean over base examples of the share of their own pairs that changes."""
+        _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
+        hit = self.values[""][mask]
+        unchanged, new = (way[mask] for way in self.ways)
+        measured = share(hit / count[base], unchanged, counts=1 / count[base], also=new, n=len(count))
+        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # as above
+
+    def compared(self, is_tce: np.ndarray) -> tuple[Measurement, Measurement]:
+        """Difference and ratio of both effects; the pairs of the TCE have a mask, bool [pairs]."""
+        n = self.count(np.ones(len(is_tce), dtype=bool))
+        empty = [effect for effect, mask in (("TCE", is_tce), ("DCE", ~is_tce)) if not mask.any()]
+        if empty:
+            undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(empty))
+            return undefined, undefined
+        hit = self.values[""]
+        cell = np.zeros(len(hit), dtype=np.int64)
+        tce, dce = (shares(hit * mask, mask.astype(np.float64), cell, self.ways) for mask in (is_tce, ~is_tce))
+        share_of_tce, share_of_dce = (float(hit[mask].mean()) for mask in (is_tce, ~is_tce))
+        delta = Measurement(share_of_tce - share_of_dce, n, ci95=less(tce, dce))
+        if share_of_dce == 0:
+            return delta, Measurement(None, n, reason="the DCE is 0")
+        ratio = Measurement(share_of_tce / share_of_dce, n)
+        if interval(dce)[0] < ROUNDED:
+            return delta, replace(ratio, flags=(UNBOUNDED,))
+        return delta, replace(ratio, ci95=over(tce, dce))
 
 
 def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
     """All numbers of one kind of change, which is the part of the name, over pairs of answers."""
-    name_of_kind = MetricName(NATURAL_LOGIC, data, kind)
+    prefix = MetricName(NATURAL_LOGIC, data, kind)
     is_pair = where(rows, part=kind) & is_answer(rows)
     answered = rows.filter(pa.array(is_pair & is_answer(rows, "y2")))
-    pairs = _Pairs(_numbers(answered["uid"]), _shared(answered), _values(answered, context.labels), _groups(answered))
+    pairs = _Pairs(answered, context.labels)
     for effect, expectation in EXPECTED.items():
-        mine = pairs.within(where(answered, expectation=expectation))
-        undefined = Measurement(None, 0, reason=f"the set {SETS[kind][effect]} has no pair")
-        of_effect = _effect(mine) if len(mine.base) else {}
-        name = name_of_kind._replace(statistic=effect)
+        mask = where(answered, expectation=expectation)
+        none = None if mask.any() else Measurement(None, 0, reason=f"the set {SETS[kind][effect]} has no pair")
+        name = prefix._replace(statistic=effect)
+        headline = none or pairs.mean("", mask)
         changed = is_pair & where(rows, expectation=expectation)
         curve = Curve("TCE and DCE", f"{effect.upper()}: {kind}", NATURAL_LOGIC)
-        label = f"{effect.upper()} {kind}"
-        yield Number(name, of_effect.get("", undefined), label, 0, headline=True, changed=changed, curve=curve)
-        for mean in (*MEANS[1:], "naive", "per_seed"):
+        yield Number(name, headline, f"{effect.upper()} {kind}", 0, headline=True, changed=changed, curve=curve)
+        means = {mean: none or pairs.mean(mean, mask) for mean in MEANS[1:]}
+        means["naive"] = none or share(pairs.values[""][mask], flags=(CLUSTERS_IGNORED,), n=headline.n)
+        means["per_seed"] = none or pairs.per_base(mask)
+        for mean, measured in means.items():
             aside = "" if mean in SHOWN else NAIVE if mean == "naive" else OTHER_RULES
-            full = name_of_kind._replace(statistic=f"{effect}/{mean}")
-            yield Number(full, of_effect.get(mean, undefined), "" if aside else mean, 1, headline=False, aside=aside)
-        for group in mine.groups:
-            yield Number(name._replace(slice=group), of_effect[group], "")
-    changes = where(answered, expectation=EXPECTED["tce"])
-    compared = _compared(pairs, changes, len(np.unique(pairs.base)))
+            full = prefix._replace(statistic=f"{effect}/{mean}")
+            yield Number(full, measured, "" if aside else mean, 1, headline=False, aside=aside)
+        for group, of_group in pairs.groups.items():
+            if (mask & of_group).any():
+                yield Number(name._replace(slice=group), pairs.mean("", mask & of_group), "")
+    delta, ratio = pairs.compared(where(answered, expectation=EXPECTED["tce"]))
     curve = Curve("natural logic: accuracy, TCE - DCE", f"TCE - DCE: {kind}")
-    delta, ratio = (name_of_kind._replace(statistic=statistic) for statistic in ("delta", "ratio"))
-    yield Number(delta, compared["delta"], f"TCE - DCE {kind}", 0, headline=True, changed=is_pair, curve=curve)
+    name = prefix._replace(statistic="delta")
+    yield Number(name, delta, f"TCE - DCE {kind}", 0, headline=True, changed=is_pair, curve=curve)
     label = f"TCE / DCE {kind} (ratio)"
-    yield Number(ratio, compared["ratio"], label, 0, "ratio", headline=True, changed=is_pair)
+    yield Number(prefix._replace(statistic="ratio"), ratio, label, 0, "ratio", headline=True, changed=is_pair)
 
 
 def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
