@@ -88,9 +88,9 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
     for row, key in enumerate(zip(columns["uid"], columns["intervention"], columns["variant"], strict=True)):
         places.setdefault(key, []).append(row)
     for (uid, method, variant), several in places.items():
-        places = np.array(several)
+        index = np.array(several)
         first = several[0]
-        segments = {part: places[columns["part"][places] == part] for part in (*context.parts, SEPARATOR)}
+        segments = {part: index[columns["part"][index] == part] for part in (*context.parts, SEPARATOR)}
         between = segments[SEPARATOR]
         yield Attribution(
             uid,
