@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.accuracy import METRIC, accuracy, accuracy_by_slice, loss, noise
-from heedful.metrics.answers import majority_flags
 from heedful.metrics.statistics.majority import majority_flag
-from heedful.records import CLASSIFICATION, Context, RunError
+from heedful.records import Context, RunError
 
 from made_rows import by_text
 from refusals import refused
@@ -156,36 +155,6 @@ def test_a_probability_of_0_has_a_finite_loss_and_none_has_no_loss(rows_of):
         given = rows.set_column(at, "p", pa.array(p, rows.schema.field("p").type))
         found = loss(given, "d", LABELS)
         assert (found["loss/d"].value if found else None) == (expected and pytest.approx(expected, rel=1e-6))
-
-
-def grouped(rows: pa.Table, of: list[str | None]) -> pa.Table:
-    """Rows in which u0, u1, ... have these groups."""
-    groups = [of[int(uid.removeprefix("u"))] for uid in rows["uid"].to_pylist()]
-    return rows.set_column(1, "group", pa.array(groups, pa.string()))
-
-
-def test_what_examples_share_is_a_cluster(rows_of):
-    """Six copies of one example say no more than one, so the interval is wider by the square root of six."""
-    of = [f"sentence {i // 6}" for i in range(600)]
-    pairs = [("yes", "yes" if i // 6 % 3 else "no") for i in range(600)]
-    alone = accuracy(rows_of(base_of(pairs)), "d")["accuracy/d"]
-    shared = accuracy(grouped(rows_of(base_of(pairs)), of), "d")["accuracy/d"]
-    assert shared.value == alone.value
-    width, independent = (m.ci95[1] - m.ci95[0] for m in (shared, alone))
-    assert width / independent == pytest.approx(6**0.5, rel=0.1)
-    recall = accuracy(grouped(rows_of(base_of(pairs)), of), "d")["accuracy/d/yes"]
-    assert recall.ci95 == pytest.approx(shared.ci95, abs=0.02)
-
-
-def test_the_majority_test_counts_whole_groups(rows_of):
-    """66 of 100 are right where the majority has half: too few texts, if they are four."""
-    pairs = [(LABELS[i % 2], LABELS[(i + (i >= 66)) % 2]) for i in range(100)]
-    rows = rows_of(base_of(pairs))
-    assert majority_flags(rows, CLASSIFICATION) == ()
-    of = [f"text {i // 25}" for i in range(100)]
-    assert majority_flags(grouped(rows, of), CLASSIFICATION) == ("not_above_majority",)
-    names = [f"pair {i // 2}" for i in range(100)]
-    assert majority_flags(grouped(rows, names), CLASSIFICATION) == ()
 
 
 @pytest.mark.parametrize(("groups", "size", "alike"), [(10, 30, 0.7), (60, 20, 0.45), (200, 3, 0.6)])

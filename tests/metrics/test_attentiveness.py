@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from heedful.callbacks import Attentiveness
 from heedful.callbacks.engine.evaluation import Plan
@@ -137,19 +136,6 @@ def test_an_answer_that_is_not_a_label_is_not_counted_as_eligible(rows_of, defau
     assert counts["premise"]["eligible"] == round(3 * share) == (1 if default else 2)
 
 
-def test_intervals_have_a_width_where_all_examples_agree(rows_of):
-    """The draws of one example are no evidence apart: 100 changes of 20 examples are 20 of 20."""
-    base = {f"u{i}": ("entailment", "entailment") for i in range(20)}
-    all_change = compute(rows_of, base, {(uid, d): "neutral" for uid in base for d in range(5)}, "neutral")
-    one = compute(rows_of, {"u0": base["u0"]}, {("u0", 0): "neutral", ("u0", 1): "entailment"}, "neutral")
-    some = compute(rows_of, base, {(uid, 0): LABELS[i % 2] for i, uid in enumerate(base)}, "neutral")
-    name = "attentiveness/d/premise"
-    assert all_change[name].ci95 == pytest.approx(binomtest(20, 20).proportion_ci(method="exact"))
-    assert some[name].ci95 == pytest.approx(binomtest(10, 20).proportion_ci(method="exact"))
-    assert one[name].ci95[0] < 0.1
-    assert one[name].ci95[1] > 0.9
-
-
 @pytest.mark.parametrize("right", [50, 80])
 def test_the_score_of_a_model_no_better_than_the_majority_is_flagged(rows_of, right):
     base = {f"u{i}": (LABELS[i % 2], LABELS[(i + (i >= right)) % 2]) for i in range(100)}
@@ -176,25 +162,6 @@ def test_a_slice_has_the_score_of_its_examples_alone(rows_of):
         assert replace(m, ci95=None) == replace(expected, ci95=None)
         assert m.ci95[0] <= m.value <= m.ci95[1]
     assert found == without
-
-
-def test_an_invalid_base_prediction_counts_beside_the_headline_only(rows_of):
-    """Ten labels of which five change, and ten answers that are none, all of which change."""
-    base = {f"u{i:02}": ("entailment", "entailment" if i < 10 else NO_LABEL) for i in range(20)}
-    after = {(uid, d): "neutral" if i >= 5 else "entailment" for i, uid in enumerate(base) for d in range(2)}
-    found = compute(rows_of, base, after, "neutral")
-    name = "attentiveness/d/premise"
-    assert (found[name].value, found[name].n, found[f"{name}/eligible"].value) == (0.5, 10, 0.5)
-    assert (found[f"{name}/with_invalid"].value, found[f"{name}/with_invalid"].n) == (0.75, 20)
-    assert found[f"{name}/to_default"].n == found[f"{name}/from_entailment"].n == 10
-    without = compute(rows_of, base, after, None)
-    assert (without[name].n, without[f"{name}/with_invalid"].n) == (10, 20)
-    only = compute(rows_of, {"u": ("entailment", NO_LABEL)}, {("u", 0): "neutral"}, "neutral")
-    assert only[name].reason == "no prediction is a label"
-    default = {"u": ("entailment", NO_LABEL), "v": ("entailment", "neutral")}
-    only = compute(rows_of, default, {("u", 0): "neutral"}, "neutral")
-    assert only[name].reason == "every prediction is the default label 'neutral', or not a label"
-    assert f"{name}/with_invalid" not in compute(rows_of, {"u": ("yes", "yes")}, {("u", 0): "neutral"}, "neutral")
 
 
 @given(experiments())

@@ -78,14 +78,6 @@ def test_without_unknown_answers_it_is_torchmetrics(rows_of, pairs):
             assert (m.ci95, bool(m.reason)) == (None, True)
 
 
-def test_the_positive_label_is_not_the_default_label(rows_of):
-    rows = rows_of(base_of([("yes", "yes"), ("no", "yes"), ("no", "no"), ("no", "no")]), labels=2)
-    labels = ("yes", "no")
-    assert label_scores(rows, "d", labels, "no")["accuracy/d/f1"].value == pytest.approx(2 / 3)
-    assert label_scores(rows, "d", labels, "yes")["accuracy/d/f1"].value == pytest.approx(4 / 5)
-    assert "accuracy/d/f1" not in label_scores(rows, "d", labels)  # neither label is the one to find
-
-
 @pytest.mark.parametrize("n", [3, 15, 24])
 def test_labels_that_are_all_one_off(rows_of, n):
     """As where somebody mixes up their order: no cluster moves the correlation, and it has an interval all the same."""

@@ -76,22 +76,6 @@ def test_attentiveness_is_over_pairs_of_answers(drawn):
             assert found[f"{NAME}/with_invalid"].value == pytest.approx(np.mean([y != y2 for y, y2 in with_none]))
 
 
-@pytest.mark.parametrize("family", ["default_label", "naive_partial"])
-def test_a_failure_is_not_behaviour_in_the_other_evaluations_of_changes(family):
-    label = "neutral" if family == "default_label" else "entailment"
-    of = {"intervention": "swap"} if family == "default_label" else {"intervention": "keep", "variant": "premise"}
-    base = {f"u{i:02}": ("entailment", label) for i in range(20)}
-    after = [NO_LABEL] * 4 + [label] * 8 + ["contradiction"] * 8
-    rows = make(base, [{"uid": u, "y2": y2, **of} for u, y2 in zip(base, after, strict=True)])
-    own = {"swap": ["premise"], "siblings": {}, "sides": ["premise"]}
-    found = by_text(METRICS[family].score)(rows, replace(CONTEXT, own=own))
-    name = f"{family}/d/premise"
-    assert (found[name].value, found[name].n) == (0.5, 16)
-    assert found[f"{name}/no_answer/changed"].value == 0.2
-    if family == "naive_partial":
-        assert found[f"{name}/accuracy"].value == 8 / 20  # a failure is wrong
-
-
 def test_accuracy_counts_a_failure_as_wrong_and_says_how_many_there_are():
     base = {f"u{i}": ("neutral", "neutral" if i < 8 else NO_LABEL) for i in range(10)}
     found = by_text(METRICS["accuracy"].score)(make(base), CONTEXT)

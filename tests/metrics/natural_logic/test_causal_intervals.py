@@ -98,29 +98,6 @@ def test_the_ratio_has_no_interval_where_that_of_the_dce_begins_at_0():
     assert (m.value, m.ci95, m.flags) == (pytest.approx(9), None, ("interval_unbounded",))
 
 
-def test_without_one_set_its_effect_and_what_needs_it_are_undefined():
-    found = effects(table(one_change([True, False], "I0")))
-    assert found["natural_logic/d/context/dce"].reason == "the set I2 has no pair"
-    assert found["natural_logic/d/context/delta"].reason == "without pairs there is no DCE"
-    assert found["natural_logic/d/context/ratio"].value is None
-    assert found["natural_logic/d/context/tce"].value == 0.5
-
-
-@pytest.mark.parametrize(("right", "flags"), [(61, ("not_above_majority",)), (69, ())])
-def test_accuracy_stands_beside_the_share_of_the_larger_class(right, flags):
-    """60 of 100 are no entailment; to be above that takes 69 (p = 0.04)."""
-    yes, no = [0.25, 0.75, 0.0], [0.75, 0.25, 0.0]
-    entries = []
-    for i in range(100):
-        gold = i < 40
-        p = yes if gold == (i < right) else no
-        entries.append(base_row(f"u{i:02}", p, THREE, "entailment" if gold else "neutral"))
-    found = effects(table(entries))
-    m, majority = found["natural_logic/d/accuracy"], found["natural_logic/d/accuracy/majority"]
-    assert (m.value, m.n, m.flags) == (right / 100, 100, flags)
-    assert (majority.value, majority.n, majority.ci95) == (0.6, 100, None)
-
-
 @pytest.mark.parametrize("labels", [("yes", "no"), ("entailment", "Entailment"), ("not_entailment", "neutral")])
 def test_a_model_without_one_entailment_label_is_refused(labels):
     with refused(DataError, '"entailment"', ", ".join(labels)):

@@ -10,7 +10,6 @@ from heedful.metrics.tables.evidence import evidence, evidence_counts
 from heedful.records import DataError
 
 from challenge_rows import sliced
-from clustered_shares import Entry, share_interval
 from refusals import refused
 
 KEYS = ("Born", "Died", "Genre", "Length")
@@ -132,22 +131,6 @@ def by_hand() -> dict:
         "d": ("T2", E, E, stay, two),
         "e": ("T3", E, C, dict.fromkeys(KEYS, C), frozenset({"Length"})),
     }
-
-
-def test_tables_are_clusters(rows_of):
-    """T1 has both shares 1/2, T2 and T3 have 0; of 4 rows used, 3 of T1 and 1 of T2, 3 of T1 are relevant."""
-    cases = by_hand()
-    found = compute(rows_of, cases)
-    whole = [Entry(table, marked <= _used(y, deletions)) for table, _, y, deletions, marked in cases.values()]
-    assert found[NAME + "all"].ci95 == pytest.approx(share_interval(whole))
-    used = [(t, _used(y, deletions), marked) for t, _, y, deletions, marked in cases.values()]
-    hits = [Entry(t, len(rows & marked), len(rows)) for t, rows, marked in used]
-    assert found[NAME + "precision"].ci95 == pytest.approx(share_interval(hits))
-    assert found[NAME + "all"].flags == found[NAME + "precision"].flags == ()
-
-
-def _used(y: str, deletions: dict[str, str]) -> set[str]:
-    return {key for key, y2 in deletions.items() if y2 != y}
 
 
 def test_without_any_pair_every_number_is_undefined(rows_of):

@@ -1,9 +1,7 @@
 """Inoculation: accuracies against plain loops, and the rule for the outcome against cases with known ends."""
 
 from dataclasses import replace
-from functools import cache
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +13,6 @@ from heedful.records import Measurement, MetricName, RunError
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, cases, rows_from
 from clustered_shares import Entry, change_interval
 from refusals import refused
-from tiers import first_tier
 
 
 def compute(rows_of, before: dict[str, Case], after: dict[str, Case], kind: str = "flipped", **settings):
@@ -110,42 +107,6 @@ def test_other_examples_before_and_after_are_refused(rows_of):
 
 
 # --- the outcome
-
-
-@cache
-def run(original: float, challenge: float, tables: int = 600, each: int = 1, seed: int = 0) -> dict[str, Case]:
-    """Examples whose originals are right with one chance, and whose changed ones with another; a chance is kept."""
-    found = {}
-    for i, (a, b) in enumerate(np.random.default_rng(seed).random((tables * each, 2))):
-        y2 = E if b < challenge else C
-        found[f"u{i}"] = Case(f"T{i // each}", E, E if a < original else C, {("values", "v"): (E, y2)})
-    return found
-
-
-@pytest.mark.parametrize(
-    ("after", "number"),
-    first_tier(
-        6,
-        [
-            ((0.8, 0.75), 1),
-            ((0.79, 0.6), 1),  # the gap need not close altogether
-            ((0.9, 0.7), 1),  # both improve, the challenge more
-            ((0.8, 0.4), 2),
-            ((0.795, 0.405), 2),
-            ((0.9, 0.4), 2),
-            ((0.8, 0.2), 2),  # worse than before is no gain
-            ((0.7, 0.6), 3),
-            ((0.7, 0.4), 3),  # the challenge has no say
-            ((0.78, 0.6), None),  # about the margin
-            ((0.8, 0.42), None),
-            ((0.95, 0.5), None),  # both improve, the original more
-        ],
-    ),
-)
-def test_the_outcome_is_read_off_the_intervals(rows_of, after, number):
-    found = outcome_of(compute(rows_of, run(0.8, 0.4), run(*after), "preserved"))
-    assert found.number == number
-    assert str(found).startswith(f"{'undecided' if number is None else number} (the original test changes by ")
 
 
 def test_a_number_without_an_interval_decides_nothing():

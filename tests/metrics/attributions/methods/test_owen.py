@@ -87,18 +87,6 @@ def test_rounds_give_what_splitting_one_node_after_the_other_gives(first, second
     assert {frozenset(np.flatnonzero(mask).tolist()) for mask in played.masks} == asked
 
 
-def test_ties_go_by_position():
-    """A game of one value, but for the ends: all nodes that do not hold the end have nothing at stake."""
-
-    def game(masks):
-        return masks.all(axis=1) * 1.0
-
-    phi, asked = one_after_the_other(halved(0, 12), game, 40)
-    played = play("owen", game, [12], 40)
-    assert played.phi == pytest.approx(phi, abs=1e-12)
-    assert {frozenset(np.flatnonzero(mask).tolist()) for mask in played.masks} == asked
-
-
 @given(st.lists(st.integers(1, 8), min_size=2, max_size=4), st.integers(2, 200), st.integers(0, 50))
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_a_mask_of_words_of_two_segments_holds_whole_segments_only_but_one(segments, budget, seed):
