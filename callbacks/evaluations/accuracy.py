@@ -11,8 +11,8 @@ class Accuracy(Evaluation):
     """Accuracy of the base predictions, or their mean score for soft labels, with the null control.
 
     Args:
-        max_null: How many examples the null control repeats in training; evaluate.py repeats all, and
-            of those that a server is asked about a sample.
+        max_null: Number of examples that the null control repeats in training; evaluate.py repeats all,
+            or a sample of those that a server answers.
     """
 
     metric = METRICS["accuracy"]
@@ -36,8 +36,8 @@ class Answers(Accuracy):
     """Exact match and F1 of the base predictions, as SQuAD 2.0 defines them; the counterpart of accuracy for spans.
 
     Args:
-        max_null: How many examples the null control repeats in training; evaluate.py repeats all, and
-            of those that a server is asked about a sample.
+        max_null: Number of examples that the null control repeats in training; evaluate.py repeats all,
+            or a sample of those that a server answers.
     """
 
     metric = METRICS["answers"]

@@ -20,18 +20,18 @@ from heedful.records.messages import inform
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 PILOT, MORE = 300, 1.1  # examples that are changed first, and how many times what their interval says is changed then
-ENOUGH = 1.1  # a half width of so many times what was wanted is near it
+ENOUGH = 1.1  # half widths up to this factor are accepted as the wanted precision
 
 
 class Attentiveness(Evaluation):
-    """Attentiveness to each part that the data set swaps (``--data.swap``), and what another's distractor changes.
+    """Attentiveness to the parts that the data set swaps (``--data.swap``), and the effect of other distractors.
 
     Args:
         draws: Counterfactuals for each example (the paper's k); by default 5, and 1 in each epoch of training.
         max_examples: In each epoch of training, at most this many examples are changed; None for all. evaluate.py
-            takes all, or what ``precision`` needs.
+            takes all, or as many as ``precision`` needs.
         precision: The half width of an interval that is precise enough, such as 0.02. 300 random examples are changed
-            first, and their interval says how many are needed. By default all are changed.
+            first, and their interval gives the number needed. By default all are changed.
     """
 
     metric = METRICS["attentiveness"]

@@ -7,7 +7,7 @@ from heedful.metrics.naive_partial import NaivePartialSettings
 
 
 class NaivePartial(Evaluation):
-    """Agreement of the predictions on each part alone with those on the whole input (CAT, §3.2).
+    """Agreement of the predictions on single parts with predictions on the whole input (CAT, §3.2).
 
     It runs where ``--evaluations`` names it: the paper shows why it is no measure of attentiveness.
     """

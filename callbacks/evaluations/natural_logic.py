@@ -23,7 +23,7 @@ class NaturalLogic(Evaluation):
 
     Args:
         path: Folder of NLI-XY; by default that of --data nlixy, if it has the split. Else nothing is measured.
-        split: Which split of it to compose examples of.
+        split: The split of NLI-XY to compose examples of.
         seeds: Seed examples per intervention set, each with all of its matches (the paper's 400).
         paired: Give the sets of TCE and DCE the same seeds.
     """

@@ -15,10 +15,10 @@ METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MO
 
 
 def register(metric: Metric) -> None:
-    """Make one more metric known: to evaluations, whose rows it is made of, to reports and to ``rescore``.
+    """Register a metric for evaluations, reports and ``rescore``.
 
     Raises:
-        HeedfulError: There is one of its name.
+        HeedfulError: A metric has this name already.
     """
     if metric.name in METRICS:
         raise SettingError(f"There is a metric {metric.name!r} already. Give yours another name.")

@@ -115,7 +115,7 @@ def _labels(context: Context) -> list[str]:
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Numbers by predicted label; one line says how many labels are never predicted, if these are more than a few."""
+    """Numbers by predicted label; more than a few labels that are never predicted share one line."""
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
     if len(never) <= FEW:
         yield from of_labels
@@ -141,13 +141,13 @@ def _why_none(rows: pa.Table, context: Context) -> str:
 
 
 def parts_of(context: Context) -> list[str]:
-    """The parts that were swapped, those that must not matter last."""
+    """The swapped parts; parts that must not matter come last."""
     settings = SwapSettings.from_context(context)
     return [*settings.swap, *settings.distractors]
 
 
 def headline_of(part: str, context: Context) -> MetricName:
-    """The name of attentiveness to a part, or of what stays where it must not matter."""
+    """The name of attentiveness to a part, or of the share of answers that stay if it must not matter."""
     statistic = KEPT if is_distractor(part, context) else ""
     return MetricName("attentiveness", context.data, part, statistic)
 

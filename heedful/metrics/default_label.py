@@ -1,7 +1,7 @@
 """Attentiveness where a model predicts the default label, which the paper leaves open (CAT, §8).
 
-A swap cannot be expected to change such a prediction. What can be seen is whether it stays, how far its probabilities
-move, and whether it follows when the example becomes a sibling of another label.
+A swap is not expected to change such a prediction. The numbers show whether it stays, the change of its probabilities,
+and whether it changes when the example becomes a sibling with another label.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +29,7 @@ def distances(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
 
     Args:
         changed: Rows of changed examples.
-        context: Says which label is the default one.
+        context: Context of the rows, with the default label.
 
     Returns:
         float64 [rows] each: ``total_variation``, half the sum of absolute differences; ``default_probability``, the
@@ -106,7 +106,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Whether each prediction is still the default label, and how far its probabilities moved."""
+    """Whether predictions are still the default label, and the change of their probabilities."""
     stays = strings(changed, "y2") == context.default_label
     return {"": stays.astype(np.float64)} | distances(changed, context)
 

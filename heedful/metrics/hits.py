@@ -61,12 +61,12 @@ def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 
 
 def hits(rows: pa.Table, part: str, context: Context) -> Hits:
-    """Find the swaps of a part that count, and those that are hits.
+    """Find the swaps of a part that count, and the hits among them.
 
     Args:
         rows: Base rows and rows of the intervention "swap".
         part: The part that was swapped.
-        context: Of the rows.
+        context: Context of the rows.
     """
     swapped = where(rows, intervention="swap", part=part) & _is_other(rows, part, context)
     before = swapped & is_answer(rows)

@@ -51,7 +51,7 @@ class Metric:
             rows it makes at least the numbers that have curves.
         statistics: Statistics besides those with curves that may be monitored; None if any may.
         whole_examples: Whether an example counts with all of its changes, and is left out where one of them is unread.
-        rows: The evaluation whose rows it reads, ``rows/<rows>.parquet``; by default the one of its name.
+        rows: The evaluation whose rows it reads, ``rows/<rows>.parquet``; by default its own name.
     """
 
     name: str

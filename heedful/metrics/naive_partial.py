@@ -29,7 +29,7 @@ class NaivePartialSettings(Settings):
 def naive_partial(
     rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIFICATION, has_gold: bool = True
 ) -> Iterator[Number]:
-    """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
+    """Agreement of the predictions on one part with predictions on the whole input, and accuracy on the part.
 
     A model may agree because it ignores the other parts, or because of its behaviour on inputs unlike those in
     training: the paper takes agreement for no measure of attentiveness. Agreement is over the examples with two

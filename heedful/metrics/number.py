@@ -14,7 +14,7 @@ Numbers = dict[MetricName, Measurement]
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of what an evaluation tells its metric; kept as JSON in the context of the rows."""
+    """Base class of the settings of metrics, which the context of rows holds as JSON."""
 
     @classmethod
     def from_context(cls, context: Context) -> Self:
@@ -24,7 +24,7 @@ class Settings:
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON, without those that have their default."""
+        """The settings as JSON, without defaults."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 

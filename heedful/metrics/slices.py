@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from heedful.records.rows import sliced
 
-STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # that stand beside those of labels
+STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # statistics that labels must not be mistaken for
 
 
 def slice_of_label(label: str) -> str:

@@ -1,4 +1,4 @@
-"""Attributions of predictions, as one inquiry: what each word adds, by several methods."""
+"""Attributions of predictions as an inquiry: the contribution of every word, by several methods."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Explained:
 
 
 class AttributionInquiry:
-    """Asks a model what each word adds to the probability of its answer.
+    """Asks a model for the contributions of words to the probability of its answer.
 
     Args:
         methods: Names of methods.
@@ -63,7 +63,7 @@ class AttributionInquiry:
         swaps: How a part is swapped there.
         gold: Whether to explain the probability of the gold label instead of the prediction.
         scale: Whether the probability is explained, or its log-odds.
-        delete: Whether hidden words are left out, and not masked.
+        delete: Whether hidden words are left out instead of masked.
         subwords: How the gradients of the tokens of a word are combined.
     """
 
@@ -115,7 +115,7 @@ class AttributionInquiry:
     def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
         """Choose the examples, the same for every model; a smaller limit chooses a subset.
 
-        Those without a label to explain are counted and left out only then: no other example takes their place.
+        Examples without a label to explain are then counted and left out: no other example takes their place.
         """
         names = ask.labels
         answers = pool.texts("label", base.positions) if self.gold else base.texts
@@ -207,7 +207,7 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
     Args:
         probs: float64 [inputs, labels].
         labels: int64 [inputs].
-        scale: Which of both.
+        scale: "probability" or "logit".
 
     Raises:
         HeedfulError: There are no log-odds, for a probability is 0 or 1.

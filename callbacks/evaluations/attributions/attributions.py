@@ -26,7 +26,7 @@ class Attributions(Evaluation):
     less than twice the words and separators ("shap_scarce"), where SHAP draws phi towards equal shares.
 
     Args:
-        methods: Of lime, shap, owen and gradients.
+        methods: lime, shap, owen, gradients, or several.
         samples: Masks for each example and method, at most.
         examples: Number of examples to explain; null for all.
         steps: Points of the integral for gradients, each a pass forward and backward.

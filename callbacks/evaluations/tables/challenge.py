@@ -35,7 +35,7 @@ class Challenge(Evaluation):
     both or of the hypothesis alone. Names of persons, places and organisations are found by spaCy, if it is installed.
 
     Args:
-        kinds: Which changes: entities, nominal_modifiers, negation, numbers, dates, quantifiers (of the hypothesis),
+        kinds: Kinds of changes: entities, nominal_modifiers, negation, numbers, dates, quantifiers (of the hypothesis),
             title (of the table). By default all of them; entities only where spaCy is installed.
         half_or_double: Flip each number of an entailed hypothesis to its half or double, as the paper does. By default,
             of a number with words like "over" these words flip, which is surer to flip the label.
@@ -97,7 +97,7 @@ class Challenge(Evaluation):
         return Plan(data.pool, changes, settings, {"analyser": analyser.name, "left_out": left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """How many examples were changed, by kind; how many could not be, and why."""
+        """Counts of changed examples by kind, and of examples that could not be changed, by reason."""
         settings = ChallengeSettings.from_context(context)
         kinds = settings.kinds
         counts: dict[str, Any] = {}

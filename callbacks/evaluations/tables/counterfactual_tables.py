@@ -28,9 +28,9 @@ from heedful.records.storage.results import RESULTS, read_evaluation
 class CounterfactualTables(Evaluation):
     """Accuracy on annotated counterfactual tables and on their originals.
 
-    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §6, tables 7 and 8. What people changed flips
+    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §6, tables 7 and 8. The annotated changes flip
     the label, as a rule; in addition, the same originals get other titles, which preserves it. Models of tables are
-    measured, and those that read the hypothesis alone.
+    measured, and models of the hypothesis alone.
 
     Args:
         paths: Folders like those of TabProbe: each one tsv file of pairs, tables_json/ and tables_mod_json/. The name

@@ -22,7 +22,7 @@ class Evidence(Evaluation):
     """Which annotated rows a model uses, and whether it follows them to another table.
 
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6. Of each annotated pair every
-    row is deleted once; those whose deletion changes the prediction are compared with those that people marked. Then
+    row is deleted once; rows whose deletion changes the prediction are compared with rows that people marked. Then
     the marked rows go to another table of the split with the same keys, and the hypothesis with them, which keeps the
     label. Pairs without a marked row, and neutral ones, do not count.
 
@@ -66,7 +66,7 @@ class Evidence(Evaluation):
             pool,
             [RowEdits("delete", part, Donors(pool, part), relevant=relevant), swap],
             EvidenceSettings(
-                pool.uid(0).partition("/")[0],  # the data set of the annotated examples, whatever is evaluated
+                pool.uid(0).partition("/")[0],  # the data set of the annotated examples
                 part,
                 {uid: sorted(keys) for uid, keys in sorted(relevant.items())},
             ),
@@ -92,6 +92,6 @@ class Evidence(Evaluation):
             )
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """How many pairs and tables count, and how many annotated ones do not, for which reason."""
+        """Counts of pairs and tables that count, and of annotated pairs that do not, by reason."""
         settings = EvidenceSettings.from_context(context)
         return evidence_counts(rows, settings.table, settings.marked)

@@ -15,8 +15,8 @@ class Alignments(NamedTuple):
     """All longest common subsequences of two lists of words; two that pair other places are two of them.
 
     Attributes:
-        number: How many there are; 1 where no word is common.
-        through_first: How many of them pair each word of the first list.
+        number: Number of subsequences; 1 without a common word.
+        through_first: Number of subsequences that pair a word, for the words of the first list.
         through_second: The same of the second.
     """
 
@@ -61,7 +61,7 @@ def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
 
 
 def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-    """The length of the longest common subsequences of ``a[i:]`` and ``b[j:]``, and how many there are, at [i][j]."""
+    """Length and number of the longest common subsequences of ``a[i:]`` and ``b[j:]``, at [i][j]."""
     length = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     number = [[1] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in reversed(range(len(a))):
@@ -90,7 +90,7 @@ def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.
 
 
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Where the words stand that both lists have, and that move: int64 numbers in the first, in the second.
+    """Positions of the words that both lists have, and that move: int64 in the first list, and in the second.
 
     A word moves where some longest common subsequence leaves it out; so of two phrases of one length that change places
     both do, in whichever direction one reads, and of two of different lengths the shorter one. A word that moves in one

@@ -14,7 +14,7 @@ import pyarrow as pa
 from heedful.records import Context
 from heedful.records.rows import ABOUT, strings
 
-SEPARATOR = ""  # the segment of what stands behind the parts
+SEPARATOR = ""  # the segment of separators
 GRADIENTS = "gradients"  # the method that masks nothing
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in (*ABOUT, "intervention", "part", "variant", "word", "gold", "y")]
@@ -29,13 +29,13 @@ class Attribution:
     """The attributions of one example by one method (Singhal et al. 2023, section 3).
 
     Attributes:
-        uid: Of the example.
+        uid: uid of the example.
         method: "lime", "shap", "owen" or "gradients".
         variant: "" for the example itself, else how it was changed: "swap premise".
         y: The label whose probability is explained: by default the prediction.
         gold: The gold label.
         words: Part to its words, in the order of the parts.
-        phi: Part to what each word adds to the probability: float64 [words].
+        phi: Part to the contributions of its words to the probability: float64 [words].
         errors: Part to the standard error of phi over random masks: float64 [words]; nan without random masks.
         separators: Text of the separator after each part.
         separator_phi: The same as for words: float64 [parts].
@@ -64,7 +64,7 @@ class Attribution:
 def normalised(attribution: Attribution) -> Attribution:
     """The attribution with phi divided by the sum of absolute values, separators included.
 
-    Rows hold phi as they are; factors of examples whose probability hardly moves weigh more this way.
+    Rows hold phi before that; normalised factors give more weight to examples whose probability hardly changes.
     """
     total = sum(float(np.abs(phi).sum()) for phi in (*attribution.phi.values(), attribution.separator_phi))
     if not total:

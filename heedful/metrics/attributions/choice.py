@@ -18,7 +18,7 @@ def factors_named(names: Sequence[str]) -> dict[str, Factor]:
 
     A factor of one's own is ``module:function``, importable from the working directory: a function of one
     :class:`~heedful.metrics.attributions.attribution.Attribution` that returns a number, higher for a model that will
-    do worse, or None where it is not defined. It is called by its whole name.
+    do worse, or None if undefined. Its name is ``module:function``.
 
     Args:
         names: Keys of ``FACTORS`` or ``VARIANTS``, or ``module:function``; a name counts once.
@@ -57,7 +57,7 @@ def _own(name: str) -> Factor:
 
 
 def value_of(name: str, factor: Factor, attribution: Attribution) -> float | None:
-    """The value of a factor for one example; None where it is not defined.
+    """The value of a factor for one example; None if undefined.
 
     Raises:
         HeedfulError: It raises, or returns neither a finite number nor None.

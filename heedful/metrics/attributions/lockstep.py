@@ -16,7 +16,7 @@ class Game:
     """An example as a cooperative game of its words: the value of a subset is the probability of a label.
 
     Attributes:
-        uid: Of the example; its random numbers come from it, and not from the model.
+        uid: uid of the example, which keys its random numbers.
         variant: How it was changed, or "".
         segments: Number of features per part: its words and its separator.
         full: The value with all features.
@@ -34,9 +34,9 @@ class Solution(NamedTuple):
     """The attributions of an example by one method.
 
     Attributes:
-        phi: What each feature adds: float64 [features].
+        phi: Contribution per feature: float64 [features].
         error: Standard error of phi over random masks: float64 [features]; nan where none is drawn.
-        masks: How many masks the method has asked for.
+        masks: Number of masks that the method has asked for.
     """
 
     phi: np.ndarray

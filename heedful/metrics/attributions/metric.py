@@ -26,7 +26,7 @@ class AttributionSettings(Settings):
     """Settings of attributions.
 
     Attributes:
-        scale: "probability" or "logit": what phi add up to.
+        scale: "probability" or "logit", the scale of phi.
     """
 
     scale: str = ""
@@ -45,7 +45,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         mean over examples of the mean standard error of their words, where masks are drawn at random; and where the
         SWAP factors are defined ``name/without_swapped_words``, the share of examples that count 0 there.
         Clusters of intervals are the groups of examples (``group``), or else the examples. A heading for each method
-        has the number of examples, and of those with too few masks.
+        has the number of examples, and the number of those with too few masks.
     """
     if not rows.num_rows:
         return

@@ -15,7 +15,7 @@ def example(
     separators: Sequence[float] = (),
     **meta: str,
 ) -> Attribution:
-    """An attribution of one or two sentences, called "a" and "b", whose words are set apart by blanks.
+    """An attribution of one or two sentences, called "a" and "b", split into words at blanks.
 
     Args:
         first: The words of a.

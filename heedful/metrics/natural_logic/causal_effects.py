@@ -33,7 +33,7 @@ MEANS = ("", "towards_gold", "argmax", SIGNED, "absolute", "total_variation")
 ROUNDED = 5e-5  # a share below it is printed as 0.00 %
 TITLES = {"nlixy": "NLI-XY"}
 SHOWN = "towards_gold", SIGNED, "absolute", "per_seed"  # means with a line below the effect
-OTHER_RULES, NAIVE = "other rules", "naive intervals"  # names of the others
+OTHER_RULES, NAIVE = "other rules", "naive intervals"  # asides for means without a line
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     section = f"natural logic: {TITLES.get(data, data)}", _section(context.counts)
     *titles, last = sorted({BREAKDOWNS[number.name.by[0]] for number in numbers if any(number.name.by)}) or [""]
     by = f"by {', '.join(titles)} and {last}" if titles else f"by {last}"
-    for number in sorted(numbers, key=lambda number: not any(number.name.by)):  # of what has no line, these come first
+    for number in sorted(numbers, key=lambda number: not any(number.name.by)):  # the order of asides
         yield replace(number, section=section, aside=by if any(number.name.by) else number.aside)
 
 

@@ -1,4 +1,4 @@
-"""Predictions and gold labels in two classes, entailment or not, whatever the labels of the model."""
+"""Predictions and gold labels in two classes, entailment or not, for any labels of the model."""
 
 from collections.abc import Sequence
 
@@ -75,7 +75,7 @@ def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarra
 
 
 def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
-    """How many base rows the two rules of :func:`entailed` see differently."""
+    """Number of base rows on which the two rules of :func:`entailed` disagree."""
     base = select(rows, intervention=BASE)
     base = base.filter(pa.array(is_answer(base)))
     return int((entailed(base, labels) != entailed(base, labels, rule="argmax")).sum())

@@ -28,7 +28,7 @@ KINDS = ("preserved", "flipped")
 HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
 NEUTRAL = LABELS[1]
 FLIPPED = KINDS[1]
-FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistics of what flips, by original label
+FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistics of flips, by original label
 BOTH_WAYS = "both_ways"  # the unweighted mean of these
 ONE_SIDED = "one_sided"  # all flips end in one label
 UNANSWERED = "no example got an answer before and after"
@@ -330,7 +330,7 @@ def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
 
 
 def _in_order(numbers: Sequence[Number], with_curves: Sequence[str]) -> Iterator[Number]:
-    """Originals, then what preserves the label and what flips it; each with its slices, and curves for some."""
+    """Originals, then preserved and flipped labels, followed by their slices; some have curves."""
     for number in sorted(numbers, key=lambda number: _place(number.name.statistic)):
         part, statistic = number.name.part, number.name.statistic
         has_curve = statistic in with_curves and not number.name.slice

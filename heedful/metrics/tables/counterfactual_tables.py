@@ -73,7 +73,7 @@ def eight_cells(
         right_alone: Whether a hypothesis-only model is right on an original, by uid.
         prefix: Metric name without the statistic.
         interventions: Names of the interventions that make challenge examples.
-        kind: Which changed examples; the paper's are label-flipped counterfactual tables.
+        kind: Kind of changed examples; the paper uses label-flipped counterfactual tables.
         seed: Keys the sample of changed examples.
 
     Yields:

@@ -51,15 +51,15 @@ class EvidenceSettings(Settings):
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The pairs that count, and how many do not.
+    """The pairs that count.
 
     Attributes:
         table: Table per pair.
         hit: float64 [pairs], the rows that are relevant to people and to the model.
-        extra: float64 [pairs], those relevant to the model only.
-        missed: float64 [pairs], those relevant to people only.
+        extra: float64 [pairs], the rows that are relevant to the model only.
+        missed: float64 [pairs], the rows that are relevant to people only.
         correct: bool [pairs], whether the base prediction is gold.
-        left_out: Why a base example does not count, to how many.
+        left_out: Reason why base examples do not count, to their number.
     """
 
     table: list[str]
@@ -108,7 +108,7 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
 
 
 def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> dict[str, int]:
-    """How many pairs and tables count in :func:`evidence`, and how many base examples do not, for which reason.
+    """Counts of pairs and tables that count in :func:`evidence`, and of base examples that do not, by reason.
 
     Returns:
         "pairs" and "tables" that count; then "neutral" (gold), "without_evidence" (no row is marked),
@@ -123,7 +123,7 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
 
 
 def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Iterator[Number]:
-    """Rows that are relevant to the model against those that are relevant to people; tables are clusters.
+    """Rows that are relevant to the model, compared with rows that are relevant to people; tables are clusters.
 
     A pair counts if it gets an answer, and another with each of its rows deleted.
 

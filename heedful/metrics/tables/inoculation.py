@@ -88,7 +88,7 @@ def inoculation(
             (:func:`heedful.metrics.tables.challenge.challenge_pairs`).
         data: Name of the data set, for the metric names.
         interventions: Names of the interventions that make challenge examples.
-        kind: Which changed examples are the challenge.
+        kind: Kind of changed examples in the challenge.
         seed: Keys the sample of changed examples.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Transitions between predictions when a table is edited, and how many of them are not allowed.
+"""Transitions between predictions when a table is edited, and the share that is not allowed.
 
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
 """
@@ -173,12 +173,12 @@ def _missing(label: str) -> str:
 def invalid_transitions(
     rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()
 ) -> Iterator[Number]:
-    """Transitions between predictions, and how many of them are forbidden, for each operation on table rows.
+    """Transitions between predictions, and the share of forbidden ones, for each operation on table rows.
 
     A share is over the edited examples (one per edited row) whose original prediction is a label; ``n`` is their
     number. The average is over the three labels, unweighted; without any of them it is undefined. Over several splits,
     each number is the unweighted mean over the splits, and undefined where it is undefined in a split. Tables, with all
-    the hypotheses about them, in whatever split, are the clusters of intervals.
+    the hypotheses about them, in any split, are the clusters of intervals.
 
     Args:
         rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.

@@ -20,7 +20,7 @@ class Line:
     Attributes:
         metric: The metric, as a text.
         label: Label in the table.
-        level: How far it is indented: 0 for a headline, 1 for what belongs to it.
+        level: Indentation: 0 for a headline, 1 for a line below.
         unit: "percent", or "ratio": a plain number.
         beside: Whether tables of runs side by side show it, too.
         section: The heading that it stands under; "" for none.

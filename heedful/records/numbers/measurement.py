@@ -1,4 +1,4 @@
-"""A number, how many things it rests on, and how sure it is."""
+"""A number, its sample size and its uncertainty."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,10 +9,10 @@ class Measurement:
     """One metric.
 
     Attributes:
-        value: The number, or None where it is undefined; then ``reason`` says why.
-        n: How many base examples it rests on; for transitions and the share unread, how many changed ones.
-        clusters: How many clusters they are, which the interval rests on; None where each example is one.
-        draws: How many draws it is the mean of; None where nothing is drawn.
+        value: The number; None if undefined, for the ``reason``.
+        n: Number of base examples; of changed examples for transitions and the share unread.
+        clusters: Number of clusters of the interval; None if each example is a cluster.
+        draws: Number of draws; None if nothing is drawn.
         std: Sample standard deviation over draws (ddof 1); None for fewer than two.
         ci95: 95 % interval [low, high], or None.
         per_draw: The value per draw.

@@ -31,12 +31,12 @@ class Method(Protocol):
         """Explain one example, round by round; pure except for ``rng``.
 
         Args:
-            n: How many features the example has, at least 1.
+            n: Number of features, at least 1.
             full: f(x), the value of the unmasked example.
             nothing: f(nothing), with all features masked.
             budget: Largest number of masks, without ``full`` and ``nothing``; at least 2.
             rng: Draws the masks.
-            segments: How many features each part has, its separator included; they sum to ``n``.
+            segments: Number of features per part, its separator included; they sum to ``n``.
 
         Yields:
             Masks, bool [masks, n], True where a feature stays; receives f per mask, float64 [masks]. It never asks for

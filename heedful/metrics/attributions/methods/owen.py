@@ -50,7 +50,7 @@ def explain(
     the budget is used up; the value of an unsplit node is then shared equally among its words. To split all nodes takes
     ``2 * partition(segments).splits`` masks: about ``2 / 3 * n**2``, that is 106 masks for 12 words and 618 for 30.
 
-    A round asks for all nodes that are sure to be split within the budget, whatever f is for the masks still unknown;
+    A round asks for all nodes that are certain to be split within the budget, for any values of the unknown masks;
     so the result is the same as of splitting one node after the other.
     """
     phi = np.zeros(n)
@@ -97,7 +97,7 @@ def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
 
 
 def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
-    """The nodes without an answer that are split within the next ``left`` splits whatever the answers will be.
+    """The nodes without an answer that are split within the next ``splits_left`` splits for any answers.
 
     At worst, all that comes of a node without an answer is split before the next node of the queue.
     """

@@ -49,7 +49,7 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Sandwich estimate of how far coefficients would scatter if the masks were drawn again: float64 [n].
+    """Sandwich estimate of the standard error of coefficients over random masks: float64 [n].
 
     The variance of a sum of independent draws is the variance of a draw times their number. No noise is assumed: only
     the masks are random, f is not. If residuals are divided by one minus the leverage of their draw (HC3), the
@@ -59,7 +59,7 @@ def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
     Source: White 1980; MacKinnon and White 1985 for HC3.
 
     Args:
-        influence: What one draw adds to the coefficients, float64 [distinct draws, n].
+        influence: Contribution of a draw to the coefficients, float64 [distinct draws, n].
         draws: How often each was drawn, int64 [distinct draws].
 
     Returns:

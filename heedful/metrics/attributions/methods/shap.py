@@ -20,7 +20,7 @@ def explain(
     """Explain one example: see :class:`~.method.Method`. One round.
 
     Exact where the budget is ``2**n - 2`` or more. From ``2 * n`` on, each word stands alone and is left out alone,
-    once each, so that an additive f is explained exactly; :func:`shapley` says what holds below that.
+    once each, so that an additive f is explained exactly; :func:`shapley` describes smaller budgets.
     """
     if n == 1:
         return np.array([full - nothing]), np.zeros(1)
