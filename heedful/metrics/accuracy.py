@@ -1,6 +1,6 @@
 """Accuracy over base rows, and the noise floor over the rows of the null control."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.slices import STATISTICS, slice_of_label, slices_of
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.shares import share
-from heedful.records import CLASSIFICATION, MANY, NO_LABEL, Context, Measurement, MetricName, TaskKind
+from heedful.records import MANY, NO_LABEL, Context, Measurement, MetricName
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, probabilities, same, select, where
 
 CONSTANT = "constant_predictions"  # flags the accuracy of a model with one answer to all examples
@@ -37,53 +37,38 @@ class NullControl(Settings):
     alone: int = 0
 
 
-def accuracy(rows: pa.Table, data: str, seed: int = 0, kind: TaskKind = CLASSIFICATION) -> Iterator[Number]:
+def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Share of base predictions that are gold, and the share of the best single answer; of soft labels, the mean score
     (Goyal et al. 2017, VQA 2.0).
 
     A missing answer is wrong. Clusters of intervals are the groups of examples (``group``), or else the examples.
-
-    Args:
-        rows: Rows; the base rows among them count.
-        data: Name of the data set, for the metric names.
-        seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
-        kind: Kind of the task.
 
     Yields:
         ``accuracy/<data>``; ``accuracy/<data>/majority``; and, where one label is right, ``accuracy/<data>/<label>``
         (recall) for each gold label (:func:`~heedful.metrics.slices.slice_of_label`), for at most
         :data:`~heedful.records.MANY` labels.
     """
-    scores = Scores.of_rows(rows, kind)
-    yield from _of_all(scores, data, seed)
-    labels = sorted(set(scores.golds)) if kind.exclusive else []
+    scores = Scores.of_rows(rows, context.kind)
+    yield from _of_all(scores, context)
+    labels = sorted(set(scores.golds)) if context.kind.exclusive else []
     for label in labels if len(labels) <= MANY else ():
         is_label = scores.golds == label
-        name = MetricName("accuracy", data, slice=slice_of_label(label))
+        name = MetricName("accuracy", context.data, slice=slice_of_label(label))
         yield Number(name, share(scores.each[is_label], scores.cluster[is_label]))
 
 
-def _of_all(scores: Scores, data: str, seed: int) -> Iterator[Number]:
+def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
     """Accuracy and the share of the best single answer."""
-    name = MetricName("accuracy", data)
+    name = MetricName("accuracy", context.data)
     if not len(scores.each):
         yield Number(name, Measurement(None, 0, reason=NOBODY))
         return
-    yield Number(name, scores.mean(seed))
+    yield Number(name, scores.mean(context.seed))
     yield Number(name._replace(statistic="majority"), scores.majority())
 
 
-def accuracy_by_slice(
-    rows: pa.Table, data: str, columns: Sequence[str], seed: int = 0, kind: TaskKind = CLASSIFICATION
-) -> Iterator[Number]:
-    """Accuracy in each slice, the same as if the slice were evaluated alone.
-
-    Args:
-        rows: Rows; the base rows among them count.
-        data: Name of the data set, for the metric names.
-        columns: The meta columns; "split" is one if there are several splits.
-        seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
-        kind: Kind of the task.
+def accuracy_by_slice(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """Accuracy in each slice, the same as if the slice were evaluated alone; splits are slices, too.
 
     Yields:
         ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and, where one
@@ -91,15 +76,16 @@ def accuracy_by_slice(
         gold label has no flag: no accuracy is above its majority share of 1.
     """
     base = select(rows, intervention=BASE)
-    name = MetricName("accuracy", data)
-    for text, in_slice in slices_of(base, columns):
+    name = MetricName("accuracy", context.data)
+    columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
+    for text, in_slice in slices_of(base, tuple(columns)):
         alone = base.filter(pa.array(in_slice))
-        scores = Scores.of_rows(alone, kind)
-        if not kind.exclusive:
+        scores = Scores.of_rows(alone, context.kind)
+        if not context.kind.exclusive:
             yield Number(name._replace(slice=text), share(scores.each, scores.cluster))
             continue
         labels = len(pc.unique(alone["gold"]))
-        for number in _of_all(scores, data, seed):
+        for number in _of_all(scores, context):
             m, statistic = number.measured, number.name.statistic
             if not statistic and labels == 1 and m is not None:
                 m = replace(m, flags=tuple(flag for flag in m.flags if flag != NOT_ABOVE_MAJORITY))
@@ -110,16 +96,11 @@ def accuracy_by_slice(
                 yield Number(majority, m, label="", aside="majority shares of slices")
 
 
-def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Iterator[Number]:
+def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
     """The mean cross-entropy of base predictions, as in training without augmented examples.
 
     It has no interval. A probability of 0 counts as the smallest normal number of float32, so that a loss is at most
     87.3.
-
-    Args:
-        rows: Rows; the base rows among them count.
-        data: Name of the data set, for the metric name.
-        labels: The labels, in the order of the probabilities.
 
     Yields:
         ``loss/<data>``, with a measurement if predictions have probabilities; ``loss/train`` without one, since it is
@@ -129,7 +110,7 @@ def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Iterator[Number]:
     n, total = int(base.sum()), 0.0
     for start in range(0, rows.num_rows, GROUP):
         group = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
-        gold = pc.index_in(group["gold"].combine_chunks(), value_set=pa.array(labels, pa.string()))
+        gold = pc.index_in(group["gold"].combine_chunks(), value_set=pa.array(context.labels, pa.string()))
         if group["p"].null_count or gold.null_count:
             n = 0
             break
@@ -138,31 +119,27 @@ def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Iterator[Number]:
     measured = Measurement(total / n, n) if n else None
     yield Number(MetricName("loss", "train"), None, curve=Curve("loss", "training"))
     curve = Curve("loss", "validation")
-    yield Number(MetricName("loss", data), measured, "loss", unit="ratio", headline=False, curve=curve)
+    yield Number(MetricName("loss", context.data), measured, "loss", unit="ratio", headline=False, curve=curve)
 
 
-def without_answer(rows: pa.Table, data: str) -> Iterator[Number]:
+def without_answer(rows: pa.Table, context: Context) -> Iterator[Number]:
     """The share of base predictions that are missing, which are wrong: ``no_answer/<data>``, if there are any."""
     base = select(rows, intervention=BASE)
     without = where(base, y=NO_LABEL)
     if without.any():
-        yield Number(MetricName("no_answer", data), share(without, cluster_of(base)))
+        yield Number(MetricName("no_answer", context.data), share(without, cluster_of(base)))
 
 
-def noise(rows: pa.Table, data: str, settings: NullControl = NullControl()) -> Iterator[Number]:
+def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
     """The noise floor: the share of flips, which must be 0, and largest change of a probability in the null control.
 
     Clusters of the interval are the groups of examples (``group``), or else the examples.
-
-    Args:
-        rows: Rows; the rows of the null control count.
-        data: Name of the data set, for the metric names.
-        settings: Settings of the null control.
 
     Yields:
         ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, or where
         padding changes predictions; the second is left out where predictions have no probabilities.
     """
+    data, settings = context.data, NullControl.from_context(context)
     null = where(rows, intervention="null")
     n = int(null.sum())
     flips = ~same(rows, "y", "y2")[null]
@@ -192,22 +169,21 @@ def with_constant(number: Number, rows: pa.Table) -> Number:
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Accuracy, or the mean score of soft labels, and the noise floor; the noise floor alone without gold labels."""
-    data, kind = context.data, context.kind
     if not context.unlabelled:
-        first, *further = accuracy(rows, data, context.seed, kind)
+        is_exclusive = context.kind.exclusive
+        first, *further = accuracy(rows, context)
         yield replace(with_constant(first, rows), curve=Curve("accuracy", "accuracy", "attentiveness"))
         yield from further
-        if kind.exclusive:
+        if is_exclusive:
             for label in context.labels if len(context.labels) <= MANY else ():
-                name = MetricName("accuracy", data, slice=slice_of_label(label))
+                name = MetricName("accuracy", context.data, slice=slice_of_label(label))
                 yield Number(name, None, curve=Curve("accuracy by label", label))
-            yield from label_scores(rows, data, context.labels, context.default_label)
-        columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
-        yield from accuracy_by_slice(rows, data, tuple(columns), context.seed, kind)
-        if kind.exclusive:
-            yield from loss(rows, data, context.labels)
-    yield from without_answer(rows, data)
-    yield from noise(rows, data, NullControl.from_context(context))
+            yield from label_scores(rows, context)
+        yield from accuracy_by_slice(rows, context)
+        if is_exclusive:
+            yield from loss(rows, context)
+    yield from without_answer(rows, context)
+    yield from noise(rows, context)
 
 
 METRIC = Metric("accuracy", numbers, STATISTICS)

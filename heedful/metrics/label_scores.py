@@ -1,6 +1,6 @@
 """F1 and the Matthews correlation of base predictions, which skewed labels need besides accuracy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -8,28 +8,20 @@ import pyarrow as pa
 from heedful.metrics.number import Number
 from heedful.metrics.statistics.intervals import Share, interval
 from heedful.metrics.statistics.shares import numbered, share
-from heedful.records import MANY, Measurement, MetricName
+from heedful.records import MANY, Context, Measurement, MetricName
 from heedful.records.rows import BASE, cluster_of, select, strings
 
 STEP = 1e-4  # of numerical derivatives by the weight of a cluster
 
 
-def label_scores(
-    rows: pa.Table, data: str, labels: Sequence[str], default_label: str | None = None
-) -> Iterator[Number]:
+def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
     """F1 and the Matthews correlation of base predictions.
 
     A missing answer is wrong for every label: it lowers the recall of the gold label but no precision, and is
     one more class in the correlation, which is never gold. The numbers equal ``torchmetrics.functional``
     (``binary_f1_score``, ``multiclass_f1_score`` with ``average="macro"``, ``multiclass_matthews_corrcoef``), but in
     float64, and undefined if torchmetrics returns 0 for a division by 0. Clusters of intervals are the groups of
-    examples (``group``), or else the examples.
-
-    Args:
-        rows: Rows; the base rows among them count.
-        data: Name of the data set, for the metric names.
-        labels: All labels. More than :data:`~heedful.records.MANY` have no numbers.
-        default_label: The label of unrelated parts, or None.
+    examples (``group``), or else the examples. More than :data:`~heedful.records.MANY` labels have no numbers.
 
     Yields:
         ``accuracy/<data>/f1``, for two labels: the F1 of the label that is not the default label;
@@ -37,14 +29,15 @@ def label_scores(
         ``accuracy/<data>/matthews``, for more than two labels R_K (Gorodkin 2004).
     """
     base = select(rows, intervention=BASE)
+    labels = context.labels
     if not labels or len(labels) > MANY or not base.num_rows:
         return
     gold, y = (np.array([strings(base, name) == label for label in labels], dtype=np.float64) for name in ("gold", "y"))
     cluster = cluster_of(base)
-    name = MetricName("accuracy", data)
+    name = MetricName("accuracy", context.data)
     hits, counts = 2 * gold * y, gold + y  # [labels, examples]
-    if len(labels) == 2 and default_label is not None:
-        positive = 1 - list(labels).index(default_label)
+    if len(labels) == 2 and context.default_label is not None:
+        positive = 1 - labels.index(context.default_label)
         reason = "the positive label is neither gold nor predicted"
         f1 = share(hits[positive], cluster, counts=counts[positive], reason=reason)
         yield Number(name._replace(statistic="f1"), f1)

@@ -11,7 +11,7 @@ from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.slices import slice_of_label
 from heedful.metrics.statistics.shares import share
-from heedful.records import CLASSIFICATION, MANY, NO_LABEL, Context, MetricName, TaskKind
+from heedful.records import MANY, NO_LABEL, Context, MetricName
 from heedful.records.rows import cluster_of, strings, where
 
 
@@ -26,9 +26,7 @@ class NaivePartialSettings(Settings):
     sides: tuple[str, ...]
 
 
-def naive_partial(
-    rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIFICATION, has_gold: bool = True
-) -> Iterator[Number]:
+def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Number]:
     """Agreement of the predictions on one part with predictions on the whole input, and accuracy on the part.
 
     A model may agree because it ignores the other parts, or because of its behaviour on inputs unlike those in
@@ -37,10 +35,8 @@ def naive_partial(
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.
-        data: Name of the data set, for the metric names.
         part: The part that was kept.
-        kind: Kind of the task, which defines equal answers and right answers.
-        has_gold: Whether the examples have gold labels, without which there is no accuracy.
+        context: Context of the rows.
 
     Yields:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, the same
@@ -51,24 +47,24 @@ def naive_partial(
     cluster = cluster_of(rows)[is_kept]
     answers = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(is_kept))
     before = strings(answers, "y")
-    stays = alike(answers, np.ones(answers.num_rows, dtype=bool), kind).astype(np.float64)
-    name = MetricName("naive_partial", data, part)
+    stays = alike(answers, np.ones(answers.num_rows, dtype=bool), context.kind).astype(np.float64)
+    name = MetricName("naive_partial", context.data, part)
     answered = is_answer(answers) & is_answer(answers, "y2")
     curve = Curve("agreement of one part alone", f"{part} alone", "attentiveness")
     yield Number(name, share(stays[answered], cluster[answered]), changed=is_kept & is_answer(rows), curve=curve)
     labels = sorted(set(before) - {NO_LABEL})
-    for label in labels if len(labels) <= MANY and kind.has_labels else ():
+    for label in labels if len(labels) <= MANY and context.kind.has_labels else ():
         of_label = answered & (before == label)
         yield Number(name._replace(slice=f"from_{slice_of_label(label)}"), share(stays[of_label], cluster[of_label]))
-    if has_gold:
-        scores = kind.scores(strings(answers, "y2"), strings(answers, "gold"))
+    if not context.unlabelled:
+        scores = context.kind.scores(strings(answers, "y2"), strings(answers, "gold"))
         yield Number(name._replace(statistic="accuracy"), share(scores, cluster))
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Agreement for each side."""
     for side in NaivePartialSettings.from_context(context).sides:
-        yield from naive_partial(rows, context.data, side, context.kind, has_gold=not context.unlabelled)
+        yield from naive_partial(rows, side, context)
 
 
 METRIC = Metric("naive_partial", numbers)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.accuracy import NOBODY, NullControl, noise, with_constant, without_answer
+from heedful.metrics.accuracy import NOBODY, noise, with_constant, without_answer
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number
@@ -27,14 +27,8 @@ def abstains(answer: str, golds: Sequence[str]) -> float:
     return float(answer == NO_ANSWER)
 
 
-def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str] = ()) -> Iterator[Number]:
+def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Exact match, F1 and abstention of base predictions; clusters are the articles or texts of questions.
-
-    Args:
-        rows: Rows; the base rows among them count.
-        data: Name of the data set, for the metric names.
-        seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
-        slices: Meta columns with a number for each value.
 
     Yields:
         ``exact_match/<data>`` and ``f1/<data>``, for which a missing answer is wrong; each also as ``.../has_answer``
@@ -47,11 +41,11 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
     golds = SPAN.parse_golds(strings(base, "gold"))
     answers = strings(base, "y")
     cluster = cluster_of(base)
-    flags = majority_flags(base, SPAN, seed)
+    flags = majority_flags(base, SPAN, context.seed)
     has = np.array([bool(gold) for gold in golds], dtype=bool)
-    kinds = [("has_answer", has), ("no_answer", ~has), *slices_of(base, slices)]
+    kinds = [("has_answer", has), ("no_answer", ~has), *slices_of(base, context.slices)]
     for family, rate in (("exact_match", exact_match), ("f1", f1), (ABSTENTION, abstains)):
-        name = MetricName(family, data)
+        name = MetricName(family, context.data)
         if not base.num_rows:
             yield Number(name, Measurement(None, 0, reason=NOBODY))
             continue
@@ -70,14 +64,14 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Exact match, F1, abstention, missing answers, and the noise floor; the last two alone without gold labels."""
     if not context.unlabelled:
         curves = {MetricName("exact_match", context.data): "exact match", MetricName("f1", context.data): "F1"}
-        for number in reading_scores(rows, context.data, context.seed, context.slices):
+        for number in reading_scores(rows, context):
             if number.name in curves:
                 curve = Curve("F1 and exact match", curves[number.name], "attentiveness")
                 number = replace(number, curve=curve)
             is_first = number.name == MetricName("exact_match", context.data)
             yield with_constant(number, rows) if is_first else number
-    yield from without_answer(rows, context.data)
-    yield from noise(rows, context.data, NullControl.from_context(context))
+    yield from without_answer(rows, context)
+    yield from noise(rows, context)
 
 
 METRIC = Metric("answers", numbers)

@@ -18,6 +18,7 @@ from refusals import refused
 
 accuracy, accuracy_by_slice, loss, noise = map(by_text, (accuracy, accuracy_by_slice, loss, noise))
 LABELS = ("yes", "no", "maybe")
+CONTEXT = Context("d", labels=LABELS)
 predictions = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30)
 
 
@@ -27,7 +28,7 @@ def base_of(pairs: list[tuple[str, str]]) -> dict[str, tuple[str, str]]:
 
 @given(predictions)
 def test_equals_the_reference(rows_of, pairs):
-    found = accuracy(rows_of(base_of(pairs)), "d")
+    found = accuracy(rows_of(base_of(pairs)), CONTEXT)
     golds = {gold for gold, _ in pairs}
     assert set(found) == {"accuracy/d", "accuracy/d/majority", *(f"accuracy/d/{gold}" for gold in golds)}
     right = sum(gold == y for gold, y in pairs)
@@ -56,9 +57,9 @@ def test_of_several_splits_each_has_the_accuracy_that_it_has_alone(rows_of, pair
         slices = pa.array([[f"split={of[uid]}", "split2=alpha1"] for uid in made["uid"].to_pylist()])
         return made.set_column(made.column_names.index("slices"), "slices", slices)
 
-    found = accuracy_by_slice(rows(), "d", ["split"])
+    found = accuracy_by_slice(rows(), Context("d", slices=("split",)))
     for split in sorted(set(of.values())):
-        alone = accuracy(rows(split), "d")
+        alone = accuracy(rows(split), CONTEXT)
         golds = {pair[0] for uid, pair in base_of(pairs).items() if of[uid] == split}
         of_slice = found.pop(f"accuracy/d/split={split}")
         if len(golds) > 1:
@@ -71,7 +72,7 @@ def test_of_several_splits_each_has_the_accuracy_that_it_has_alone(rows_of, pair
 
 
 def test_an_example_without_a_gold_label_does_not_count(rows_of):
-    found = accuracy(rows_of(base_of([("yes", "yes"), ("no", "yes"), (None, "yes"), (None, "no")])), "d")
+    found = accuracy(rows_of(base_of([("yes", "yes"), ("no", "yes"), (None, "yes"), (None, "no")])), CONTEXT)
     assert set(found) == {"accuracy/d", "accuracy/d/majority", "accuracy/d/yes", "accuracy/d/no"}
     assert (found["accuracy/d"].value, found["accuracy/d"].n, found["accuracy/d/majority"].value) == (0.5, 2, 0.5)
 
@@ -88,7 +89,7 @@ def tail(correct: int, n: int, share: float) -> float:
 def test_accuracy_is_flagged_unless_it_is_above_the_majority_share(rows_of, correct, n, flagged):
     """With half of each label: P(X >= 58 of 100) = 0.067, 59: 0.044; 50 of 84: 0.0506; 20 of 30: 0.0494."""
     pairs = [(LABELS[i % 2], LABELS[(i + (i >= correct)) % 2]) for i in range(n)]
-    m = accuracy(rows_of(base_of(pairs)), "d")["accuracy/d"]
+    m = accuracy(rows_of(base_of(pairs)), CONTEXT)["accuracy/d"]
     assert m.value == correct / n
     assert m.flags == (("not_above_majority",) if flagged else ())
 
@@ -123,7 +124,7 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
     ]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("heedful.metrics.accuracy.GROUP", group)
-        found = noise(rows_of(base, nulls), "d")
+        found = noise(rows_of(base, nulls), CONTEXT)
     flips = sum(y != y2 for y, y2, _, _ in drawn)
     assert found.pop("null/d/flips").value == pytest.approx(flips / len(drawn), abs=1e-12)
     if any(p is None or p2 is None for _, _, p, p2 in drawn):
@@ -143,7 +144,7 @@ def test_the_loss_is_that_of_torch(rows_of, drawn):
     scores = torch.tensor(base["p"].to_pylist(), dtype=torch.float64).log()
     golds = torch.tensor([LABELS.index(gold) for gold in base["gold"].to_pylist()])
     expected = torch.nn.functional.cross_entropy(scores, golds, reduction="mean")
-    found = loss(rows, "d", LABELS)["loss/d"]
+    found = loss(rows, CONTEXT)["loss/d"]
     assert (found.value, found.n, found.ci95) == (pytest.approx(expected.item(), rel=1e-6), len(drawn), None)
 
 
@@ -153,7 +154,7 @@ def test_a_probability_of_0_has_a_finite_loss_and_none_has_no_loss(rows_of):
     at = rows.column_names.index("p")
     for p, expected in (([[0, 1, 0], [0, 1, 0]], 87.336545 / 2), ([None, [0, 1, 0]], None)):
         given = rows.set_column(at, "p", pa.array(p, rows.schema.field("p").type))
-        found = loss(given, "d", LABELS)
+        found = loss(given, CONTEXT)
         assert (found["loss/d"].value if found else None) == (expected and pytest.approx(expected, rel=1e-6))
 
 

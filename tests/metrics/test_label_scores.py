@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torchmetrics import functional
 
 from heedful.metrics.label_scores import label_scores
-from heedful.records import MANY, NO_LABEL
+from heedful.records import MANY, NO_LABEL, Context
 
 from made_rows import by_text
 
@@ -46,7 +46,7 @@ def matthews(pairs):
 
 @given(pairs_of)
 def test_equals_the_reference(rows_of, pairs):
-    found = label_scores(rows_of(base_of(pairs)), "d", LABELS, "maybe")
+    found = label_scores(rows_of(base_of(pairs)), Context("d", labels=LABELS, default_label="maybe"))
     assert set(found) == {"accuracy/d/macro_f1", "accuracy/d/matthews"}
     scores = [score for label in LABELS if (score := f1(pairs, label)) is not None]
     assert found["accuracy/d/macro_f1"].value == pytest.approx(np.mean(scores), abs=1e-12)
@@ -63,7 +63,7 @@ def test_equals_the_reference(rows_of, pairs):
 
 @given(st.lists(st.tuples(st.sampled_from(LABELS[:2]), st.sampled_from(LABELS[:2])), min_size=1, max_size=30))
 def test_without_unknown_answers_it_is_torchmetrics(rows_of, pairs):
-    found = label_scores(rows_of(base_of(pairs), labels=2), "d", LABELS[:2], "yes")
+    found = label_scores(rows_of(base_of(pairs), labels=2), Context("d", labels=LABELS[:2], default_label="yes"))
     gold, y = (torch.tensor([int(pair[side] == "no") for pair in pairs]) for side in (0, 1))
     expected = {
         "f1": functional.classification.binary_f1_score(y, gold),
@@ -82,7 +82,7 @@ def test_without_unknown_answers_it_is_torchmetrics(rows_of, pairs):
 def test_labels_that_are_all_one_off(rows_of, n):
     """As where somebody mixes up their order: no cluster moves the correlation, and it has an interval all the same."""
     pairs = [(LABELS[i % 3], LABELS[(i + 1) % 3]) for i in range(n)]
-    found = label_scores(rows_of(base_of(pairs)), "d", LABELS)["accuracy/d/matthews"]
+    found = label_scores(rows_of(base_of(pairs)), Context("d", labels=LABELS))["accuracy/d/matthews"]
     assert found.value == pytest.approx(-0.5)
     low, high = found.ci95
     assert -1 <= low < found.value < high <= 1
@@ -96,6 +96,7 @@ def drawn(rng: np.random.Generator, n: int, joint: list[float]) -> list[tuple[st
 
 @pytest.mark.parametrize("joint", [[0.45, 0.05, 0.05, 0.45], [0.9, 0.02, 0.02, 0.06]])
 def test_intervals_hold_the_truth_also_where_a_label_is_rare(rows_of, joint):
+    context = Context("d", labels=LABELS[:2], default_label="no")
     no, wrong, missed, hit = joint
     truth = {"f1": 2 * hit / (2 * hit + wrong + missed)}
     truth["macro_f1"] = (truth["f1"] + 2 * no / (2 * no + wrong + missed)) / 2
@@ -103,7 +104,7 @@ def test_intervals_hold_the_truth_also_where_a_label_is_rare(rows_of, joint):
     truth["matthews"] = (no * hit - wrong * missed) / math.sqrt(sides)
     rng, tries, covered = np.random.default_rng(0), 40, dict.fromkeys(truth, 0)
     for _ in range(tries):
-        found = label_scores(rows_of(base_of(drawn(rng, 200, joint)), labels=2), "d", LABELS[:2], "no")
+        found = label_scores(rows_of(base_of(drawn(rng, 200, joint)), labels=2), context)
         for name, value in truth.items():
             low, high = found[f"accuracy/d/{name}"].ci95
             covered[name] += low <= value <= high
@@ -111,5 +112,6 @@ def test_intervals_hold_the_truth_also_where_a_label_is_rare(rows_of, joint):
 
 
 def test_many_labels_and_no_examples_have_no_numbers(rows_of):
-    assert label_scores(rows_of({}), "d", LABELS) == {}
-    assert label_scores(rows_of(base_of([("yes", "no")])), "d", [str(i) for i in range(MANY + 1)]) == {}
+    many = Context("d", labels=tuple(str(i) for i in range(MANY + 1)))
+    assert label_scores(rows_of({}), Context("d", labels=LABELS)) == {}
+    assert label_scores(rows_of(base_of([("yes", "no")])), many) == {}

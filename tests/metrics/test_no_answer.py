@@ -85,7 +85,7 @@ def test_accuracy_counts_a_failure_as_wrong_and_says_how_many_there_are():
 
 def test_a_text_that_is_none_is_never_like_a_gold_text():
     base = {"a": ('["no label"]', NO_LABEL), "b": ('["the label"]', NO_LABEL), "c": ("[]", NO_LABEL)}
-    found = by_text(reading_scores)(make(base, labels=1), "d")
+    found = by_text(reading_scores)(make(base, labels=1), TEXTS)
     assert found["exact_match/d"].value == found["f1/d"].value == found["abstention/d"].value == 0
 
 

@@ -96,7 +96,7 @@ def test_definitions_at_their_edges() -> None:
 @costly
 @given(questions=st.lists(QUESTION, min_size=1, max_size=12))
 def test_every_number_follows_from_the_questions(questions: list[tuple[int, list[str], str, list[str]]]) -> None:
-    found = reading_scores(rows_of(questions), "d", seed=3)
+    found = reading_scores(rows_of(questions), Context("d", 3, SPAN))
     each = [(bool(golds), *scores(golds, answer)) for _, golds, answer, _ in questions]
     for k, name in enumerate(("exact_match", "f1"), 1):
         for suffix, kept in (("", each), ("/has_answer", [e for e in each if e[0]])):

@@ -106,7 +106,7 @@ def test_other_metrics_do_without_probabilities(rows_of):
     swap = [{"uid": uid, "part": "image", "y2": "yes"} for uid in base]
     keep = [{"uid": u, "intervention": "keep", "variant": "image", "draw": -1, "y2": "yes"} for u in base]
     rows = without_probabilities(rows_of(base, [*null, *swap, *keep]))
-    assert {name: m.value for name, m in noise(rows, "d").items()} == {"null/d/flips": 0}
+    assert {name: m.value for name, m in noise(rows, Context("d")).items()} == {"null/d/flips": 0}
     own = {"swap": ["image"]}
     labels = [f"answer {i}" for i in range(MANY - 1)] + ["yes", "no"]
     found = attentiveness(rows, "image", Context("d", kind=SOFT, labels=tuple(labels), own=own), flags=("f",))
@@ -115,6 +115,6 @@ def test_other_metrics_do_without_probabilities(rows_of):
     fewer = Context("d", kind=SOFT, labels=tuple(labels[1:]), own=own)
     assert found["attentiveness/d/image"].flags == ("f",)
     assert "attentiveness/d/image/from_yes" in attentiveness(rows, "image", fewer, flags=())
-    alone = naive_partial(rows, "d", "image", kind=SOFT)
+    alone = naive_partial(rows, "image", Context("d", kind=SOFT))
     assert alone["naive_partial/d/image/accuracy"].value == pytest.approx(0.6)
     assert alone["naive_partial/d/image"].value == 0.5

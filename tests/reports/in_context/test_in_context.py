@@ -138,7 +138,7 @@ def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, group):
     rows = rows_of(group=group, invalid=0.0)  # else draws are not of as many pairs of answers
     save(tmp_path / "one", rows, 1, 0)
     (of,) = groups_of([str(tmp_path / "one")])
-    own = by_name(accuracy(rows, "nli", CONTEXT.seed))[MetricName("accuracy", "nli")]
+    own = by_name(accuracy(rows, CONTEXT))[MetricName("accuracy", "nli")]
     assert of.numbers["written", "", "worth"].value == own.value
     assert of.numbers["written", "", "worth"].ci95 == pytest.approx(own.ci95)
     found = by_name(attentiveness(rows, "premise", CONTEXT))

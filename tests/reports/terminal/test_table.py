@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from heedful.metrics import METRICS
-from heedful.metrics.accuracy import NullControl, accuracy, noise
+from heedful.metrics.accuracy import accuracy, noise
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured as by_name
 from heedful.metrics.statistics.bootstrap import few_of, measured
@@ -280,12 +280,14 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     null = {"uid": "u", "intervention": "null", "part": "", "draw": -1, "y2": "no"}
     about = Context("d", labels=("yes", "no"), default_label="no", own={"swap": ["premise"]})
     rows = rows_of({"u": ("yes", "yes")}, [null, {"uid": "u", "y2": "no"}])
-    found = by_name([*accuracy(rows, "d"), *noise(rows, "d"), *attentiveness(rows, "premise", about)])
+    found = by_name([*accuracy(rows, about), *noise(rows, about), *attentiveness(rows, "premise", about)])
     unread = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "yes", "unread": True}])
     found |= METRICS["attentiveness"].score(unread, Context("d", labels=("yes", "no"), own={"swap": ["premise"]}))
     failed = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "(no label)"}])
     context = Context("fails", labels=("yes", "no"), own={"swap": ["premise"]})
-    found |= METRICS["attentiveness"].score(failed, context) | by_name(noise(rows, "asked", NullControl(asked=True)))
+    found |= METRICS["attentiveness"].score(failed, context) | by_name(
+        noise(rows, Context("asked", own={"asked": True}))
+    )
     one = rows_of(dict.fromkeys(map(str, range(10)), ("[]", "a")), [{"uid": str(i), "y2": "b"} for i in range(10)])
     found |= by_name(attentiveness(one, "premise", Context("texts", kind=SPAN, own={"swap": ["premise"]})))
     yes, no = ([0.8, 0.2, 0.0], [0.2, 0.8, 0.0])
