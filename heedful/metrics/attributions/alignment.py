@@ -12,7 +12,7 @@ FUNCTION_WORDS = frozenset(word for words in word_lists(__file__).values() for w
 
 
 class Alignments(NamedTuple):
-    """All longest common subsequences of two lists of words; two that pair other places are two of them.
+    """All longest common subsequences of two lists of words; different pairs of positions are different subsequences.
 
     Attributes:
         number: Number of subsequences; 1 without a common word.
@@ -26,7 +26,7 @@ class Alignments(NamedTuple):
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The share of all longest common subsequences that pair each word: float64 [words] in [0, 1], of both lists.
+    """The share of longest common subsequences that pair a word, for both lists: float64 [words] in [0, 1].
 
     The shares depend neither on the choice among equally long subsequences nor on the direction of reading. In either
     list they sum to the length of these subsequences. Case does not count.
@@ -92,12 +92,11 @@ def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the words that both lists have, and that move: int64 in the first list, and in the second.
 
-    A word moves where some longest common subsequence leaves it out; so of two phrases of one length that change places
-    both do, in whichever direction one reads, and of two of different lengths the shorter one. A word that moves in one
-    list alone, as one that is repeated there, is not swapped.
+    A word moves if some longest common subsequence leaves it out. So if two phrases of equal length change places, both
+    move, in either direction of reading; of phrases of different length the shorter one moves. A word that moves in one
+    list alone, such as a repeated word, is not swapped.
 
-    Only content words count; where there are none, all do. A content word has a letter or a digit, and does not stand
-    in ``alignment.yaml``.
+    Only content words count, if there are any: words with a letter or a digit that are not in ``alignment.yaml``.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()

@@ -88,7 +88,8 @@ def solve(
             keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
             waiting.append(_Running(method, game, rounds, masks, keys, asked + len(masks)))
         except StopIteration as stop:
-            solutions[method][game] = Solution(*stop.value, asked)
+            phi, error = stop.value
+            solutions[method][game] = Solution(phi, error, asked)
 
     for method in methods:
         for number, game in enumerate(games):

@@ -209,13 +209,12 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
 def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
 
-    Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
-    classes by the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts where both of
-    its answers are answers; a base example without an answer is wrong, for accuracy. Base examples share the context or
-    the word pair that their pairs keep, and pairs share the word pair or the context that they lead to: intervals add
-    the variances between both, so that the variance due to a pair of both counts twice. Left out is that base examples
-    also share what their pairs replace (in I1, their own word pair), so that intervals are somewhat too narrow. ``n``
-    is the number of base examples with a pair.
+    A row is a pair of a base example n and its partner n'; ``gold`` is the label of n'. Labels become two classes by
+    the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an
+    answer; for accuracy, a missing answer is wrong. Pairs share the unchanged feature, a context or a word pair, and
+    the new value of the changed feature: intervals add the variances between both, so that their interaction counts
+    twice. They ignore that pairs also share the old value of the changed feature, and are somewhat too narrow. ``n`` is
+    the number of base examples with a pair.
 
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is over the pairs that are expected to
@@ -230,8 +229,8 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
         towards the gold label of n'), ``name/absolute`` (of entailment, without its sign), ``name/total_variation``
         (half the sum over all labels); ``name/<monotonicity, relation or operator>=<value>``, the share among pairs
         whose base example has the value ("none" where it is empty). Then ``natural_logic/<data>/<context or
-        insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE; where the interval of the DCE begins at 0.00 %, a
-        ratio has no upper end, which a flag says, and no interval. ``natural_logic/<data>/accuracy``, over base rows in
+        insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE; if the interval of the DCE begins at 0.00 %, the
+        ratio has no upper bound and no interval, and is flagged. ``natural_logic/<data>/accuracy``, over base rows in
         two classes, clustered by context and word pair where the rows have slices of these names ("context", "pair")
         and else by uid; flagged if not above ``accuracy/majority``, the share of the larger class.
 

@@ -125,25 +125,26 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
 def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Iterator[Number]:
     """Rows that are relevant to the model, compared with rows that are relevant to people; tables are clusters.
 
-    A pair counts if it gets an answer, and another with each of its rows deleted.
+    A pair counts if it gets an answer, also with any of its rows deleted.
 
-    Of a pair, hit is the number of rows relevant to both, extra to the model only, missed to people only. Precision is
-    hit / (hit + extra), recall hit / (hit + missed). The paper says "average", and not which; nor what the precision of
-    a pair is where the model uses no row. Micro sums over pairs first, so that such a pair adds nothing to precision;
-    macro is the mean over pairs, of precision once over those where the model uses a row, and once with 0 for the rest.
+    Per pair, hit is the number of rows that are relevant to both, extra to the model only, missed to people only.
+    Precision is hit / (hit + extra), recall hit / (hit + missed). The paper says "average", without a definition, and
+    does not define the precision of a pair if the model uses no row. Micro sums over pairs first, so that such a pair
+    adds nothing to precision; macro is the mean over pairs, for precision once over pairs where the model uses a row,
+    and once with 0 for the other pairs.
 
     Args:
         rows: Base rows, and rows of the intervention "delete": one per pair and row of the table, ``variant`` the
             key that was deleted. They name their table as :func:`heedful.metrics.tables.which_table.tables_of` says.
         data: Name of the data set, for the metric names.
         part: The part that is the table.
-        relevant: uid to the keys of the rows that people marked; pairs that are not there have none.
+        relevant: uid to the keys of the rows that people marked, if any.
 
     Yields:
         Under ``evidence/<data>/``: ``precision``, ``recall`` (micro); ``macro_precision`` (over pairs where the model
-        uses a row), ``macro_precision_or_zero``, ``macro_recall``. Shares of pairs: ``all`` relevant rows used,
-        whatever else; ``partial``, some of them; ``none``, no row or others only; these sum to 1. ``exact``, all and
-        no other; ``ignored``, no deletion flips the prediction; ``ignored_of_none``, the same among the pairs of
+        uses a row), ``macro_precision_or_zero``, ``macro_recall``. Shares of pairs: ``all`` relevant rows used;
+        ``partial``, some of them; ``none``, no relevant row; these sum to 1. ``exact``, all relevant rows and no
+        other row; ``ignored``, no deletion flips the prediction; ``ignored_of_none``, the same among the pairs of
         ``none``. ``correct``, the base prediction is gold, and ``correct/<all, partial, none or ignored>``: both, as a
         share of all pairs, so that the first three sum to ``correct`` (the paper's 21 + 12 + 37 = 70 %).
         ``among_correct/<...>``: these as shares of the correct predictions. ``n`` is the number of pairs in the

@@ -99,7 +99,7 @@ def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
 def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
     """The nodes without an answer that are split within the next ``splits_left`` splits for any answers.
 
-    At worst, all that comes of a node without an answer is split before the next node of the queue.
+    In the worst case, all descendants of such a node are split before the next node of the queue.
     """
     queue = queue.copy()
     sure = []
