@@ -83,7 +83,7 @@ class Attentiveness(Evaluation):
             part = swap.part
             base = where(rows, intervention=BASE) & eligible(rows, part, context)
             lenders = pool.partners(swap.parts, swap.within)
-            swapped = rows["uid"].filter(pa.array(hits(rows, part, context).asked & where(rows, draw=0)))
+            swapped = rows["uid"].filter(pa.array(hits(rows, part, context).base_answered & where(rows, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
             candidates = int(lenders.counts[positions].sum())
             counts[part] = {

@@ -78,9 +78,14 @@ def attentiveness(
         is_withheld = one_text is not None and one_text.is_withheld
         return Measurement(None, measured.n, flags=measured.flags, reason=WITHHELD) if is_withheld else measured
 
-    headline = headline_of(part, context)
-    curve = Curve("attentiveness", f"{'kept' if is_kept else 'attentiveness'}: {part}", "attentiveness")
-    yield Number(headline, measure(swaps.hit, swaps.counted, none), headline=True, changed=swaps.asked, curve=curve)
+    headline = Number(
+        headline_of(part, context),
+        measure(swaps.hit, swaps.counted, none),
+        headline=True,
+        changed=swaps.base_answered,
+        curve=Curve("attentiveness", f"{'kept' if is_kept else 'attentiveness'}: {part}", "attentiveness"),
+    )
+    yield headline
     if context.kind is SPAN:
         answered = swaps.counted & ~where(rows, y=NO_ANSWER)
         reason = none if NO_ANSWERS_BEFORE in none else f"{none}, or {NO_ANSWERS_BEFORE}"
@@ -102,7 +107,7 @@ def attentiveness(
         yield from of_labels if is_kept else _with_few_undefined(of_labels)
     for text, of_slice in slices_of(rows, context.slices):
         in_slice = measure(swaps.hit, swaps.counted & of_slice, NOT_SWAPPED if is_kept else NOTHING)
-        yield Number(headline._replace(slice=text), in_slice)
+        yield Number(headline.name._replace(slice=text), in_slice)
     if not is_kept:
         share = Measurement(counts / n, n) if n else Measurement(None, 0, reason="no example was predicted")
         yield Number(name._replace(statistic="eligible"), share)

@@ -30,14 +30,14 @@ class Hits(NamedTuple):
 
     Attributes:
         swapped: The base prediction is not the default answer; it may be missing.
-        asked: The base prediction is an answer besides: the swap counts if the swapped input got an answer, too.
+        base_answered: And it is an answer: the swap counts if the swapped input got an answer, too.
         counted: Both predictions are answers: the swap counts.
         hit: The swap is a hit: the answer changes, or where answers are texts, disappears; of a part that must not
             matter, the answer stays.
     """
 
     swapped: np.ndarray
-    asked: np.ndarray
+    base_answered: np.ndarray
     counted: np.ndarray
     hit: np.ndarray
 

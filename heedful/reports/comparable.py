@@ -61,7 +61,9 @@ class Swaps:
         example = runs(rows, "uid")
         swapped = hits(rows, part, context)
         one_text = OneText.of_rows(rows, part, context)
-        has_too_few = has_too_few_answers(rows, swapped.asked) or (one_text is not None and one_text.is_withheld)
+        has_too_few = has_too_few_answers(rows, swapped.base_answered) or (
+            one_text is not None and one_text.is_withheld
+        )
         counted = np.zeros_like(base) if has_too_few else swapped.counted
         swaps = np.bincount(example[counted], minlength=len(answers))
         changed = np.bincount(example[counted & swapped.hit], minlength=len(answers))

@@ -59,7 +59,7 @@ def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     Returns:
         int64, ascending: their rows of the first draw.
     """
-    places = np.flatnonzero(hits(rows, part, context).asked & where(rows, draw=DRAW))
+    places = np.flatnonzero(hits(rows, part, context).base_answered & where(rows, draw=DRAW))
     uid_keys = keys(strings(rows.take(places), "uid"))
     high, low, *_ = words_of(random_key(context.seed, "sheet", part), uid_keys)
     return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])

@@ -55,7 +55,7 @@ class _Running(NamedTuple):
     rounds: Rounds
     masks: np.ndarray
     keys: list[bytes]
-    asked: int
+    number: int
 
 
 def solve(
@@ -81,15 +81,15 @@ def solve(
     solutions: dict[str, dict[int, Solution]] = {method: {} for method in methods}
     waiting: list[_Running] = []
 
-    def advance(method: str, game: int, rounds: Rounds, values: np.ndarray | None, asked: int) -> None:
+    def advance(method: str, game: int, rounds: Rounds, values: np.ndarray | None, masks_before: int) -> None:
         """Send the values of a round, and receive the masks of the next round or the solution."""
         try:
             masks = next(rounds) if values is None else rounds.send(values)
             keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
-            waiting.append(_Running(method, game, rounds, masks, keys, asked + len(masks)))
+            waiting.append(_Running(method, game, rounds, masks, keys, masks_before + len(masks)))
         except StopIteration as stop:
             phi, error = stop.value
-            solutions[method][game] = Solution(phi, error, asked)
+            solutions[method][game] = Solution(phi, error, masks_before)
 
     for method in methods:
         for number, game in enumerate(games):
@@ -103,7 +103,7 @@ def solve(
         _evaluate(runs, values_by_game, max(sum(game.segments) for game in games), value)
         for run in runs:
             values = np.array([values_by_game[run.game][key] for key in run.keys], dtype=np.float64)
-            advance(run.method, run.game, run.rounds, values, run.asked)
+            advance(run.method, run.game, run.rounds, values, run.number)
     return {method: [of_games[game] for game in range(len(games))] for method, of_games in solutions.items()}
 
 
