@@ -194,8 +194,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     for layer in layers:
         values = parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
-        words, nested = _divided(_with_logger_folder(call.words), parser)
-        values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
+        values = parser.parse_args(_with_logger_folder(call.words), namespace=values, defaults=False)
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
     values = parsed(parser, _without_classes(settings), values, "")
     _settle_seed(values, parser)
@@ -465,30 +464,6 @@ def _class_paths(values: Any) -> Iterator[str]:
         values = list(values.values())
     for inner in values if isinstance(values, list | tuple) else ():
         yield from _class_paths(inner)
-
-
-def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
-    """Separate words for the parser from lists and mappings, which are YAML.
-
-    jsonargparse reads ``[yes]`` as YAML 1.1 does, and falls back on the whole text.
-    """
-    parser_words: list[str] = []
-    nested: dict[str, Any] = {}
-    remaining = list(words)
-    while remaining:
-        name, equals, value = remaining.pop(0).partition("=")
-        if name.startswith("--") and not equals and remaining and not remaining[0].startswith("--"):
-            equals, value = "=", remaining.pop(0)
-        setting = name.removeprefix("--")
-        if value[:1] in ("{", "[") and setting in parser.names and not parser.takes_text(setting):
-            group, _, last = setting.rpartition(".")
-            inner = nested
-            for part in group.split(".") if group else ():
-                inner = inner.setdefault(part, {})
-            inner[last] = parse_yaml(value, setting)
-        else:
-            parser_words.append(f"{name}{equals}{value}")
-    return parser_words, nested
 
 
 def _with_logger_folder(words: Sequence[str]) -> list[str]:

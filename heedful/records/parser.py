@@ -10,9 +10,10 @@ from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin
 
 import yaml
-from jsonargparse import ArgumentParser, Namespace, dict_to_namespace, set_parsing_settings
+from jsonargparse import ArgumentParser, Namespace, dict_to_namespace, set_loader, set_parsing_settings
 
 from heedful.records.errors import SettingError, nearest
+from heedful.records.storage.yaml_files import parse_yaml
 
 LONGEST = 60  # characters of a value or of a type in a message
 PROBLEMS = (  # of a class that a setting names, in the words of jsonargparse
@@ -27,6 +28,14 @@ set_parsing_settings(
     validate_subclass_spec_in_any=False,  # a setting of any type holds data and no class
     instantiate_subclass_spec_in_any=False,
 )
+
+
+def _load(text: str) -> Any:
+    """The value of a word on a command line: lists and mappings are YAML as in files."""
+    return parse_yaml(text, "the word")
+
+
+set_loader("settings", _load, (SettingError,))
 
 
 class Text(str):
@@ -56,7 +65,7 @@ class Parser(ArgumentParser):
     nested: Mapping[str, Any] = {}
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **{"exit_on_error": False, "allow_abbrev": False, "add_help": False, **settings})
+        super().__init__(*args, **{"parser_mode": "settings", "exit_on_error": False, "allow_abbrev": False, "add_help": False, **settings})
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         raise SettingError(_readable(message, self)) from None
@@ -72,11 +81,6 @@ class Parser(ArgumentParser):
         names = [action.dest for action in self._actions]
         groups = {name.partition(".")[0] for name in names if "." in name}
         return [name for name in names if name not in groups and not name.endswith(".help")]
-
-    def takes_text(self, name: str) -> bool:
-        """Whether a text is a value of a setting."""
-        hint = getattr(self.actions[name], "_typehint", str)
-        return hint is str or (get_origin(hint) in (Union, UnionType) and str in get_args(hint))
 
     def has_group(self, name: str) -> bool:
         """Whether some settings begin with this name and a dot."""
