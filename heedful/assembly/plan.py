@@ -13,9 +13,9 @@ from heedful.assembly.held_out import require_held_out
 from heedful.assembly.identity import identity_of
 from heedful.assembly.prompting import prompts_of
 from heedful.assembly.saved import max_epochs_of
-from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings
+from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings, several
 from heedful.assembly.short_names import model_folder
-from heedful.assembly.trainers import precision_of, require_fit, several
+from heedful.assembly.trainers import precision_of, require_fit
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Evaluation, Setting
 from heedful.callbacks.checkpoints.files import outline, progress
 from heedful.callbacks.engine.engine import Writer

@@ -29,7 +29,7 @@ from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_module
 
-from heedful.assembly.settings import TrainerDefaults
+from heedful.assembly.settings import TrainerDefaults, several
 from heedful.assembly.starts import is_first
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress
@@ -60,11 +60,6 @@ FALSE_ALARMS = (
 )
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # which Lightning's seed_everything leaves in the environment
 Settings = Mapping[str, Any]
-
-
-def several(value: Any) -> list[Any]:
-    """A setting that is one, a list of several, or None for none."""
-    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
 def require_fit(settings: Settings, goes_on: bool = False) -> None:

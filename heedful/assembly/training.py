@@ -39,6 +39,7 @@ def train(
     data: Any = None,
     *,
     augment: str | PathLike[str] | None = None,
+    debug: str | None = None,
     partial: str | None = None,
     slices: Sequence[str] | str | None = None,
     evaluations: Sequence[str | Evaluation] | str | None = None,
@@ -64,6 +65,7 @@ def train(
         data: A name in configs/data, a YAML file, data of Heedful, or rows in memory; by default the embedded data.
             ``load_data`` takes settings as well.
         augment: A name in configs/experiment, such as "counterfactual".
+        debug: A name in configs/debug, such as "fast": two steps.
         partial: Train and evaluate on this part alone.
         slices: Columns by whose values accuracy and attentiveness are broken down.
         evaluations: Only these, by name or as objects; by default, all that are measured while a model trains.
@@ -96,7 +98,7 @@ def train(
     own: dict[str, Any] = {**settings, "trainer": trainer, "checkpoint": checkpoint, SEED: seed}
     own |= {"evaluations": evaluations, "allow_changed_data": allow_changed_data or None}
     with allowing(allow_package):
-        call = Call(model, data, augment, partial, slices, settings=own)
+        call = Call(model, data, augment, debug, partial, slices, settings=own)
         files = [] if config is None else [config]
         return trained(configured(call, files, output, init_from, resume, ckpt_path))
 

@@ -1,12 +1,12 @@
 """The help of ``heedful train`` and ``heedful evaluate``: one screen of text, written by hand."""
 
 COMMON = """\
-  --evaluations NAME,NAME    only these measurements
-  --slices COLUMN,COLUMN     numbers by the values of columns, too
-  --attentiveness.draws K    swaps of an example and part; 1 in training, else 5
+  --evaluations NAME,NAME    only these evaluations; see heedful list
+  --slices COLUMN,COLUMN     break the numbers down by these columns
+  --attentiveness.draws K    swaps per example and part; 1 in training, else 5
   --trainer.devices N        processes: GPUs, or CPU processes
   --trainer.precision P      such as bf16-mixed
-  --seed N                   everything random follows from it (0)
+  --seed N                   seed of everything random (0)
   --output DIR               folder of the results; by default in runs/
   --config FILE              settings from a YAML file
 """
@@ -24,6 +24,7 @@ uses every part of them.
   --partial PART             train on one part alone
   --init_from RUN            begin with the model of a finished run
   --resume RUN               continue a run that was stopped
+  --debug NAME               try a run: fast, overfit or profile
   --trainer.max_epochs N     epochs (2)
   --model.learning_rate X    the highest learning rate (0.0001)
   --model.max_length N       most tokens of an input (256)

@@ -9,7 +9,7 @@ from heedful.records.storage.schema import ROOMS, whole
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.rooms import folder
 
-FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
+FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment", "debug": "debug"}
 DEFAULTS = {"data": "planted", "model": "minilm"}
 
 
@@ -70,9 +70,9 @@ def config_path(kind: str, name: str) -> str:
             f"{kind} {name} is a file of rows. Name the data set that reads it, as in data mnli, and set data.path "
             f"{name}."
         )
-    if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
+    if kind in ROOMS and re.fullmatch(r"\w+(\.\w+)+", name):
         return name
-    if kind != "augment" and name in _classes(kind):
+    if kind in ROOMS and name in _classes(kind):
         return whole(kind, name)
     more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
     raise SettingError(f"{kind} {name} is not known.{more} {guess(name.lower(), names(kind))}")
