@@ -14,7 +14,7 @@ import torch
 from pytorch_lightning.utilities.rank_zero import rank_zero_module
 from torch import nn
 
-from heedful.assembly.measuring import FREE, measure, require_known, require_rows
+from heedful.assembly.measuring import UNTYPED, measure, require_known, require_rows
 from heedful.assembly.results import Results
 from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
@@ -46,7 +46,7 @@ class TrainingHook:
         if fixed := [name for name in settings if name in FIXED]:
             raise SettingError(f"There is no setting {fixed[0]} here. Leave it out.")
         arguments = signature(measure).parameters.keys() - {*FIXED, "settings"}
-        require_types(measure, {name: settings[name] for name in settings if name in arguments}, FREE)
+        require_types(measure, {name: settings[name] for name in settings if name in arguments}, UNTYPED)
         require_known({name: settings[name] for name in settings if name not in arguments}, dict.fromkeys(arguments))
         self.results: Results | None = None
         self.history: list[dict[str, float]] = []
