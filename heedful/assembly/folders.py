@@ -1,4 +1,4 @@
-"""Where a command writes: into a folder of its own, which is locked for as long as the command works there."""
+"""The folder of a run, which is locked while a command writes into it."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,14 +15,14 @@ from heedful.records.storage.results import CONFIG
 
 
 def named_folder(config: Config, held: ExitStack) -> Path | None:
-    """The folder of the run that goes on, or ``output``, locked; None where a new one is to be made.
+    """Lock the folder of the resumed run, or ``output``; return None if neither is named.
 
     Args:
         config: All settings.
-        held: Holds the lock.
+        held: Releases the lock when it closes.
 
     Raises:
-        RunError: ``output`` holds something, or another process writes into the folder.
+        RunError: ``output`` is not empty, or another process writes into the folder.
     """
     if not is_first():
         return None
@@ -38,7 +38,7 @@ def named_folder(config: Config, held: ExitStack) -> Path | None:
 
 
 def resumed_run(config: Config) -> Path | None:
-    """The folder of the run that goes on, from ``resume`` or from the checkpoint of ``ckpt_path``."""
+    """The folder of the run to resume, by ``resume`` or by the checkpoint of ``ckpt_path``."""
     settings = config.run_settings()
     checkpoint, output = checkpoint_of(settings), settings.output
     if config.evaluating or config.resume or not checkpoint:
@@ -48,22 +48,18 @@ def resumed_run(config: Config) -> Path | None:
 
 
 def require_unused(folder: Path, evaluating: bool) -> None:
-    """Refuse a named folder that holds something.
-
-    Raises:
-        RunError: It does, or it is a file.
-    """
+    """Raise RunError for a file, and for a folder that is not empty."""
     with writing(folder):
         if file := next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None):
             raise RunError(f"output {folder}: {file} is a file, not a folder. Name another folder.")
         names = sorted(path.name for path in folder.iterdir() if path.name != LOCK) if folder.is_dir() else []
     if names:
-        more = f", or go on with resume {folder}" if CONFIG in names and not evaluating else ""
-        raise RunError(f"output {folder} exists and is not empty: it holds {names[0]}. Name another folder{more}.")
+        remedy = f", or resume {folder}" if CONFIG in names and not evaluating else ""
+        raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")
 
 
 def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> Path:
-    """The folder named by the call, or else a new ``runs/<data>/<model>/<tail>/version_N``, locked."""
+    """The named folder, or else a new folder ``runs/<data>/<model>/<tail>/version_N``, locked."""
     if output is None:
         return _new(Path("runs", plan.data.name, plan.model_name, *tail), held)
     tidy(output)
@@ -71,9 +67,9 @@ def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> 
 
 
 def evaluation_folder(plan: Plan, held: ExitStack) -> Path:
-    """A new ``evaluations/<data>-<split>/version_N`` in the folder of the run whose checkpoint is evaluated, locked.
+    """A new folder ``evaluations/<data>-<split>/version_N`` in the run of the checkpoint, locked.
 
-    The name has the checkpoint, unless it is the best one, and the evaluations that the call asks for.
+    Its name includes the checkpoint, unless it is the best checkpoint, and the requested evaluations.
     """
     checkpoint = Path(str(checkpoint_of(plan.config.run_settings()))).absolute()
     evaluations = [planned.evaluation for planned in plan.plans.planned.values()]

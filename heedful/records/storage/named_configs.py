@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from heedful.records.errors import DataError, SettingError, guess
-from heedful.records.storage.schema import ROOMS, whole
+from heedful.records.storage.schema import ROOMS, full_path
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.rooms import folder
 
@@ -36,14 +36,14 @@ def backbones() -> dict[str, tuple[str, str]]:
     for name, path in named_configs("model").items():
         match read_yaml(str(path), str(path)):
             case {"class_path": str(class_path), "init_args": {"backbone": str(backbone)}}:
-                backbone_of[name] = backbone, whole("model", class_path)
+                backbone_of[name] = backbone, full_path("model", class_path)
     return backbone_of
 
 
 def short_name(backbone: str, class_path: str | None) -> str | None:
     """The short name of a model, as --model takes it; None where no file in configs/model names the backbone."""
     fitting = {name: of_class for name, (of, of_class) in backbones().items() if of == backbone}
-    same = [name for name, of_class in fitting.items() if class_path and of_class == whole("model", class_path)]
+    same = [name for name, of_class in fitting.items() if class_path and of_class == full_path("model", class_path)]
     return next(iter([*same, *fitting]), None)
 
 
@@ -73,7 +73,7 @@ def config_path(kind: str, name: str) -> str:
     if kind in ROOMS and re.fullmatch(r"\w+(\.\w+)+", name):
         return name
     if kind in ROOMS and name in _classes(kind):
-        return whole(kind, name)
+        return full_path(kind, name)
     more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
     raise SettingError(f"{kind} {name} is not known.{more} {guess(name.lower(), names(kind))}")
 

@@ -32,15 +32,15 @@ def require_schema(content: Any, display_name: str) -> dict[str, Any]:
     return {key: value for key, value in content.items() if key != "schema"}
 
 
-def whole(kind: str, class_path: str) -> str:
-    """The import path of a class that may be named in short.
+def full_path(kind: str, class_path: str) -> str:
+    """The import path of a class that may be given by its name alone.
 
     Args:
         kind: "data" or "model".
         class_path: Its import path, or its name alone.
 
     Example:
-        >>> whole("model", "Encoder")
+        >>> full_path("model", "Encoder")
         'heedful.lightning_modules.Encoder'
     """
     return class_path if "." in class_path else f"{ROOMS[kind]}.{class_path}"

@@ -6,7 +6,7 @@ import pytest
 
 from heedful.records import RunError
 from heedful.records.storage import schema
-from heedful.records.storage.schema import SCHEMA, require_schema, whole
+from heedful.records.storage.schema import SCHEMA, full_path, require_schema
 
 from refusals import refused
 
@@ -28,9 +28,9 @@ def test_another_number_is_refused(number):
 
 
 def test_short_names_are_those_of_the_room():
-    assert whole("data", "PairedText") == "heedful.datamodules.PairedText"
-    assert whole("model", "Encoder") == "heedful.lightning_modules.Encoder"
-    assert whole("data", "mine.PairedText") == "mine.PairedText"
+    assert full_path("data", "PairedText") == "heedful.datamodules.PairedText"
+    assert full_path("model", "Encoder") == "heedful.lightning_modules.Encoder"
+    assert full_path("data", "mine.PairedText") == "mine.PairedText"
 
 
 def test_the_examples_in_the_docstrings_are_right():
