@@ -36,9 +36,7 @@ Settings = dict[str, Any]  # nested, as config.yaml has them
 def config_of(run: Path, display_name: str) -> Path:
     """The path of the configuration of a run; ``display_name`` begins the message of the RunError without one."""
     if not (run / CONFIG).is_file():
-        raise RunError(
-            f"{display_name} is not a run or its checkpoint: there is no {CONFIG}. Name a run."
-        )
+        raise RunError(f"{display_name} is not a run or its checkpoint: there is no {CONFIG}. Name a run.")
     return run / CONFIG
 
 
