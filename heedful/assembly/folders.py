@@ -83,5 +83,5 @@ def _new(parent: Path, held: ExitStack) -> Path:
     missing = [path for path in (parent, *parent.parents) if not path.exists()]
     with writing(parent):
         folder = new_version(parent)
-    held.enter_context(locked(folder, made=[folder, *missing]))
+    held.enter_context(locked(folder, new=[folder, *missing]))
     return folder
