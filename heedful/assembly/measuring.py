@@ -21,10 +21,9 @@ from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
 from heedful.records import SettingError, listing
 from heedful.records.errors import guess
-from heedful.records.parser import class_parser, require_types
+from heedful.records.parser import class_parser
 
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # further arguments of heedful.evaluate
-UNTYPED = tuple("predict rows settings labels same evaluations trainer default_label answers".split())
 
 
 def measure(
@@ -115,7 +114,6 @@ def measure(
         0.0
     """
     arguments = locals()
-    require_types(measure, arguments, UNTYPED)
     of_rows = RowSettings.of(arguments)
     require_known(settings, arguments)
     if output is not None:

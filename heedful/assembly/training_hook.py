@@ -14,7 +14,7 @@ import torch
 from pytorch_lightning.utilities.rank_zero import rank_zero_module
 from torch import nn
 
-from heedful.assembly.measuring import UNTYPED, measure, require_known, require_rows
+from heedful.assembly.measuring import measure, require_known, require_rows
 from heedful.assembly.results import Results
 from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
@@ -22,7 +22,6 @@ from heedful.lightning_modules.transformers_pair import evaluating
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.records import RunError, SettingError, warn
 from heedful.records.messages import LOGGER
-from heedful.records.parser import require_types
 
 Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
 FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that hooks do not take
@@ -46,7 +45,6 @@ class TrainingHook:
         if fixed := [name for name in settings if name in FIXED]:
             raise SettingError(f"{type(self).__name__} has no setting {fixed[0]}. Leave it out.")
         arguments = signature(measure).parameters.keys() - {*FIXED, "settings"}
-        require_types(measure, {name: settings[name] for name in settings if name in arguments}, UNTYPED)
         require_known({name: settings[name] for name in settings if name not in arguments}, dict.fromkeys(arguments))
         self.results: Results | None = None
         self.history: list[dict[str, float]] = []

@@ -7,7 +7,7 @@ from transformers import TrainerCallback
 from transformers.modeling_utils import unwrap_model
 
 from heedful.assembly.training_hook import Predict, TrainingHook
-from heedful.records import RunError, SettingError, warn
+from heedful.records import RunError, SettingError
 
 RUNTIME = "_runtime"  # every evaluation logs PREFIX_runtime
 
@@ -27,9 +27,7 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     weights of the training do not change.
 
     Args:
-        rows: The examples, as for ``heedful.measure``.
-        parts: As for ``heedful.measure``.
-        default_label: As for ``heedful.measure``.
+        rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
         predict: A function of the model and a list of dictionaries, part name to text, that returns answers as for
             ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients. By default the
             ``processing_class`` of the Trainer tokenizes the parts.
@@ -70,11 +68,6 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         self._is_evaluating, self._step = False, -1
         self.require_rows()
         self._require_tokenizer(processing_class)
-        if args.report_to:
-            warn(
-                f"The reporters of report_to {args.report_to} precede this callback and do not log attentiveness. Set "
-                'report_to="none" and list them after it: callbacks=[callback, TensorBoardCallback()].'
-            )
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         self._step = None  # the best weights may be evaluated at the same step

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytorch_lightning as pl
 
 from heedful.assembly.training_hook import Predict, TrainingHook
-from heedful.records import RunError, warn
+from heedful.records import RunError
 
 if TYPE_CHECKING or not find_spec("lightning"):
 
@@ -33,9 +33,7 @@ class Watch(TrainingHook, Base):
     Args:
         predict: A function of the module and a list of dictionaries, part name to text, that returns answers as for
             ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients.
-        rows: The examples, as for ``heedful.measure``.
-        parts: As for ``heedful.measure``.
-        default_label: As for ``heedful.measure``.
+        rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
         output: Folder of the results; each validation writes into ``step-N``.
         **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``.
 
@@ -72,12 +70,6 @@ class Watch(TrainingHook, Base):
         for callback in trainer.callbacks:  # type: ignore[attr-defined]
             if isinstance(callback, Watch) and callback is not self and callback.prefix == self.prefix:
                 raise RunError("Two Watch callbacks would log the same names. Set name for each.")
-            monitor = str(getattr(callback, "monitor", None))
-            if getattr(callback, "check_finite", False) and monitor.startswith(f"{self.prefix}attentiveness_"):
-                warn(
-                    f"EarlyStopping stops the training if {monitor} is undefined, as for a model that always predicts "
-                    "the default label. Set check_finite=False to continue."
-                )
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.require_rows()

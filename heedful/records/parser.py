@@ -222,29 +222,6 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
         raise error.at(where) if where else error from None
 
 
-@cache
-def _function_parser(function: Any, skip: tuple[str, ...]) -> Parser:
-    parser = Parser()
-    parser.add_function_arguments(function, skip=set(skip), fail_untyped=False)
-    return parser
-
-
-def require_types(function: Any, arguments: Mapping[str, Any], skip: tuple[str, ...]) -> None:
-    """Refuse arguments of other types than a function takes.
-
-    Args:
-        function: The function.
-        arguments: Its arguments by name.
-        skip: Parameters that take many types.
-
-    Raises:
-        SettingError: An argument has another type.
-    """
-    parser = _function_parser(function, skip)
-    parser.nested = {name: value for name, value in arguments.items() if name in parser.names}
-    parser.parse_object(texts(parser.nested))
-
-
 def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = "") -> Any:
     """An object of a class from its settings, checked by the parser.
 
