@@ -12,10 +12,8 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from heedful.cli import training as train
-from heedful.records import RunError, SettingError
 
-from commands import QUIET, config_of, plan_of, run
-from refusals import refused
+from commands import QUIET, plan_of, run
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
@@ -65,11 +63,6 @@ def test_the_model_is_that_of_the_run(monkeypatch, trained, nlixy):
     assert (plan.data.name, plan.model_name) == ("nlixy", "tiny")
 
 
-def test_settings_override_those_of_the_run(monkeypatch, trained, nlixy):
-    plan = made(monkeypatch, f"--init_from={trained}", *nlixy, "--model.learning_rate", "0.01", "--data.max_train", "9")
-    assert (plan.model.learning_rate, plan.model.max_length, len(plan.data.train_examples)) == (0.01, 64, 9)
-
-
 def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy):
     plan = made(monkeypatch, *nlixy, "--init_from", str(trained), *TWO_CLASSES)
     assert plan.data.task.labels == ("entailment", "non-entailment")
@@ -111,42 +104,6 @@ def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nl
     assert "init_from" not in config  # what the run is made of stands there, and --config repeats it
     assert config["model"]["init_args"]["backbone"] == str(trained / "checkpoints" / "backbone")
     assert config["data"]["class_path"].endswith("NaturalLogic")
-
-
-@pytest.mark.parametrize(
-    ("flag", "named"),
-    [
-        (["--model", "bert"], "model"),
-        (["--model=bert"], "model"),
-        (["--ckpt_path", "x.ckpt", "--output", "x"], "ckpt_path"),
-    ],
-)
-def test_another_source_of_the_model_is_refused(trained, flag, named):
-    with refused(SettingError, "init_from", f"{named} "):
-        config_of(["--init_from", str(trained), *flag])
-
-
-def test_a_run_that_is_none_or_not_done_is_refused(tmp_path, trained):
-    with refused(RunError, f"init_from {tmp_path / 'nowhere'} "):
-        config_of(["--init_from", str(tmp_path / "nowhere")])
-    with refused(RunError, f"init_from {trained / 'checkpoints' / 'best.ckpt'} "):
-        config_of(["--init_from", str(trained / "checkpoints" / "best.ckpt")])
-    with refused(RunError, f"init_from {tmp_path} ", "config.yaml"):
-        config_of(["--init_from", str(tmp_path)])
-    (tmp_path / "config.yaml").write_text((trained / "config.yaml").read_text())
-    for exists in (False, True):  # killed before the backbone's config was written, and after
-        if exists:
-            (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
-        with refused(RunError, f"init_from {tmp_path}", "backbone", f"resume {tmp_path}"):
-            config_of(["--init_from", str(tmp_path)])
-    with refused(SettingError, "init_from"):
-        config_of(["--init_from"])
-
-
-def test_a_file_of_settings_cannot_name_the_run(monkeypatch, tmp_path, trained):
-    (tmp_path / "settings.yaml").write_text(f"init_from: {trained}\n")
-    with refused(SettingError, "settings.yaml", "init_from"):
-        made(monkeypatch, "--config", str(tmp_path / "settings.yaml"))
 
 
 def test_several_processes_start_from_the_same_run(tmp_path, trained, nlixy):

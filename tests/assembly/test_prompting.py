@@ -12,13 +12,11 @@ from heedful.assembly.prompting import name_of, prompts_of
 from heedful.callbacks.engine.evaluation import Plan, Planned, Plans
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
-from heedful.records import Context, Example, ExamplesBuilder, HeedfulError, ModelError, SettingError
+from heedful.records import Context, Example, ExamplesBuilder
 from heedful.records.prompts.prompt import Prompt
 
 from commands import config_of
 from oracles import Oracle
-from refusals import refused
-from tiers import first_tier
 
 RIGHT = "{p: {question: '{premise} {hypothesis}:'}}"
 
@@ -76,19 +74,6 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
     assert len(prompts_of(Prompting(tuples=1, seeds=2), Trained(), data)) == 2
 
 
-def test_a_model_that_reads_no_prompts_refuses_settings_of_them(data: Planted) -> None:
-    ordinary = Oracle(lambda table, hypothesis: "neutral")
-    assert prompts_of(Prompting(wordings=[]), ordinary, data) == []
-    with refused(SettingError, "tuples", "Oracle", "model smollm2"):
-        prompts_of(Prompting(tuples=1), ordinary, data)
-
-
-def test_a_model_in_context_is_not_trained(data: Planted) -> None:
-    with refused(ModelError, "InContext", "evaluate.py"):
-        prompts_of(None, InContext(), data)
-    assert prompts_of(None, Trained(), data) == []
-
-
 # where results lie
 
 
@@ -140,15 +125,6 @@ def wordings(prompts: list[Prompt]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_words_of_data_are_taken_by_name(command: Callable[..., list[Prompt]]) -> None:
-    assert wordings(command("--data", "mnli")) == ["paper"]
-    assert wordings(command("--data", "mnli", "--prompt.wordings", "[short, paper]")) == ["short", "paper"]
-    assert wordings(command("--data", "mnli", "--prompt.wordings", "short,paper")) == ["short", "paper"]
-    assert wordings(command("--data", "mnli", "--prompt.wordings", "short")) == ["short"]
-    assert wordings(command("--data", "mnli", "--data.prompts", "null")) == ["plain"]
-
-
-@pytest.mark.slow
 def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[..., list[Prompt]], tmp_path: Path) -> None:
     (given,) = command("--data", "mnli", "--data.prompts", RIGHT)
     assert (given.name, given.text(given.question(["A", "B"]))) == ("p", "A B:")
@@ -171,47 +147,3 @@ def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[...,
     (mine,) = command("--data", str(tmp_path / "mine.yaml"))
     assert mine.text(mine.question(["A", "B"])) == "Say it.\n\nA\nB\nAnswer:"
     assert mine.answers == ("yes", "no")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["--prompt.wordings", "[long]"], (SettingError, "prompt.wordings long", "mnli")),
-        (["--data.prompts", "{p: {}}"], (SettingError, "data.prompts", "question")),
-        (["--data.prompts", "{p: {asked: x}}"], (SettingError, "data.prompts", "asked")),
-        (["--data.prompts", "[p]"], (SettingError, "data.prompts: ['p']", "dict")),
-        (["--prompt.tuples", "-1"], (SettingError, "prompt.tuples -1")),
-        (["--prompt.seeds", "none"], (SettingError, "prompt.seeds: none")),
-        (["--prompt.demonstrations", "more"], (SettingError, "prompt.demonstrations: more", "extra_tuple")),
-        (["--prompt.demonstrations", "extra_tuple"], (SettingError, "extra_tuple", "prompt.tuples 1")),
-    ],
-)
-def test_a_mistake_is_a_sentence_that_names_the_flag(
-    command: Callable[..., list[Prompt]], argv: list[str], expected: tuple[Any, ...]
-) -> None:
-    with refused(*expected):
-        command("--data", "mnli", *argv)
-
-
-@pytest.mark.parametrize(
-    ("words", "facts"),
-    first_tier(
-        1,
-        [
-            ("{p: {question: '{premise}:'}}", ("data.prompts p", "{hypothesis}")),
-            ("{p: {question: '{premise} {text}:'}}", ("data.prompts p", "{premise}, {hypothesis}")),
-            (
-                "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}",
-                ("data.prompts p", "'maybe'", "entailment, neutral, contradiction"),
-            ),
-            (RIGHT.replace("p:", "a/b:", 1), ("data.prompts", "'a/b'")),
-        ],
-    ),
-)
-def test_words_that_cannot_be_asked_are_refused(
-    command: Callable[..., list[Prompt]], words: str, facts: tuple[str, ...]
-) -> None:
-    with pytest.raises(HeedfulError) as caught:
-        command("--data", "mnli", "--data.prompts", words)
-    assert [fact for fact in facts if fact not in str(caught.value)] == []

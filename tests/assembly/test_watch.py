@@ -1,7 +1,6 @@
 """``heedful.Watch`` in a training of both packages of Lightning on one process; on two: test_while_training.py."""
 
 import math
-import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -96,23 +95,6 @@ def test_each_validation_is_measured_and_training_is_left_as_it_is(L: Any, tmp_p
     value = watch.results["attentiveness", "hypothesis"].value
     assert float(trainer.callback_metrics["attentiveness_hypothesis"]) == pytest.approx(value)
     assert sorted(path.name for path in (tmp_path / "measured").iterdir()) == ["step-2", "step-4", "step-6"]
-
-
-@pytest.mark.parametrize("check_finite", [True, False])
-def test_early_stopping_does_with_an_undefined_number_what_its_owner_says(
-    L: Any, check_finite: bool, tmp_path: Path
-) -> None:
-    callbacks = import_module("lightning.pytorch.callbacks" if L.__name__ == "lightning" else f"{L.__name__}.callbacks")
-    monitor = "attentiveness_hypothesis"
-    stop = callbacks.EarlyStopping(monitor, mode="max", patience=2, check_finite=check_finite)
-    best = callbacks.ModelCheckpoint(tmp_path, "{epoch}", monitor=monitor, mode="max")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        trainer = fitted(L, stop, watching(), best, enable_checkpointing=True, max_epochs=2)
-    assert stop.check_finite == check_finite
-    assert any("check_finite" in str(warning.message) for warning in caught) == check_finite
-    assert trainer.current_epoch == (1 if check_finite else 2)
-    assert check_finite or best.best_model_path.endswith("epoch=1.ckpt")
 
 
 def test_two_of_them_have_names(L: Any) -> None:

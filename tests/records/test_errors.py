@@ -1,11 +1,10 @@
 """Errors that a user can fix hold nothing that a terminal would obey, and keep their class."""
 
-import doctest
 import pickle
 
 import pytest
 
-from heedful.records import DataError, SettingError, command_lines, errors, printable
+from heedful.records import DataError, printable
 
 
 @pytest.mark.parametrize(
@@ -25,20 +24,6 @@ def test_what_cannot_be_printed_is_escaped(text: str, shown: str) -> None:
     shown.encode()
 
 
-def test_a_command_prints_the_message_and_ends_with_status_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def main(arguments: list[str]) -> None:
-        raise SettingError(f"data.n is {arguments[0]}.")
-
-    for name, called in (("heedful", "heedful 0"), ("__main__.py", "heedful 0"), ("train.py", "train.py")):
-        monkeypatch.setattr("sys.argv", [f"/bin/{name}", "0"])
-        with pytest.raises(SystemExit) as ended:
-            command_lines.run_command(main)
-        assert ended.value.code == 2
-        assert capsys.readouterr().err == f"{called}: data.n is 0.\n"
-
-
 @pytest.mark.parametrize(
     ("wrong", "located"),
     [
@@ -56,9 +41,3 @@ def test_a_refusal_that_is_passed_on_says_where(wrong: str, located: str) -> Non
 def test_an_error_survives_the_way_from_another_process() -> None:
     found = pickle.loads(pickle.dumps(DataError("a \x1b\\x1b.")))
     assert (type(found), str(found)) == (DataError, "a \\x1b\\x1b.")
-
-
-def test_the_examples_in_the_docstrings_are_right() -> None:
-    failed, tried = doctest.testmod(errors)
-    assert tried
-    assert not failed
