@@ -89,3 +89,9 @@ def test_a_full_memory_is_not_called_damage(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(Image.Image, "convert", fails)
     refuse(saved(Image.fromarray(COLOURS), "PNG"), tmp_path, DataError)
+
+
+@pytest.mark.parametrize("values", [np.uint16([[0, 60000]]), np.int32([[0, 65535]]), np.float32([[0, 1]])])
+def test_grey_of_more_than_8_bits_is_refused(values: np.ndarray, tmp_path: Path) -> None:
+    """Pillow would clip it, so that nearly all is white."""
+    refuse(saved(Image.fromarray(values), "TIFF"), tmp_path, DataError, "8 bits")
