@@ -27,9 +27,9 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize(
     ("kind", "kill", "words"),
     [
-        ("both", [BATCH, 17, "before"], "going on from last.ckpt (epoch 2, step "),
-        ("plain", ["pathlib:Path.replace", 7, "before", "last.ckpt"], "going on from last.ckpt (epoch 2, step "),
-        ("two", [BATCH, 13, "before"], "going on from last.ckpt (epoch 2, step "),
+        ("both", [BATCH, 17, "before"], "resuming from last.ckpt (epoch 2, step "),
+        ("plain", ["pathlib:Path.replace", 7, "before", "last.ckpt"], "resuming from last.ckpt (epoch 2, step "),
+        ("two", [BATCH, 13, "before"], "resuming from last.ckpt (epoch 2, step "),
     ],
 )
 def test_a_killed_run_ends_in_the_same_bits(lab, kind, kill, words):
@@ -127,7 +127,7 @@ def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
     assert statuses == [-9]
     statuses, out = lab.run(*argv)  # killed before the weights were exported
     assert statuses == [0], out
-    assert "going on from last.ckpt (epoch 2, step 20)" in out
+    assert "resuming from last.ckpt (epoch 2, step 20)" in out
     assert "Epoch 1/" not in out
     assert_same(lab.whole("plain"), folder)
     assert curves(folder) == curves(lab.whole("plain"))

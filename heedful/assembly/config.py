@@ -289,11 +289,7 @@ def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Mapping[str, Any]) -> None:
-    """Add the evaluations in a list to the live objects.
-
-    Raises:
-        SettingError: Two evaluations have the same name.
-    """
+    """Add the evaluations in a list to the live objects; names must be distinct."""
     for evaluation in (item for item in listed if isinstance(item, Evaluation)):
         if evaluation.name in live or settings.get(evaluation.name) is not None:
             raise SettingError(f"This call has two evaluations called {evaluation.name}. Leave one of them out.")
@@ -312,11 +308,7 @@ def _arguments_of(instance: Any) -> Any:
 
 
 def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
-    """Remove the placeholders of objects in memory from a layer, and settings that are not recorded.
-
-    Raises:
-        SettingError: A file holds a setting that only a call may have, or an object in memory is missing in the call.
-    """
+    """Remove the placeholders of objects in memory from a layer, and settings that only a call may have."""
     values = dict(layer.values)
     if layer.where and layer.is_trusted and (typed := [name for name in COMMAND_ONLY if values.get(name)]):
         raise SettingError(f"{layer.where}: {typed[0]} is not allowed in a file of settings. Give it in the call.")
@@ -416,12 +408,7 @@ def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
-    """Refuse to import a foreign class that only the config.yaml of a run names.
-
-    Raises:
-        SettingError: A class belongs neither to Heedful nor to Lightning, and the call neither names nor allows its
-            module.
-    """
+    """Refuse to import a class of a module that neither the call nor Heedful or Lightning provides."""
     trusted = allowed_packages | {
         path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)
     }
@@ -481,11 +468,7 @@ def _split_loggers(value: Any) -> tuple[list[Any], Any]:
 
 
 def _settle_seed(values: Namespace, parser: Parser) -> None:
-    """Set the seed of the data to the seed of the run.
-
-    Raises:
-        SettingError: The call gives the data another seed.
-    """
+    """Set the seed of the data to the seed of the run; raises SettingError if the call gives another."""
     seed = require_seed(values.get(SEED, RunSettings.seed))
     of_data = values.get("data.seed", seed)
     if of_data != seed:

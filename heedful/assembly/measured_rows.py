@@ -176,11 +176,7 @@ OF_ROWS = dict.fromkeys(("parts", "labels", "same", "uid", "name")) | {"label": 
 
 
 def _changed(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
-    """Named data with the settings of the call.
-
-    Raises:
-        HeedfulError: The data do not have such a setting.
-    """
+    """Named data with the settings of the call."""
     for setting, default in OF_ROWS.items():
         if getattr(settings, setting) != default:
             raise SettingError(f"{setting} is a setting of the data {data.name}. Change it with heedful.load_data.")
@@ -221,11 +217,7 @@ def _scan(rows: Any, settings: RowSettings) -> Scan:
 def _labels(
     rows: Any, settings: RowSettings, scan: Scan, outputs: Sequence[str], is_function: bool
 ) -> dict[str, list[Any]] | None:
-    """Label name to its spellings; None if answers are free texts.
-
-    Raises:
-        HeedfulError: The labels are unknown, or do not match the labels of the model.
-    """
+    """Label name to its spellings; None if answers are free texts."""
     if settings.same is not None:
         if settings.labels is not None:
             raise SettingError("same is for free texts, and labels names labels. Leave one of the two out.")

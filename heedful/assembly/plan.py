@@ -26,7 +26,6 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import BasePredictor, Classifier
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY
-from heedful.records.numbers.metric_name import direction_of
 from heedful.records.prompts.prompt import Prompt
 
 
@@ -178,19 +177,13 @@ def _read(name: str, path: str | None) -> PairedData:
 
 
 def _require_monitored(plans: Plans, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
-    """Check that evaluations yield the monitored metrics, and that callbacks have the right mode."""
+    """Check that evaluations yield the monitored metrics."""
     if checkpoints is None:
         return
     checkpoints.require_known(plans, data)
     trainer = objects.trainer
     for callback in several(trainer["callbacks"]):
-        if not isinstance(callback, EarlyStopping) or not callback.strict:
-            continue
-        plans.require_monitored(callback.monitor, "trainer.callbacks.monitor")
-        if (direction := direction_of(callback.monitor)) not in (None, callback.mode):
-            raise SettingError(
-                f"trainer.callbacks.mode {callback.mode}: the best {callback.monitor} is the {direction}imum. Set "
-                f"{direction}."
-            )
+        if isinstance(callback, EarlyStopping) and callback.strict:
+            plans.require_monitored(callback.monitor, "trainer.callbacks.monitor")
     if trainer["limit_val_batches"] == 0 and not trainer["fast_dev_run"]:
         raise SettingError(f"trainer.limit_val_batches 0 leaves checkpoint.monitor {checkpoints.monitor} unmeasured.")

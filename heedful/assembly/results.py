@@ -50,12 +50,6 @@ class Unsaved:
     rows: Mapping[str, Evaluated]
     contents: Provider
 
-    def write(self, folder: Path, content: Mapping[str, Any]) -> None:
-        """Write config.yaml, run.json, results.json and the rows into an empty folder."""
-        self.write_config(folder / CONFIG)
-        write_json(folder / RUN, self.about)
-        write_results(folder, content, self.rows)
-
 
 @dataclass(frozen=True, repr=False)
 class Results(Numbers):
@@ -120,7 +114,9 @@ class Results(Numbers):
             yield self.written  # raises
             return
         with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
-            self.unsaved.write(Path(temporary), self.content)
+            self.unsaved.write_config(Path(temporary, CONFIG))
+            write_json(Path(temporary, RUN), self.unsaved.about)
+            write_results(temporary, self.content, self.unsaved.rows)
             yield Path(temporary)
 
     @property

@@ -108,11 +108,7 @@ def _subclasses(kind: type) -> list[type]:
 
 
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
-    """The short name or the class of a hub id or a folder, and its settings; None for other names.
-
-    Raises:
-        ModelError: The folder is not a model, or does not exist.
-    """
+    """The short name or the class of a hub id or a folder, and its settings; None for other names."""
     path = Path(name)
     is_short = name in names("model")
     if name.startswith("{") or (is_short and not (path / "config.json").is_file()):

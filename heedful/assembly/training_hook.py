@@ -142,12 +142,7 @@ def _function(predict: Predict, model: nn.Module) -> Callable[[list[dict[str, An
 
 @contextmanager
 def _undisturbed(model: nn.Module, is_quiet: bool) -> Iterator[None]:
-    """Put a model into evaluation mode; restore the modes of its modules and the global generators.
-
-    Args:
-        model: The model.
-        is_quiet: Whether to log warnings only, after the first measurement.
-    """
+    """Put a model into evaluation mode; restore modes and global generators. ``is_quiet`` logs warnings only."""
     loggers = (LOGGER, rank_zero_module.log)
     levels = [logger.level for logger in loggers]
     try:

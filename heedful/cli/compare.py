@@ -27,11 +27,7 @@ def main(argv: list[str]) -> None:
 
 
 def _require(runs: list[str], requirements: list[str]) -> None:
-    """Check all requirements on all runs, and print the result of each.
-
-    Raises:
-        HeedfulError: A requirement does not hold, or cannot be decided.
-    """
+    """Check all requirements on all runs, and print the results."""
     failures: list[tuple[str, HeedfulError]] = []
     for run in runs:
         results = load(run)

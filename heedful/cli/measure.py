@@ -89,11 +89,7 @@ def _value(name: str, text: Any) -> Any:
 
 
 def _function(path: str) -> Any:
-    """Import the function ``module:name``, also from the working folder.
-
-    Raises:
-        SettingError: The import fails.
-    """
+    """Import the function ``module:name``, also from the working folder."""
     module, _, name = path.partition(":")
     sys.path.insert(0, "")
     try:

@@ -226,11 +226,7 @@ def _model(step: Step) -> None:
 
 
 def _execute(words: Sequence[str], log: Path) -> None:
-    """Run a command outside of a launcher such as srun; a signal ends it first, so that it saves its state.
-
-    Raises:
-        RunError: The command fails.
-    """
+    """Run a command outside of a launcher such as srun; a signal ends it first, so that it saves its state."""
     environment = {name: value for name, value in os.environ.items() if not LAUNCHER.fullmatch(name)}
     environment |= {"COLUMNS": "80", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "heedful", *words]

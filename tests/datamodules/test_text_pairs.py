@@ -65,8 +65,7 @@ def test_they_read_and_augment_rows_where_lightning_is_not_installed():
     assert facts == [
         2,
         len(trained.training_set()),
-        "data.batch_size: many is not int.",
-        "fold: first is not int or None.",
+        "data.batch_size: many is not of type int.",
     ]
     assert len(trained.training_set()) > 12  # with counterfactuals
     labelled, free, augmented = [one.fingerprints() for one in data]

@@ -103,9 +103,9 @@ def test_lines_of_missing_parts_go(question: str, kept: str, left: str) -> None:
     ("question", "fact"),
     [
         ("Text: {sentence1}\nAnswer:", "{sentence2}"),
-        ("{sentence1} {sentence2} {sentence2}:", "{sentence2}, {sentence2}"),
-        ("{sentence1} {sentence2} {premise}:", "{premise}"),
-        ("{sentence1} {sentence2} {}:", "{}"),
+        ("{sentence1} {sentence2} {sentence2}:", "{sentence1}, {sentence2}"),
+        ("{sentence1} {sentence2} {premise}:", "{sentence1}, {sentence2}"),
+        ("{sentence1} {sentence2} {}:", "braces"),
         ("{sentence1} {sentence2}: ", "space"),
         ("{sentence1} {sentence2}:\n", "space"),
     ],

@@ -119,4 +119,4 @@ def test_how_examples_of_two_runs_differ():
     first = {"u1": "a", "u2": "b", "u3": "c"}
     assert r.difference(first, dict(reversed(first.items()))) is None
     assert r.difference(first, first | {"u3": "x", "u2": "y"}) == ("2 of 3 have another text or label, the first is u2")
-    assert r.difference(first, {"u1": "z", "u4": "d"}) == "3 are in one of them only, the first is u2"
+    assert r.difference(first, {"u1": "z", "u4": "d"}) == "3 are in one run only, the first is u2"
