@@ -99,10 +99,10 @@ def test_a_named_folder_that_exists_is_never_written_into(main, checkpoint, tmp_
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     before = [(p, p.stat().st_mtime_ns) for p in (tmp_path / "mine", tmp_path / "mine" / "notes.txt")]
-    with refused(RunError, f"output {tmp_path / 'mine'} exists and is not empty", "notes.txt"):
+    with refused(RunError, f"output {tmp_path / 'mine'} is not empty", "notes.txt"):
         run(main, *flags, "--output", tmp_path / "mine")
     remedy = [f"resume {tmp_path / 'run'}"] if main is train.main else []
-    with refused(RunError, f"output {tmp_path / 'run'} exists and is not empty", "Name another folder", *remedy):
+    with refused(RunError, f"output {tmp_path / 'run'} is not empty", "Name another folder", *remedy):
         run(main, *flags, "--output", tmp_path / "run")
     for path in (tmp_path / "mine" / "notes.txt", tmp_path / "mine" / "notes.txt" / "below"):
         with refused(RunError, f"output {path}", "notes.txt is a file"):
@@ -115,7 +115,7 @@ def test_a_run_that_was_stopped_before_it_wrote_its_settings_begins_again(tiny_b
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "events.out.tfevents.1.host.1.0").touch()
     argv = ["--model.backbone", tiny_bert, *SMALL, "--trainer.max_steps", "1", "--output", tmp_path / "out"]
-    with refused(RunError, f"output {tmp_path / 'out'} exists"):
+    with refused(RunError, f"output {tmp_path / 'out'} is not empty"):
         run(train.main, *argv)
     run(train.main, *argv, "--ckpt_path", "last")
     assert read_results(tmp_path / "out")["data"] == "planted"

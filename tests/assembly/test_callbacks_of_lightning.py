@@ -50,13 +50,13 @@ WORK: dict[str, Callable[[], Callback]] = {
     "RichProgressBar": lightning.RichProgressBar,
 }
 REFUSED: dict[str, tuple[Callable[[], Callback], str]] = {
-    "BackboneFinetuning": (lightning.BackboneFinetuning, "Take a BaseFinetuning of your own"),
+    "BackboneFinetuning": (lightning.BackboneFinetuning, "BaseFinetuning"),
     "StochasticWeightAveraging": (
         lambda: lightning.StochasticWeightAveraging(1e-3),
-        "Take WeightAveraging or EMAWeightAveraging.",
+        "Use WeightAveraging.",
     ),
-    "LearningRateFinder": (lambda: lightning.LearningRateFinder(num_training_steps=20), "set model.learning_rate."),
-    "BatchSizeFinder": (lightning.BatchSizeFinder, "set data.batch_size."),
+    "LearningRateFinder": (lambda: lightning.LearningRateFinder(num_training_steps=20), "Set model.learning_rate."),
+    "BatchSizeFinder": (lightning.BatchSizeFinder, "Set data.batch_size."),
 }
 
 

@@ -303,7 +303,7 @@ def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: P
 
     result = heedful.measure(first_word, data, trainer=QUIET)
     assert {"exact_match", "attentiveness"} <= {name.family for name in result.numbers}
-    assert "If the function cuts long inputs" in result.content["note"]
+    assert "If the function truncates inputs" in result.content["note"]
 
 
 def raises(inputs: list[Row]) -> list[str]:
