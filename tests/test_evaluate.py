@@ -97,26 +97,6 @@ def test_a_model_of_one_part_reads_one_part_of_other_data_as_well(tiny_bert, tmp
     assert (tmp_path / "partial" / "figures" / "natural_logic.png").is_file()
 
 
-def test_what_was_measured_in_training_is_measured_again(checkpoint_of_effects, nlixy):
-    run(evaluate.main, "--checkpoint", checkpoint_of_effects)
-    folder = checkpoint_of_effects.parents[1] / "evaluations" / "planted-validation-natural_logic-test-10" / "version_0"
-    found, trained = (results_of(f) for f in (folder, folder.parents[2]))
-    name = "natural_logic/nlixy/insertion/tce"
-    assert found["metrics"][name] == trained["metrics"][name]
-    assert found["rows"]["natural_logic"] == trained["rows"]["natural_logic"]
-
-
-@pytest.fixture
-def checkpoint_of_effects(tiny_bert, tmp_path, nlixy):
-    """best.ckpt of a run that is chosen, and might be stopped, by a causal effect that may be undefined."""
-    argv = ["--model.backbone", tiny_bert, *SMALL]
-    argv += ["--natural_logic.path", nlixy, "--natural_logic.seeds", "10", "--trainer.max_epochs", "2"]
-    argv += ["--checkpoint.monitor", "natural_logic/nlixy/insertion/tce", "--trainer.callbacks", "EarlyStopping"]
-    argv += ["--trainer.callbacks.monitor", "natural_logic/nlixy/context/ratio"]
-    run(train.main, *argv, "--output", tmp_path / "effects")
-    return tmp_path / "effects" / "checkpoints" / "best.ckpt"
-
-
 @pytest.mark.parametrize("labels", [("entailment", "not_entailment"), ("contradiction", "neutral", "entailment")])
 def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, tmp_path, nlixy, labels):
     torch.manual_seed(0)
@@ -150,20 +130,3 @@ def test_a_run_of_three_classes_is_measured_on_data_of_two(capsys, checkpoint, r
     if rule == "sum":
         argmax = {tuple(row["p"]): row["y"] for row in rows.to_pylist() if row["intervention"] == "base"}
         assert all(y == ("entailment" if p[0] >= p[1] else "not_entailment") for p, y in argmax.items())
-
-
-def test_a_published_model_of_three_classes_is_measured_on_data_of_two(caplog, monkeypatch, tiny_bert, tmp_path, rte):
-    torch.manual_seed(0)
-    names = dict(enumerate(("CONTRADICTION", "NEUTRAL", "ENTAILMENT")))
-    config = BertConfig.from_pretrained(tiny_bert, id2label=names, label2id={v: k for k, v in names.items()})
-    BertForSequenceClassification(config).save_pretrained(tmp_path / "head")
-    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path / "head")
-    monkeypatch.chdir(tmp_path)
-    with caplog.at_level("INFO"):
-        run(
-            evaluate.main, "--model", tmp_path / "head", "--model.max_length", "64", "--data", "rte", "--data.path", rte
-        )
-    assert any("CONTRADICTION and NEUTRAL are not_entailment here" in line for line in caplog.messages)
-    (folder,) = (tmp_path / "runs" / "rte").glob("*/pretrained/version_0")
-    rows, _ = read_rows(folder / "rows" / "accuracy.parquet")
-    assert rows.schema.field("p").type.list_size == 2

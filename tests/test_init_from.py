@@ -113,11 +113,3 @@ def test_several_processes_start_from_the_same_run(tmp_path, trained, nlixy):
     done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=300)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "two" / "checkpoints" / "backbone" / "model.safetensors").is_file()
-
-
-def test_the_command_of_a_queue_starts_goes_on_and_ends(trained, tmp_path, monkeypatch, capsys):
-    argv = ["--init_from", str(trained), "--data.n_train", "60", "--data.n_validation", "20", *SHORT]
-    argv += ["--output", str(tmp_path / "run"), "--ckpt_path", "last"]
-    run(train.main, *argv)
-    run(train.main, *argv)
-    assert "is finished, and stays as it is" in capsys.readouterr().out

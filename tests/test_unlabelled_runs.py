@@ -18,7 +18,6 @@ from heedful.cli import evaluation as evaluate
 from heedful.records import DataError, MetricName, RunError, SettingError
 from heedful.records.rows import BASE, select
 from heedful.reports.ranking import read_suite
-from heedful.reports.terminal.table import print_table
 
 from commands import results_of, run
 from refusals import refused
@@ -130,20 +129,6 @@ def test_attentiveness_by_hand(both: tuple[Results, Results]) -> None:
     assert number["value"] == pytest.approx(sum(shares) / len(shares), abs=1e-12)
 
 
-def test_results_say_that_there_is_no_gold(both: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
-    gold, bare = (results.content for results in both)
-    assert (gold["counts"].get("unlabelled"), bare["counts"]["unlabelled"]) == (None, 42)
-    assert "default_label/premise/with_sibling" in gold["counts"]
-    assert "default_label/premise/with_sibling" not in bare["counts"]
-    for several in ([bare], [gold], [gold, bare]):
-        print_table({str(i): results for i, results in enumerate(several)})
-        printed = " ".join(capsys.readouterr().out.split())
-        assert ("whether the model is better than a single answer is not known" in printed) == (bare in several)
-    assert "No gold labels (2)" in printed
-    pages = [results._repr_html_() for results in both]
-    assert ["not known" in page for page in pages] == [False, True]
-
-
 def test_the_command_measures_logs(
     model: Path,
     both: tuple[Results, Results],
@@ -186,22 +171,6 @@ def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
     done = run_of(checkpoint={"monitor": "attentiveness/own/premise"})
     assert "unlabelled" in done.content["counts"]
     assert not any(name.family in OF_GOLD for name in done.numbers)
-
-
-def test_training_needs_gold(tiny_bert: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
-    bare = without_label(labelled)
-    cases = [
-        (DataError, {}, bare),
-        (DataError, {"label": None}, bare),
-        (DataError, {"label": None}, labelled),
-    ]
-    for error, settings, rows in cases:
-        splits = {"train": rows[:30], "validation": rows[30:]}
-        for more in ({}, {"augment": "counterfactual"}):
-            with refused(error):
-                model = heedful.load_model(tiny_bert, max_length=64)
-                data = heedful.load_data(splits, **OWN, **IDS, **settings, **more)
-                heedful.train(model, data, trainer=QUIET, output=tmp_path / "out")
 
 
 def printed(main: Callable[[list[str]], None], argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:

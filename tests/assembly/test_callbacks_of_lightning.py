@@ -132,19 +132,6 @@ def test_a_resumed_run_with_a_callback_ends_in_the_same_weights(
     assert written(tmp_path / "whole") == written(tmp_path / "cut")
 
 
-@pytest.mark.slow
-def test_the_learning_rate_falls_to_nothing_where_steps_grow_shorter(tiny_bert: Path, tmp_path: Path) -> None:
-    rates = []
-
-    class Note(Callback):
-        def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-            rates.append((trainer.global_step, trainer.optimizers[0].param_groups[0]["lr"]))
-
-    train(tiny_bert, tmp_path / "run", lightning.GradientAccumulationScheduler({0: 2, 1: 1}), Note())
-    assert rates[-1] == (6, 0)  # 4 batches an epoch: 2 steps, then 4
-    assert min(rate for step, rate in rates if step < 6) > 0
-
-
 def bound(model: Classifier, data: Planted) -> None:
     data.setup("fit")
     model.bind(data.task, trains=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from heedful.assembly.evaluation import each_prompt
-from heedful.assembly.prompting import name_of, prompts_of
+from heedful.assembly.prompting import prompts_of
 from heedful.callbacks.engine.evaluation import Plan, Planned, Plans
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
@@ -98,12 +98,6 @@ def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted) -> No
     ((name, about),) = each_prompt(prepared(Prompting(1).prompts(data), data))
     assert (name, about["prompt"]["seed"]) == ("", 0)
     assert list(each_prompt(prepared([], data))) == [("", {})]  # measured once, as ever
-
-
-def test_names_of_all_prompts_of_a_command_differ(data: Planted) -> None:
-    prompts = Prompting(1, 3).prompts(data)
-    prompts += [Prompt(p.wording, p.task, p.demonstrations, "other", p.seed, 1) for p in prompts]
-    assert len({name_of(prompt) for prompt in prompts}) == 6
 
 
 # from the command line

@@ -224,16 +224,6 @@ def test_a_difference_is_that_of_the_report(two: tuple[Results, Results]) -> Non
     assert len(repr(less)) < 300
 
 
-def test_other_examples_have_no_difference(
-    two: tuple[Results, Results], rows_of: Callable[..., pa.Table], tmp_path: Path
-) -> None:
-    other = saved_rows(tmp_path / "other", rows_of({"x": ("yes", "yes")}))
-    with refused(RunError):
-        two[0] - other
-    with pytest.raises(TypeError):
-        two[0] - 1
-
-
 def test_what_is_saved_is_the_same_to_the_byte(two: tuple[Results, Results], tmp_path: Path) -> None:
     result = two[0]
     (result.folder / ".lock").touch()

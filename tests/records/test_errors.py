@@ -1,7 +1,5 @@
 """Errors that a user can fix hold nothing that a terminal would obey, and keep their class."""
 
-import pickle
-
 import pytest
 
 from heedful.records import DataError, printable
@@ -36,8 +34,3 @@ def test_what_cannot_be_printed_is_escaped(text: str, shown: str) -> None:
 def test_a_refusal_that_is_passed_on_says_where(wrong: str, located: str) -> None:
     moved = DataError(wrong).at("f.csv, row 3")
     assert (type(moved), str(moved)) == (DataError, located)
-
-
-def test_an_error_survives_the_way_from_another_process() -> None:
-    found = pickle.loads(pickle.dumps(DataError("a \x1b\\x1b.")))
-    assert (type(found), str(found)) == (DataError, "a \\x1b\\x1b.")
