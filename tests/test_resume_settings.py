@@ -182,13 +182,6 @@ def test_settings_that_are_followed_are_recorded(stopped, tmp_path, capsys, capl
     assert "changed_data" not in described["resumed"][0]
 
 
-def test_a_run_without_a_checkpoint_begins_with_the_settings_of_now(argv, tmp_path):
-    folder = stopped_run(tmp_path / "early", 2, *argv)
-    assert not (folder / "checkpoints" / "last.ckpt").exists()
-    run("--resume", folder, "--model.learning_rate", 0.01, "--trainer.max_epochs", 1)
-    assert yaml.safe_load((folder / "config.yaml").read_text())["model"]["init_args"]["learning_rate"] == 0.01
-
-
 def test_an_error_of_our_own_keeps_its_traceback(capsys):
     def broken():
         raise ValueError("not a setting")

@@ -14,7 +14,6 @@ import heedful
 from heedful.assembly.results import Results
 from heedful.cli import evaluation as evaluate
 from heedful.datamodules import PairedData
-from heedful.records import MetricName
 
 from commands import run
 from fake_server import FakeServer, question_of, share_of
@@ -67,21 +66,6 @@ def bytes_of(folder: Path) -> bytes:
 
 
 # prompts
-
-
-@pytest.mark.slow
-def test_rows_in_memory_are_asked_about_in_the_words_of_the_user() -> None:
-    with FakeServer(answer) as fake:
-        results = measured(heedful.Endpoint(fake.url, "qwen", prompt=PROMPT))
-        assert all(question_of(body).endswith("entail the hypothesis? Answer:") for body in fake.requests)
-        assert {body["model"] for body in fake.requests} == {"qwen"}
-    prompt = asked(results)
-    assert prompt["wording"] == "prompt"
-    head, _, question = prompt["text"].partition("\n\n")
-    assert head == "Answer with one of: entailment, neutral, contradiction."
-    assert question.startswith("Premise: ")
-    assert results.folder.parts[:4] == ("runs", "mine", "qwen", "pretrained")
-    assert MetricName("attentiveness", "mine", "premise") in results.numbers
 
 
 def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:

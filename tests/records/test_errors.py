@@ -20,17 +20,3 @@ def test_what_cannot_be_printed_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert str(DataError(f"Row 1: {text}.")) == f"Row 1: {shown}."
     shown.encode()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "located"),
-    [
-        ("The column 'a' is empty.", "f.csv, row 3: the column 'a' is empty."),
-        ("There is no column 'a'.", "f.csv, row 3: there is no column 'a'."),
-        ("Thea is empty.", "f.csv, row 3: Thea is empty."),
-        ("data.a is empty.", "f.csv, row 3: data.a is empty."),
-    ],
-)
-def test_a_refusal_that_is_passed_on_says_where(wrong: str, located: str) -> None:
-    moved = DataError(wrong).at("f.csv, row 3")
-    assert (type(moved), str(moved)) == (DataError, located)

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from heedful.records import inform, warn
+from heedful.records import inform
 from heedful.records.messages import RANK_VARIABLES, rank
 
 LIGHTNING = "lightning_utilities.core.rank_zero"
@@ -77,12 +77,3 @@ def test_the_rank_is_what_knows_best(bare):
     assert rank() == 5
     bare.setitem(sys.modules, "torch.distributed", distributed(True, 6))
     assert rank() == 6
-
-
-def test_other_ranks_say_nothing(bare, capsys, recwarn):
-    bare.setenv("LOCAL_RANK", "1")
-    with handlers():
-        inform("message")
-        warn("message")
-    assert capsys.readouterr().err == ""
-    assert not recwarn.list

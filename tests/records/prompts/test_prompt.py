@@ -70,15 +70,6 @@ def test_tables_are_put_into_words_as_for_encoders(form: TableForm) -> None:
         assert asked == f"Premise: {words}\nHypothesis: {hypothesis}\nAnswer:"
 
 
-def test_a_prompt_of_fewer_parts() -> None:
-    task = Task(CLASSIFICATION, ("hypothesis",), NLI.labels, "neutral")
-    shown = (Example("d/train/0", {"hypothesis": "It is wet."}, "neutral"),)
-    prompt = Prompt(Wording(QUESTION).keep_parts(["hypothesis"]), task, shown)
-    assert prompt.text(prompt.question(["It is."])) == (
-        "Hypothesis: It is wet.\nAnswer: neutral\n\nHypothesis: It is.\nAnswer:"
-    )
-
-
 def test_a_prompt_in_a_file_has_its_settings_and_the_uids_of_its_demonstrations() -> None:
     assert PROMPT.as_dict() == {
         "wording": "paper",
