@@ -1,8 +1,5 @@
 """A trained model goes on with other data: what comes from the run, what from the command line, what is refused."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,11 +10,10 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from heedful.cli import training as train
 
-from commands import QUIET, plan_of, run
+from commands import plan_of, run
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
-ROOT = Path(__file__).parents[1]
 SHORT = ["--trainer.max_epochs", "2", "--attentiveness.draws", "1"]
 PAIRS = ["boy child", "dog animal", "rose flower", "boy person", "cat animal", "car vehicle", "oak tree"]
 PAIRS = [(*pair.split(), "leq") for pair in PAIRS]
@@ -104,12 +100,3 @@ def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nl
     assert "init_from" not in config  # what the run is made of stands there, and --config repeats it
     assert config["model"]["init_args"]["backbone"] == str(trained / "checkpoints" / "backbone")
     assert config["data"]["class_path"].endswith("NaturalLogic")
-
-
-def test_several_processes_start_from_the_same_run(tmp_path, trained, nlixy):
-    argv = [*nlixy, "--init_from", str(trained), *SHORT, *QUIET, "--trainer.devices", "2", "--trainer.strategy", "ddp"]
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    argv = [sys.executable, ROOT / "train.py", *argv, "--output", str(tmp_path / "two")]
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "two" / "checkpoints" / "backbone" / "model.safetensors").is_file()

@@ -15,7 +15,6 @@ from heedful.assembly.short_names import section_of
 from heedful.assembly.trainers import allowing
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText, Planted
-from heedful.datamodules.sources.source import Hub
 from heedful.lightning_modules import Encoder
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY, plain
@@ -192,8 +191,3 @@ def test_data_by_each_short_name(name: str, tmp_path: Path) -> None:
 def test_models_by_each_short_name(name: str) -> None:
     model = load_model(name, **({"name": "gpt"} if name == "endpoint" else {}))
     assert type(model).__name__ == section_of("model", name)["class_path"].rpartition(".")[2]
-
-
-def test_settings_in_data_classes_may_be_mappings_or_objects() -> None:
-    for hub in (Hub("a/b", "c"), {"id": "a/b", "subset": "c"}):
-        assert load_data("PairedText", **OWN, hub=hub).source.hub == Hub("a/b", "c")

@@ -8,13 +8,10 @@ from live_runs import MEASURED, ONCE, QUIET, config, measurements, numbers, pair
 import heedful
 from heedful.assembly.config import load_model
 from heedful.assembly.results import Results, Run
-from heedful.callbacks import Attentiveness
-from heedful.cli import evaluation as shell
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.records import ModelError
 
-from commands import run as run_command
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -76,17 +73,6 @@ def test_a_model_in_memory_on_what_it_did_not_learn(
     with refused(ModelError):
         measured(tmp_path / "a", small(tiny_bert), data)
     assert not [*tmp_path.iterdir()]
-
-
-def test_the_shell_measures_the_same(trained: tuple[Classifier, Planted, Run], tmp_path: Path) -> None:
-    *_, run = trained
-    words = ["--checkpoint", run.folder, "--evaluations", ",".join(MEASURED), "--attentiveness.draws", 2]
-    run_command(shell.main, *words, "--seed_everything", 3, "--output", tmp_path / "shell")
-    for name, more in {"settings": {"draws": 2}, "object": Attentiveness(draws=2)}.items():
-        found = measured(tmp_path / name, checkpoint=str(run.folder), attentiveness=more)
-        assert measurements(found.folder) == measurements(tmp_path / "shell")
-    listed = measured(tmp_path / "listed", checkpoint=run.folder, evaluations="accuracy, attentiveness")
-    assert measurements(listed.folder) == measurements(run.folder)
 
 
 class Fixed(Planted):

@@ -176,32 +176,6 @@ def test_planted_truths_lie_in_their_intervals() -> None:
 
 
 @pytest.mark.slow
-def test_when_texts_are_the_same() -> None:
-    """Answers with the same digit, which differ in case and punctuation."""
-    rows = segments(60)
-    forms = ["The answer: {}.", "the answer {}", "ANSWER {}!"]
-
-    def said(inputs: list[Row]) -> list[str]:
-        return [
-            forms[len(row["document"]) % 2 + ("7" in row["document"])].format(code(row, "question")) for row in inputs
-        ]
-
-    def of(**more: Any) -> dict[str, float]:
-        result = heedful.measure(said, rows, ["document", "question"], trainer=QUIET, **more)
-        return {part: number(result, "attentiveness", part)["value"] for part in ("document", "question")}
-
-    def digit(text: str) -> str:
-        return next(character for character in text if character.isdigit())
-
-    normalised = of()
-    exact = of(same="exact")
-    assert normalised["document"] == 0 < exact["document"]
-    assert 0.3 < normalised["question"] < 0.7
-    assert of(same="normalised") == normalised == of(same=digit)
-    assert set(of(same=lambda text: "").values()) == {0.0}
-
-
-@pytest.mark.slow
 def test_gold_answers_in_words_and_slices_and_clusters() -> None:
     rows = [row | {"label": f"  The {code(row, 'question')}! "} for row in segments(100)]
 
@@ -347,23 +321,6 @@ def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Pat
     model.config.problem_type = "multi_label_classification"
     with refused(ModelError, "multi_label_classification"):
         heedful.measure((model, tokenizer), pairs, labels=in_order, **how)
-
-
-@pytest.mark.slow
-def test_named_data_and_a_model_of_heedful(tiny_bert: Path, classifier: Path, tmp_path: Path) -> None:
-    data = heedful.load_data("planted", n_validation=40)
-    result = heedful.measure(classifier, data, swap=PARTS, trainer=QUIET, output=tmp_path / "kept")
-    again = heedful.measure(heedful.load_model(classifier, max_length=128), data, swap=PARTS, trainer=QUIET)
-    assert written(result) == written(again)
-    assert result.folder == tmp_path / "kept"
-    run = heedful.train(
-        heedful.load_model(tiny_bert, max_length=48),
-        heedful.load_data("planted", n_train=16, n_validation=12),
-        trainer=QUIET | {"max_epochs": 1, "accelerator": "cpu", "log_every_n_steps": 1},
-        output=tmp_path / "run",
-    )
-    of_run = heedful.measure(run.folder, data, trainer=QUIET)
-    assert number(of_run, "accuracy", data="planted")["n"] == 40
 
 
 @pytest.mark.slow

@@ -11,16 +11,14 @@ from typing import Any
 
 import pytest
 import torch
-from live_runs import MEASURED, ONCE, QUIET, Fall, config, measurements, pairs, small, written
+from live_runs import MEASURED, ONCE, QUIET, Fall, config, pairs, small, written
 
 import heedful
 from heedful.assembly.results import Run
-from heedful.cli import training as shell
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import RunError, SettingError
 from heedful.records.storage.lock import LOCK
 
-from commands import run as run_command
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -81,14 +79,6 @@ def test_two_runs_in_one_process_are_the_same(
     assert config(again.folder) == config(whole.folder)
 
 
-def test_the_shell_makes_the_same_run(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
-    words = ["--model", tiny_bert, "--model.max_length", 64, "--data.n_train", 32, "--data.n_validation", 12]
-    words += ["--evaluations", ",".join(MEASURED), "--seed_everything", 3, "--output", tmp_path / "shell"]
-    run_command(shell.main, *words)
-    assert written(tmp_path / "shell") == written(whole.folder)
-    assert config(tmp_path / "shell") == config(whole.folder)
-
-
 def test_a_run_that_fell_goes_on(fallen: Path, whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
     calm = {"callbacks": [Fall()]}
     assert config(fallen)["trainer"]["callbacks"] == ["(in memory)"]
@@ -101,19 +91,6 @@ def test_a_run_that_fell_goes_on(fallen: Path, whole: Run, tiny_bert: Path, tmp_
         assert written(run.folder) == written(whole.folder)
         assert not run.was_finished
     assert written(heedful.train(output=tmp_path / "b", ckpt_path="last", trainer=calm).folder) == written(whole.folder)
-
-
-def test_ckpt_path_last_may_be_the_first_call(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
-    run = heedful.train(
-        small(tiny_bert),
-        pairs(),
-        evaluations=MEASURED,
-        trainer=QUIET,
-        seed=3,
-        output=tmp_path / "run",
-        ckpt_path="last",
-    )
-    assert written(run.folder) == written(whole.folder)
 
 
 def test_a_finished_run_gives_its_results(whole: Run) -> None:
@@ -134,25 +111,6 @@ def test_a_model_from_a_finished_run(whole: Run, tiny_bert: Path, tmp_path: Path
     assert written(first.folder) != written(whole.folder)
     with refused(SettingError, "init_from", "model"):
         heedful.train(small(tiny_bert), pairs(), init_from=whole.folder, output=tmp_path / "c")
-
-
-def test_data_may_be_given_again(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
-    data = pairs()
-    made_of = dict(data.arguments)
-
-    def train(name: str, data: Any, **more: Any) -> dict[str, bytes]:
-        given = {"evaluations": ["accuracy"], "trainer": ONCE, "seed": 3, "output": tmp_path / name} | more
-        return written(heedful.train(small(tiny_bert), data, **given).folder)
-
-    changes: dict[str, dict[str, Any]] = {"seed": {"seed": 4}, "part": {"partial": "hypothesis"}}
-    for name, more in changes.items():
-        assert train(f"{name}-again", data, **more) == train(name, pairs(), **more)
-        assert (data.arguments, data.seed, data.partial, data.augment) == (made_of, 0, None, None)
-    train("evaluated", data, trainer=QUIET, evaluations=MEASURED)
-    assert written(tmp_path / "evaluated") == written(whole.folder)
-    given = {"evaluations": MEASURED, "seed": 3, "attentiveness": {"draws": 1}}
-    heedful.evaluate(checkpoint=whole.folder, data=data, trainer=QUIET, output=tmp_path / "e", **given)
-    assert written(tmp_path / "e") == measurements(whole.folder)
 
 
 def test_a_model_is_trained_once(tiny_bert: Path, tmp_path: Path) -> None:

@@ -45,14 +45,6 @@ def test_the_numbers_are_those_of_every_earlier_run():
     ]
 
 
-def test_the_order_of_calls_and_the_global_state_do_not_matter():
-    forward = [numbers("x", i) for i in range(20)]
-    np.random.seed(1)  # noqa: NPY002
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
-    assert [numbers("x", i) for i in reversed(range(20))] == forward[::-1]
-    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-
-
 def test_first_numbers_of_neighbouring_keys_are_uniform_and_uncorrelated():
     first = np.array([generator(0, "purpose", i).random() for i in range(4000)])
     counts = np.histogram(first, bins=20, range=(0, 1))[0]

@@ -27,18 +27,6 @@ keys = st.tuples(
 vectors = st.none() | st.lists(st.floats(0, 1, width=32), min_size=LABELS, max_size=LABELS).map(np.float32)
 
 
-def test_schema_has_the_columns_and_types_of_the_design():
-    schema = r.schema(LABELS)
-    strings = "uid group intervention part variant gold y y2 partner allowed expectation content".split()
-    assert {schema.field(name).type for name in strings} == {pa.string()}
-    assert schema.field("version").type == schema.field("draw").type == pa.int16()
-    assert schema.field("p").type == schema.field("p2").type == pa.list_(pa.float32(), LABELS)
-    assert schema.field("clusters").type == pa.list_(pa.string())
-    assert schema.field("slices").type == pa.list_(pa.string())
-    assert schema.field("unread").type == pa.bool_()
-    assert set(schema.names) == {*strings, "version", "draw", "p", "p2", "clusters", "slices", "unread"}
-
-
 @given(st.lists(vectors, max_size=8))
 def test_probabilities_keep_their_bits_and_none_is_null(values):
     rows = table([(str(i), "swap", "", "", 0) for i in range(len(values))], p=values, p2=values[::-1])
