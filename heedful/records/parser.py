@@ -15,7 +15,7 @@ from jsonargparse import ArgumentParser, Namespace, dict_to_namespace, set_loade
 from heedful.records.errors import SettingError, nearest
 from heedful.records.storage.yaml_files import parse_yaml
 
-DEFAULTS = {"parser_mode": "settings", "exit_on_error": False, "allow_abbrev": False, "add_help": False}
+DEFAULTS: dict[str, Any] = {"parser_mode": "settings", "exit_on_error": False, "allow_abbrev": False, "add_help": False}
 LONGEST = 60  # characters of a value or of a type in a message
 PROBLEMS = (  # of a class that a setting names, in the words of jsonargparse
     r"(?:Option|Key) '[\w.]+' is not (?:accepted|expected)",
