@@ -8,6 +8,7 @@ import yaml
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from heedful.assembly.folders import model_name
 from heedful.cli import training as train
 
 from commands import plan_of, run
@@ -56,7 +57,7 @@ def test_the_model_is_that_of_the_run(monkeypatch, trained, nlixy):
     assert weights["classifier.weight"].shape[0] == 3
     assert all(torch.equal(weights[name], state[name]) for name in weights)
     assert (plan.model.learning_rate, plan.model.max_length) == (0.003, 64)
-    assert (plan.data.name, plan.model_name) == ("nlixy", "tiny")
+    assert (plan.data.name, model_name(plan)) == ("nlixy", "tiny")
 
 
 def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy):

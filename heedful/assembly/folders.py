@@ -2,13 +2,16 @@
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from heedful.assembly.config import Config
 from heedful.assembly.plan import Plan, checkpoint_of
 from heedful.assembly.saved import tidy
+from heedful.assembly.short_names import model_folder
 from heedful.assembly.starts import is_first
 from heedful.callbacks.outputs.run_folder import new_version
 from heedful.records import RunError, writing
+from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.lock import LOCK, locked
 from heedful.records.storage.results import CONFIG
@@ -50,18 +53,41 @@ def resumed_run(config: Config) -> Path | None:
 def require_unused(folder: Path, evaluating: bool) -> None:
     """Raise RunError for a file, and for a folder that is not empty."""
     with writing(folder):
-        if file := next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None):
-            raise RunError(f"output {folder}: {file} is a file, not a folder. Name another folder.")
+        if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
+            raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")
         names = sorted(path.name for path in folder.iterdir() if path.name != LOCK) if folder.is_dir() else []
     if names:
         remedy = f", or resume {folder}" if CONFIG in names and not evaluating else ""
         raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")
 
 
+def model_name(plan: Plan) -> str:
+    """The short name of the backbone, or its id as a folder name."""
+    section = plan.record["model"]
+    settings = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
+    backbone = settings.get("backbone") or getattr(plan.model, "backbone", None) or settings.get("name")
+    return model_folder(str(backbone or type(plan.model).__name__), section["class_path"])
+
+
+def hyperparameters(plan: Plan) -> dict[str, Any]:
+    """The settings that TensorBoard compares between runs."""
+    values = ((s, *item) for s in ("data", "model") for item in plan.record[s]["init_args"].items())
+    settings = {f"settings.{s}.{name}": v for s, name, v in values if isinstance(v, str | int | float)}
+    return settings | {
+        "data": plan.data.name,
+        "model": model_name(plan),
+        "regime": plan.data.regime,
+        "seed": plan.data.seed,
+        "epochs": plan.trainer["max_epochs"],
+        "learning_rate": plan.classifier.learning_rate,
+        "train_batch_size": plan.data.batch_size,
+    }
+
+
 def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> Path:
     """The named folder, or else a new folder ``runs/<data>/<model>/<tail>/version_N``, locked."""
     if output is None:
-        return _new(Path("runs", plan.data.name, plan.model_name, *tail), held)
+        return _new(Path("runs", plan.data.name, model_name(plan), *tail), held)
     tidy(output)
     return output
 

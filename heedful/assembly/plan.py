@@ -12,16 +12,14 @@ from heedful.assembly.config import Config, Objects, load_data
 from heedful.assembly.held_out import require_held_out
 from heedful.assembly.identity import identity_of
 from heedful.assembly.prompting import prompts_of
-from heedful.assembly.saved import max_epochs_of
+from heedful.assembly.saved import unfinished_of
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings, several
-from heedful.assembly.short_names import model_folder
 from heedful.assembly.trainers import precision_of, require_fit
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Setting
 from heedful.callbacks.checkpoints.files import outline, progress
 from heedful.callbacks.engine.engine import Writer
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.evaluations import chosen
-from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import BasePredictor, Classifier
 from heedful.records import SettingError
@@ -65,29 +63,6 @@ class Plan:
         """The model in training, where it is always a Classifier."""
         return cast(Classifier, self.model)
 
-    @property
-    def model_name(self) -> str:
-        """The short name of the backbone, or its id as a folder name."""
-        section = self.record["model"]
-        settings = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
-        backbone = settings.get("backbone") or getattr(self.model, "backbone", None) or settings.get("name")
-        return model_folder(str(backbone or type(self.model).__name__), section["class_path"])
-
-    @property
-    def hyperparameters(self) -> dict[str, Any]:
-        """The settings that TensorBoard compares between runs."""
-        values = ((s, *item) for s in ("data", "model") for item in self.record[s]["init_args"].items())
-        settings = {f"settings.{s}.{name}": v for s, name, v in values if isinstance(v, str | int | float)}
-        return settings | {
-            "data": self.data.name,
-            "model": self.model_name,
-            "regime": self.data.regime,
-            "seed": self.data.seed,
-            "epochs": self.trainer["max_epochs"],
-            "learning_rate": self.classifier.learning_rate,
-            "train_batch_size": self.data.batch_size,
-        }
-
 
 def prepare(config: Config) -> Plan:
     """Read the data, bind the model to their task and plan the evaluations.
@@ -115,7 +90,7 @@ def prepare(config: Config) -> Plan:
     model = objects.model
     prompts = prompts_of(objects.group if config.evaluating else None, model, data)
     model.require_precision(precision_of(objects.trainer, config.evaluating))
-    unfinished = _unfinished(checkpoint) if config.evaluating else None
+    unfinished = unfinished_of(checkpoint) if config.evaluating and checkpoint else None
     record = config.as_dict()
     if "backbone" in record["model"]["init_args"] and config.evaluating and model.has_learned:
         record["model"]["init_args"]["backbone"] = IN_MEMORY
@@ -157,16 +132,6 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
         model.require_learned_parts(data.full_task.parts)
         model.require_head()
     return data
-
-
-def _unfinished(checkpoint: str | None) -> str | None:
-    """Progress of the run of a checkpoint, such as "epoch 1 of 4, step 30"; None if the run is finished."""
-    run = Path(checkpoint or "").absolute().parent.parent
-    if checkpoint is None or is_finished(run):
-        return None
-    saved = outline(Path(checkpoint))
-    epochs = max_epochs_of(run, f"checkpoint {checkpoint}")
-    return f"epoch {saved['epoch'] + 1}{f' of {epochs}' if epochs > 0 else ''}, step {saved['global_step']:,}"
 
 
 def _read(name: str, path: str | None) -> PairedData:

@@ -153,10 +153,14 @@ def tidy(run: Path) -> None:
             shutil.rmtree(path)
 
 
-def max_epochs_of(run: Path, display_name: str) -> int:
-    """The setting max_epochs of a run; -1 without a limit."""
-    settings: Mapping[str, Any] = read_yaml(str(run / CONFIG), display_name)
-    return (settings.get("trainer") or {}).get("max_epochs") or -1
+def unfinished_of(checkpoint: str) -> str | None:
+    """Progress of the run of a checkpoint, such as "epoch 1 of 4, step 30"; None if the run is finished."""
+    run = Path(checkpoint).absolute().parent.parent
+    if is_finished(run):
+        return None
+    saved = outline(Path(checkpoint))
+    epochs = (read_yaml(str(run / CONFIG), f"checkpoint {checkpoint}").get("trainer") or {}).get("max_epochs") or -1
+    return f"epoch {saved['epoch'] + 1}{f' of {epochs}' if epochs > 0 else ''}, step {saved['global_step']:,}"
 
 
 def settings_of_file(path: str, display_name: str) -> Settings:

@@ -11,16 +11,10 @@ from pytorch_lightning.loggers import TensorBoardLogger
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.evaluation import contents_of
-from heedful.assembly.folders import named_folder, run_folder
+from heedful.assembly.folders import hyperparameters, named_folder, run_folder
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.results import Run
-from heedful.assembly.saved import (
-    initial_model,
-    require_same_settings,
-    saved_settings,
-    settings_of_file,
-    start_of,
-)
+from heedful.assembly.saved import initial_model, require_same_settings, saved_settings, settings_of_file, start_of
 from heedful.assembly.settings import SEED, several, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
@@ -158,7 +152,7 @@ def trained(config: Config) -> Run:
 
 def _trained(plan: Plan, folder: Path | None) -> Run:
     run = RunFolder(folder, lambda path: write_settings(plan.record, path))
-    board = Board(plan.hyperparameters, lambda: run.written)
+    board = Board(hyperparameters(plan), lambda: run.written)
     engine = plan.engine([run, board, Page(lambda: run.written, contents_of(plan))])
     settings = dict(plan.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:

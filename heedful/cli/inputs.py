@@ -38,8 +38,8 @@ def main(argv: list[str]) -> Callable[[], None]:
     parser.add_argument("--format", choices=("jsonl", BATCH), default="jsonl", help="format of the file (%(default)s)")
     parser.add_argument("--endpoint", metavar="NAME", help="name of the model in the batch")
     add_settings(parser, SETTINGS)
-    options, rest = parser.parse_known_args(argv)
-    groups = _groups(rest)
+    options, remaining = parser.parse_known_args(argv)
+    groups = _groups(remaining)
     if (options.format == BATCH) != (options.endpoint is not None) or ("endpoint" in groups and not options.endpoint):
         raise SettingError(f"--format {BATCH} and --endpoint NAME require each other.")
     return partial(_write, options, groups)
