@@ -196,7 +196,8 @@ def resolve(evaluating: bool, call: Call) -> Config:
     for layer in layers:
         values = parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
-        values = parser.parse_args(_with_logger_folder(call.words), namespace=values, defaults=False)
+        words, nested = _split_words(_with_logger_folder(call.words), parser)
+        values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
     values = parsed(parser, _without_classes(settings), values, "")
     _settle_seed(values, parser)
@@ -446,6 +447,27 @@ def _class_paths(values: Any) -> Iterator[str]:
         values = list(values.values())
     for inner in values if isinstance(values, list | tuple) else ():
         yield from _class_paths(inner)
+
+
+def _split_words(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
+    """Split off lists and mappings, as nested settings: jsonargparse would turn those with a wrong type into texts."""
+    parser_words: list[str] = []
+    nested: dict[str, Any] = {}
+    remaining = list(words)
+    while remaining:
+        name, equals, value = remaining.pop(0).partition("=")
+        if name.startswith("--") and not equals and remaining and not remaining[0].startswith("--"):
+            equals, value = "=", remaining.pop(0)
+        setting = name.removeprefix("--")
+        if value[:1] in ("{", "[") and setting in parser.names and not parser.takes_text(setting):
+            *groups, last = setting.split(".")
+            inner = nested
+            for group in groups:
+                inner = inner.setdefault(group, {})
+            inner[last] = parse_yaml(value, setting)
+        else:
+            parser_words.append(f"{name}{equals}{value}")
+    return parser_words, nested
 
 
 def _with_logger_folder(words: Sequence[str]) -> list[str]:

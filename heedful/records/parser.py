@@ -10,12 +10,11 @@ from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin
 
 import yaml
-from jsonargparse import ArgumentParser, Namespace, dict_to_namespace, set_loader, set_parsing_settings
+from jsonargparse import ArgumentParser, Namespace, dict_to_namespace, set_parsing_settings
 
 from heedful.records.errors import SettingError, nearest
-from heedful.records.storage.yaml_files import parse_yaml
 
-DEFAULTS: dict[str, Any] = {"parser_mode": "settings", "exit_on_error": False, "allow_abbrev": False, "add_help": False}
+DEFAULTS: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False, "add_help": False}
 LONGEST = 60  # characters of a value or of a type in a message
 PROBLEMS = (  # of a class that a setting names, in the words of jsonargparse
     r"(?:Option|Key) '[\w.]+' is not (?:accepted|expected)",
@@ -29,14 +28,6 @@ set_parsing_settings(
     validate_subclass_spec_in_any=False,  # a setting of any type holds data and no class
     instantiate_subclass_spec_in_any=False,
 )
-
-
-def _load(text: str) -> Any:
-    """The value of a word on a command line: lists and mappings are YAML as in files."""
-    return parse_yaml(text, "the word")
-
-
-set_loader("settings", _load, (SettingError,))
 
 
 class Text(str):
@@ -82,6 +73,11 @@ class Parser(ArgumentParser):
         names = [action.dest for action in self._actions]
         groups = {name.partition(".")[0] for name in names if "." in name}
         return [name for name in names if name not in groups and not name.endswith(".help")]
+
+    def takes_text(self, name: str) -> bool:
+        """Whether a setting may be a text."""
+        hint = getattr(self.actions[name], "_typehint", str)
+        return hint is str or (get_origin(hint) in (Union, UnionType) and str in get_args(hint))
 
     def has_group(self, name: str) -> bool:
         """Whether some settings begin with this name and a dot."""
