@@ -44,6 +44,8 @@ COMMANDS = {  # a command, and what its message names
     "train --trainer.callbacks EarlyStoping": ["trainer.callbacks", "EarlyStoping", "EarlyStopping?"],
     "train --trainer.callbacks EarlyStopping": ["trainer.callbacks", "monitor"],
     "train --trainer.callbacks EarlyStopping --trainer.callbacks.monitr x": ["trainer.callbacks", "monitr"],
+    f"train {FAST} --trainer.callbacks EarlyStopping --trainer.callbacks.monitor accuracy/planted "
+    "--trainer.callbacks.mode min": ["trainer.callbacks.mode min", "max"],
     "train --seed x": ["seed", "x"],
     "train --seed -1": ["seed", "-1"],
     "train planted": ["planted", "no setting"],

@@ -24,6 +24,7 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import BasePredictor, Classifier
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY
+from heedful.records.numbers.metric_name import direction_of
 from heedful.records.prompts.prompt import Prompt
 
 
@@ -142,7 +143,7 @@ def _read(name: str, path: str | None) -> PairedData:
 
 
 def _require_monitored(plans: Plans, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
-    """Check that evaluations yield the monitored metrics."""
+    """Check that evaluations yield the monitored metrics, and the mode of callbacks."""
     if checkpoints is None:
         return
     checkpoints.require_known(plans, data)
@@ -150,5 +151,9 @@ def _require_monitored(plans: Plans, objects: Objects, checkpoints: BestCheckpoi
     for callback in several(trainer["callbacks"]):
         if isinstance(callback, EarlyStopping) and callback.strict:
             plans.require_monitored(callback.monitor, "trainer.callbacks.monitor")
+            if (direction := direction_of(callback.monitor)) not in (None, callback.mode):
+                raise SettingError(
+                    f"trainer.callbacks.mode {callback.mode}: {callback.monitor} needs mode {direction}."
+                )
     if trainer["limit_val_batches"] == 0 and not trainer["fast_dev_run"]:
         raise SettingError(f"trainer.limit_val_batches 0 leaves checkpoint.monitor {checkpoints.monitor} unmeasured.")
