@@ -30,10 +30,3 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
         return sorted({*vars(sys.modules[package]), *homes})
 
     return getattr_, dir_
-
-
-def import_all(package: str) -> None:
-    """Import every public name of a package, so that ``__subclasses__`` of base classes are complete."""
-    module = import_module(package)
-    for name in module.__all__:
-        getattr(module, name)

@@ -92,7 +92,7 @@ COMMANDS = {  # a command, and what its message names
     "train --data own.yaml --data.label gold": ["gold", "rows.csv"],
     'train --data own.yaml --data.labels {"ja":[],"nein":[]} --data.default_label nein': ["yes", "rows.csv"],
     "train --data own.yaml --data.default_label maybe": ["maybe", "yes"],
-    "train --data own.yaml --data.labels {yes:[1e3],no:[]}": ["data.labels", "1000.0"],
+    'train --data own.yaml --data.labels {"yes":[1e3],"no":[]}': ["data.labels", "1000.0"],
     "train --data own.yaml --data.hold_out 100": ["data.hold_out 100"],
     "train --data.folds 3 --data.fold 3": ["data.fold 3"],
     "train --data.seed 3": ["data.seed 3", "seed"],

@@ -11,7 +11,6 @@ from typing import Any
 from transformers import PretrainedConfig
 
 from heedful.datamodules import PairedData
-from heedful.lazy import import_all
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
 from heedful.lightning_modules.registry import family_of
@@ -19,8 +18,8 @@ from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.named_configs import backbones, config_path, names, short_name
-from heedful.records.storage.schema import ROOMS, full_path
+from heedful.records.storage.named_configs import backbones, config_path, names, public_classes, short_name
+from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
@@ -74,11 +73,9 @@ def class_of(kind: str, path: str) -> type:
     Raises:
         SettingError: The class does not exist, or has another base class.
     """
-    name = path.rpartition(".")[2]
     owner = imported(path)
     if owner is None:
-        import_all(ROOMS[kind])
-        near = nearest(name, [subclass.__name__ for subclass in _subclasses(CLASSES[kind])])
+        near = nearest(path.rpartition(".")[2], public_classes(kind))
         raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.")
     if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
         raise SettingError(f"{kind}: {path} is not a subclass of {class_path(CLASSES[kind])}.")
@@ -100,11 +97,6 @@ def imported(path: str) -> Any:
         if f"{module}.".startswith(f"{error.name}."):
             return None
         raise
-
-
-def _subclasses(kind: type) -> list[type]:
-    direct: list[type] = kind.__subclasses__()
-    return direct + [inner for subclass in direct for inner in _subclasses(subclass)]
 
 
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:

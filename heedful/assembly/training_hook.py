@@ -20,7 +20,7 @@ from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
 from heedful.lightning_modules.transformers_pair import evaluating
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
-from heedful.records import RunError, SettingError, warn
+from heedful.records import RunError, SettingError
 from heedful.records.messages import LOGGER
 
 Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
@@ -92,11 +92,6 @@ class TrainingHook:
             raise RunError("Attentiveness was not measured. Add it to evaluations, and give two parts or more.")
         self.history.append({"step": step, "epoch": epoch, **numbers})
         return numbers
-
-    def warn_if_unused(self) -> None:
-        """Warn at the end of a training without an evaluation."""
-        if not self.history:
-            warn("The Trainer ran no evaluation, so attentiveness was not measured.")
 
     def _folder(self, step: int) -> Path | None:
         """A new folder; the best weights may be measured again at the last step."""

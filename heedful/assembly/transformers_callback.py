@@ -71,7 +71,6 @@ class TransformersCallback(TrainingHook, TrainerCallback):
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         self._step = None  # the best weights may be evaluated at the same step
-        self.warn_if_unused()
 
     def on_prediction_step(self, *args: Any, **kwargs: Any) -> None:
         self._is_evaluating = True

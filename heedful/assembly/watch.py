@@ -80,6 +80,3 @@ class Watch(TrainingHook, Base):
         numbers = self.measure(pl_module, trainer.global_step, trainer.current_epoch)
         for name, value in numbers.items():  # equal on all ranks; their maximum is exact, their mean may not be
             pl_module.log(name, value, reduce_fx="max", sync_dist=True, batch_size=1)
-
-    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self.warn_if_unused()

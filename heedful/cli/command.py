@@ -2,14 +2,11 @@
 
 from functools import partial
 from importlib import import_module
-from itertools import pairwise
-from pathlib import Path
 
 from heedful.cli.help import HELP
 from heedful.records import SettingError
 from heedful.records.command_lines import called, run_command
 from heedful.records.errors import nearest
-from heedful.records.storage.named_configs import FOLDER_OF, config_path
 
 # The main function of each module parses the words; it may return a function that imports torch and Lightning.
 COMMANDS = {
@@ -53,21 +50,10 @@ def main(argv: list[str]) -> None:
             return
         import_module("heedful.cli.words").print_help(name, words)
         return
-    if name in HELP:
-        _require_names(words)
     module = import_module(COMMANDS[name][0])
     run = partial(module.main, words) if name in HELP else module.main(words)
     if run is not None:
         import_module("heedful.cli.guard").guarded(run)
-
-
-def _require_names(words: list[str]) -> None:
-    """Refuse an unknown short name before torch is imported, which takes seconds."""
-    for word, value in pairwise(words):
-        kind = word.removeprefix("--")
-        is_model = kind == "model" and ("/" in value or Path(value).is_dir())
-        if word.startswith("--") and kind in FOLDER_OF and not is_model and not value.startswith("--"):
-            config_path(kind, value)
 
 
 def overview() -> str:

@@ -104,7 +104,7 @@ def test_two_of_them_have_names(L: Any) -> None:
     assert found["all_attentiveness_hypothesis"] != found["half_attentiveness_hypothesis_low"]
 
 
-def test_mistakes_show_before_training_and_no_measurement_after(L: Any) -> None:
+def test_mistakes_show_before_training(L: Any) -> None:
     with refused(SettingError, "predict"):
         heedful.Watch(nn.Linear(2, 1), ROWS, PARTS)
     with refused(SettingError, "draw"):
@@ -118,5 +118,3 @@ def test_mistakes_show_before_training_and_no_measurement_after(L: Any) -> None:
     gold = [row | {"label": "neutral" if i % 2 else "entailment"} for i, row in enumerate(ROWS)]
     with refused(RunError, "Attentiveness"):
         fitted(L, watching(gold, evaluations=["accuracy"]), max_epochs=1)
-    with pytest.warns(UserWarning, match="attentiveness was not measured"):
-        fitted(L, watching(), max_epochs=1, limit_val_batches=0)

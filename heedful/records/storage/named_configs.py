@@ -64,13 +64,13 @@ def config_path(kind: str, name: str) -> str:
         raise SettingError(f"{kind} {name} is a file of rows. Name the data set, as in data mnli, and set data.path.")
     if kind in ROOMS and re.fullmatch(r"\w+(\.\w+)+", name):
         return name
-    if kind in ROOMS and name in _classes(kind):
+    if kind in ROOMS and name in public_classes(kind):
         return full_path(kind, name)
     more = " A folder or a hub id OWNER/NAME is possible, too." if kind == "model" else ""
     raise SettingError(f"{kind} {name} is unknown.{more} {guess(name.lower(), names(kind))}")
 
 
-def _classes(kind: str) -> list[str]:
+def public_classes(kind: str) -> list[str]:
     """Names of the classes of data or of models, without importing torch."""
     room = ROOMS[kind].rpartition(".")[2]
     module = ast.parse((folder(room) / "__init__.py").read_text(encoding="utf-8"))
