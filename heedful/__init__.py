@@ -1,4 +1,4 @@
-"""Heedful tells you whether a classifier heeds all of its input.
+"""Heedful tells you whether a classifier uses all of its input.
 
     import heedful
 
@@ -7,32 +7,31 @@
     )
     result.show()
 
-measure             any model: a function, (model, tokenizer), a pipeline of
-                    transformers, a folder, a hub id, a run
-Endpoint            a model behind a server that speaks the OpenAI protocol
-write_inputs, score the inputs in a file, and results of answers in another:
-                    for a model that runs elsewhere
-train, evaluate     what train.py and evaluate.py do, with the same settings
+measure             measure any model: a function, (model, tokenizer), a
+                    pipeline of transformers, a folder, a hub id, a run
+Endpoint            a model behind a server with the OpenAI protocol
+write_inputs, score write inputs to a file for a model that runs elsewhere,
+                    and measure its answers
+train, evaluate     the same as train.py and evaluate.py
 TransformersCallback, Watch
-                    the same while other people's trainers train: that of
-                    transformers, and Lightning's with any LightningModule
-load_model          a model by its name, with settings of your own
-load_data           data by their name, or rows, with settings of your own
-load                the results in the folder of a run
-Results             what these return: result["attentiveness", "premise"]
-                    has .value, .low, .high and .n; result.show(),
-                    .to_frame(), .rows, .save(folder), result - other,
+                    measure while transformers' Trainer, or Lightning's with
+                    any LightningModule, trains
+load_model          load a model by name, with settings
+load_data           load data by name, or rows, with settings
+load                load the results in the folder of a run
+Results             results: result["attentiveness", "premise"] has .value,
+                    .low, .high and .n; result.show(), .to_frame(), .rows,
+                    .save(folder), result - other,
                     result.require("attentiveness premise >= 0.7")
 Run                 the results of a training run, with its checkpoint
-HeedfulError        what is raised for a mistake: SettingError, DataError,
-                    ModelError or RunError
+HeedfulError        base class of SettingError, DataError, ModelError and
+                    RunError
 read_rows, METRICS, Context, MetricName
-                    rows that were saved, and how numbers are made of them
-Task, Example       what is asked, and one of the inputs
+                    saved rows, and the metrics over them
+Task, Example       a task, and an input of a model
 
-help(heedful.measure) and help of the other names say the rest. Importing
-this package loads no torch and no Lightning: a name is found when it is
-first used.
+See help(heedful.measure) and the help of other names. Importing this package
+imports neither torch nor Lightning: names are resolved on first use.
 """
 
 from typing import TYPE_CHECKING

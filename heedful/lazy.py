@@ -1,4 +1,4 @@
-"""Packages whose names are found when they are first used, so that importing a package imports no module of it."""
+"""Lazy packages: names are imported on first use."""
 
 import ast
 import sys
@@ -9,11 +9,11 @@ from typing import Any
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package; its names are those that it imports under ``if TYPE_CHECKING``.
+    """``__getattr__`` and ``__dir__`` for the names that a package imports under ``if TYPE_CHECKING``.
 
     Args:
         package: Name of the package.
-        file: Its ``__file__``.
+        file: ``__file__`` of the package.
     """
     homes: dict[str, str] = {}
     for block in ast.parse(Path(file).read_text(encoding="utf-8")).body:
@@ -30,10 +30,3 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
         return sorted({*vars(sys.modules[package]), *homes})
 
     return getattr_, dir_
-
-
-def import_all(package: str) -> None:
-    """Import every public name of a package: ``__subclasses__`` of a base class lists those that were imported."""
-    module = import_module(package)
-    for name in module.__all__:
-        getattr(module, name)

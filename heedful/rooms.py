@@ -1,7 +1,7 @@
-"""The places of the four folders of the top level: callbacks/, datamodules/, lightning_modules/ and configs/.
+"""Paths of callbacks/, datamodules/, lightning_modules/ and configs/, which are folders at the top of a clone.
 
-In a clone, links in this folder lead to them; in an installed package they are here. Where git wrote small files in
-place of links, as on Windows, a finder leads to them.
+In a clone, this folder has links to them; an installed package contains them. If git wrote files instead of links,
+as on Windows, a finder resolves them.
 """
 
 import sys
@@ -21,7 +21,7 @@ def folder(name: str) -> Path:
 
 
 class Finder:
-    """Finds ``heedful.callbacks`` and its like where a file holds what the link should be."""
+    """Find packages such as ``heedful.callbacks`` if a file replaces the link."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:

@@ -1,15 +1,13 @@
-"""Let a stock torchvision import beside a CPU-only torch.
+"""Make a stock torchvision importable with a CPU-only torch.
 
-The torchvision wheel of the package index is built for CUDA. Beside a CPU build of torch its C++ library does not load,
+The torchvision wheel of the package index is built for CUDA. With a CPU build of torch its C++ library does not load,
 its operators stay undefined, and ``import torchvision`` fails with ``operator torchvision::nms does not exist``. timm,
-torchmetrics, Lightning and transformers all import torchvision, so they fail as well. Defining the schema of the two
-operators that torchvision registers fake kernels for is enough for the import; the operators themselves stay
-unavailable, and Heedful calls neither.
+torchmetrics, Lightning and transformers all import torchvision, so they fail as well. The import succeeds once the
+schemas of the two operators with fake kernels are defined; the operators stay unavailable, and Heedful calls neither.
 
-Importing this module first is all there is to do: from then on ``import torchvision`` mends itself where it has to. It
-does nothing where torchvision works, or is not installed, and imports neither torch nor torchvision.
-
-Run as a program, as ``make install`` does, it has every Python session of the environment import it.
+Import this module first: it patches later imports of torchvision if necessary. It does nothing if torchvision works or
+is not installed, and imports neither torch nor torchvision. Run as a program, as ``make install`` does, it installs
+itself into the environment, for every Python session.
 """
 
 import shutil
@@ -28,10 +26,10 @@ OPERATORS = (
 _libraries: list[Any] = []  # the definitions live as long as these objects
 
 
-def mended(run: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    """Wrap what runs the code of torchvision: where its operators are missing, define them and run it again."""
+def patched(run: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
+    """Wrap the function that executes torchvision: if operators are missing, define them and execute it again."""
 
-    def run_mended(module: ModuleType) -> None:
+    def run_patched(module: ModuleType) -> None:
         try:
             run(module)
         except RuntimeError as error:
@@ -46,22 +44,22 @@ def mended(run: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
                 _libraries[-1].define(schema)
             run(module)
 
-    return run_mended
+    return run_patched
 
 
 class Finder:
-    """Finds torchvision where Python finds it, with a loader that mends it."""
+    """Find torchvision as Python does, with a patched loader."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target) if name == "torchvision" else None
         if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = mended(spec.loader.exec_module)
+            spec.loader.exec_module = patched(spec.loader.exec_module)
         return spec
 
 
 def install(folder: Path) -> None:
-    """Have Python import this module whenever it starts with a folder of packages."""
+    """Make Python import this module at start, by a .pth file in a folder of packages."""
     shutil.copy(__file__, folder / "torchvision_fix.py")
     (folder / "torchvision_fix.pth").write_text("import torchvision_fix\n")
 

@@ -102,7 +102,7 @@ class Function(BasePredictor):
         self.processor = FunctionProcessor(task.parts)
         self.spellings |= {label: label for label in task.labels}
         self._reader = AnswerReader(task, self.spellings, self.same, self.is_ordered, self._has_numbers)
-        same = None if self.same is None else self.same.given
+        same = None if self.same is None else self.same.setting
         source = (task.parts, task.labels, tuple(sorted(self.spellings.items())), same)
         if self.answered is None:
             self.answered = Answered(source)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heedful.records.arguments import class_path
-from heedful.records.storage.schema import whole
+from heedful.records.storage.schema import full_path
 
 
 class Entry(NamedTuple):
@@ -52,15 +52,15 @@ def family_of(config: Mapping[str, Any]) -> str:
     for architecture in map(str, config.get("architectures") or []):
         for entry in TABLE:
             if entry.architectures is not None and re.fullmatch(entry.architectures, architecture):
-                return whole("model", entry.family)
+                return full_path("model", entry.family)
     model_type = config.get("model_type")
-    return whole("model", next((entry.family for entry in TABLE if model_type in entry.model_types), "Encoder"))
+    return full_path("model", next((entry.family for entry in TABLE if model_type in entry.model_types), "Encoder"))
 
 
 def stand_in(data: type, model: str) -> str:
     """The import path of the family that replaces ``model``, which a short form names, on data of this class."""
     here = class_path(data)
     for entry in TABLE:
-        if any((whole("data", d), whole("model", m)) == (here, model) for d, m in entry.stands_in.items()):
-            return whole("model", entry.family)
+        if any((full_path("data", d), full_path("model", m)) == (here, model) for d, m in entry.stands_in.items()):
+            return full_path("model", entry.family)
     return model

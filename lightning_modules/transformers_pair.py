@@ -140,7 +140,7 @@ class PairProcessor(FunctionProcessor):
         """Examples as the tokenizer encodes them; each distinct pair of texts is tokenised once."""
         if not isinstance(examples, Examples | Composed):
             return self.encodings(Examples.of(examples))
-        if isinstance(examples, Composed) and not (examples.lenders or len(examples.others)):
+        if isinstance(examples, Composed) and not (examples.lenders or len(examples.extra)):
             return self.encodings(examples.pool).take(examples.positions)
         if examples not in self._encodings:
             _, first, place = np.unique(self.hashed(examples), return_index=True, return_inverse=True)

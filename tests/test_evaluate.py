@@ -1,16 +1,14 @@
 """evaluate.py with evaluations that bring data of their own."""
 
 import json
-import shutil
 
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
-from heedful.records import DataError, HeedfulError, ModelError, RunError, SettingError
+from heedful.records import ModelError
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -99,34 +97,6 @@ def test_a_model_of_one_part_reads_one_part_of_other_data_as_well(tiny_bert, tmp
     assert (tmp_path / "partial" / "figures" / "natural_logic.png").is_file()
 
 
-def test_what_was_measured_in_training_is_measured_again(checkpoint_of_effects, nlixy):
-    run(evaluate.main, "--checkpoint", checkpoint_of_effects)
-    folder = checkpoint_of_effects.parents[1] / "evaluations" / "planted-validation-natural_logic-test-10" / "version_0"
-    found, trained = (results_of(f) for f in (folder, folder.parents[2]))
-    name = "natural_logic/nlixy/insertion/tce"
-    assert found["metrics"][name] == trained["metrics"][name]
-    assert found["rows"]["natural_logic"] == trained["rows"]["natural_logic"]
-
-
-@pytest.fixture
-def checkpoint_of_effects(tiny_bert, tmp_path, nlixy):
-    """best.ckpt of a run that is chosen, and might be stopped, by a causal effect that may be undefined."""
-    argv = ["--model.backbone", tiny_bert, *SMALL]
-    argv += ["--natural_logic.path", nlixy, "--natural_logic.seeds", "10", "--trainer.max_epochs", "2"]
-    argv += ["--checkpoint.monitor", "natural_logic/nlixy/insertion/tce", "--trainer.callbacks", "EarlyStopping"]
-    argv += ["--trainer.callbacks.monitor", "natural_logic/nlixy/context/ratio"]
-    run(train.main, *argv, "--output", tmp_path / "effects")
-    return tmp_path / "effects" / "checkpoints" / "best.ckpt"
-
-
-def test_a_metric_that_nobody_measures_chooses_no_checkpoint(tiny_bert, tmp_path):
-    argv = ["--model.backbone", tiny_bert, *SMALL]
-    argv += ["--checkpoint.monitor", "natural_logic/nlixy/context/tce", "--output", tmp_path / "out"]
-    with refused(SettingError, "checkpoint.monitor natural_logic/nlixy/context/tce ", "accuracy/planted"):
-        run(train.main, *argv)
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("labels", [("entailment", "not_entailment"), ("contradiction", "neutral", "entailment")])
 def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, tmp_path, nlixy, labels):
     torch.manual_seed(0)
@@ -141,40 +111,6 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
     rows, meta = read_rows(folder / "rows" / "natural_logic.parquet")
     assert (tuple(meta["context"]["labels"]), rows.schema.field("p").type.list_size) == (labels, len(labels))
     assert set(rows["y"].to_pylist()) <= set(labels)
-
-
-@pytest.mark.parametrize(
-    ("argv", "error", "facts"),
-    [
-        (["--evaluations", "[effects]"], SettingError, ["evaluations effects ", "Known are"]),
-        (["--evaluations", "[natural_logic]"], SettingError, ["natural_logic", "natural_logic.path DIR"]),
-        (["--evaluations", "[]"], SettingError, ["evaluations"]),
-        (["--evaluations", "natural_logic, two_class"], SettingError, ["natural_logic", "natural_logic.path DIR"]),
-        (["--evaluations", "[two_class]"], SettingError, ["two_class", "two_class.benchmarks"]),
-        (["--natural_logic.path", "nowhere"], DataError, ["natural_logic.path nowhere "]),
-        (
-            ["--natural_logic.path", "FOLDER", "--natural_logic.seeds", "0"],
-            SettingError,
-            ["natural_logic.seeds 0 ", "at least 1"],
-        ),
-        (["--two_class.benchmarks", "{nothing: null}"], SettingError, ["two_class.benchmarks", "data nothing "]),
-        (["--two_class.benchmarks", "{rte: nowhere}"], DataError, ["two_class.benchmarks rte", "path nowhere "]),
-        (
-            ["--two_class.benchmarks", "{qqp: FILE}"],
-            DataError,
-            ["two_class.benchmarks qqp", "entailment ", "not_duplicate, duplicate"],
-        ),
-    ],
-)
-def test_a_mistake_is_one_sentence_and_leaves_no_folder(
-    checkpoint, nlixy, tmp_path, argv, error: type[HeedfulError], facts
-):
-    qqp = tmp_path / "qqp.tsv"
-    qqp.write_text("question1\tquestion2\tlabel\nWhy?\tWhat?\t0\n")
-    argv = [str(a).replace("FOLDER", str(nlixy)).replace("FILE", str(qqp)) for a in argv]
-    with refused(error, *facts):
-        run(evaluate.main, "--checkpoint", checkpoint, "--output", tmp_path / "out", *argv)
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("rule", ["sum", "argmax"])
@@ -194,58 +130,3 @@ def test_a_run_of_three_classes_is_measured_on_data_of_two(capsys, checkpoint, r
     if rule == "sum":
         argmax = {tuple(row["p"]): row["y"] for row in rows.to_pylist() if row["intervention"] == "base"}
         assert all(y == ("entailment" if p[0] >= p[1] else "not_entailment") for p, y in argmax.items())
-
-
-def test_a_published_model_of_three_classes_is_measured_on_data_of_two(caplog, monkeypatch, tiny_bert, tmp_path, rte):
-    torch.manual_seed(0)
-    names = dict(enumerate(("CONTRADICTION", "NEUTRAL", "ENTAILMENT")))
-    config = BertConfig.from_pretrained(tiny_bert, id2label=names, label2id={v: k for k, v in names.items()})
-    BertForSequenceClassification(config).save_pretrained(tmp_path / "head")
-    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path / "head")
-    monkeypatch.chdir(tmp_path)
-    with caplog.at_level("INFO"):
-        run(
-            evaluate.main, "--model", tmp_path / "head", "--model.max_length", "64", "--data", "rte", "--data.path", rte
-        )
-    assert any("CONTRADICTION and NEUTRAL are not_entailment here" in line for line in caplog.messages)
-    (folder,) = (tmp_path / "runs" / "rte").glob("*/pretrained/version_0")
-    rows, _ = read_rows(folder / "rows" / "accuracy.parquet")
-    assert rows.schema.field("p").type.list_size == 2
-
-
-BROKEN = {
-    "a list": lambda c: [c],
-    "no task": lambda c: {name: value for name, value in c.items() if name != "task"},
-    "no weights": lambda c: c | {"state_dict": None},
-    "no version": lambda c: {name: value for name, value in c.items() if name != "pytorch-lightning_version"},
-    "no step": lambda c: c | {"global_step": "7"},
-}
-
-
-@pytest.mark.parametrize("fault", BROKEN)
-def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(checkpoint, tiny_bert, tmp_path, fault):
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "config.yaml").write_text((checkpoint.parents[1] / "config.yaml").read_text())
-    (tmp_path / "run.json").write_text("{}")
-    shutil.copytree(checkpoint.parent / "backbone", tmp_path / "checkpoints" / "backbone")
-    broken = tmp_path / "checkpoints" / "last.ckpt"
-    torch.save(BROKEN[fault](torch.load(checkpoint, weights_only=True)), broken)
-    before = sorted(tmp_path.rglob("*"))
-    commands = [
-        (evaluate.main, ["--checkpoint", broken]),
-        (train.main, ["--model.backbone", tiny_bert, *SMALL, "--ckpt_path", broken]),
-        (train.main, ["--resume", tmp_path]),
-    ]
-    for main, argv in commands:
-        with refused(RunError, "last.ckpt", "lacks"):
-            run(main, *argv)
-    with refused(RunError, broken, "lacks"):
-        AtomicCheckpointIO().load_checkpoint(broken)
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_training_does_not_go_on_from_weights_alone(checkpoint, tiny_bert, tmp_path):
-    content = torch.load(checkpoint, weights_only=True)
-    torch.save({name: value for name, value in content.items() if name != "optimizer_states"}, tmp_path / "x.ckpt")
-    with refused(RunError, "x.ckpt", "resume", "init_from"):
-        run(train.main, "--model.backbone", tiny_bert, *SMALL, "--ckpt_path", tmp_path / "x.ckpt")

@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from benchmarks.bare_runs import fitted, measured
-from heedful.assembly.parser import TRAINER_KINDS
 from heedful.cli import guard as mistakes
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
@@ -159,18 +158,6 @@ def test_code_that_comes_with_a_model_is_not_run(
     assert not marker.exists()
 
 
-@pytest.mark.parametrize(
-    "config",
-    [{"hidden_size": "x"}, {"quantization_config": {"quant_method": "gptq", "bits": 4}}, {"hidden_act": "system"}],
-)
-def test_a_config_that_says_nonsense_is_refused_in_one_sentence(
-    tiny_bert: Path, tmp_path: Path, config: dict[str, Any]
-) -> None:
-    folder = folder_with(tiny_bert, tmp_path, config=config)
-    with refused(ModelError, folder):
-        build(folder)
-
-
 # configurations
 
 MODULE = """
@@ -242,28 +229,6 @@ def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
     assert not (module / "made").exists()
 
 
-@pytest.mark.parametrize("place", first_tier(1, ["function", "any", "callbacks"]))
-@pytest.mark.parametrize("name", first_tier(3, [*OTHERS[1:], *DENIED]))
-def test_other_classes_and_functions_are_refused_as_well(
-    place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (module / "evil.yaml").write_text(PLACES[place] % name)
-    printed = printed_by(monkeypatch, capsys, ["--config", str(module / "evil.yaml")])
-    refused_output(printed, "trainer.")
-    assert not (module / "made").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["data", "model"])
-def test_a_short_form_that_names_a_file_is_no_way_around(
-    kind: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (module / "evil.yaml").write_text("class_path: hostile_code.Evil")
-    for value in (str(module / "evil.yaml"), "hostile_code.Evil", '{"class_path": "hostile_code.Evil"}'):
-        refused_output(printed_by(monkeypatch, capsys, [f"--{kind}", value]), f"{kind}", "hostile_code.Evil")
-    assert not (module / "made").exists()
-
-
 @pytest.mark.parametrize(
     "tag",
     first_tier(
@@ -285,14 +250,6 @@ def test_tags_of_yaml_make_nothing(
     assert not (module / "imported").exists()
 
 
-@pytest.mark.parametrize("flag", ["--config", "--data"])
-def test_deep_nesting_is_no_traceback(
-    flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "deep.yaml").write_text("[" * 5000)
-    refused_output(printed_by(monkeypatch, capsys, [flag, str(tmp_path / "deep.yaml")]), tmp_path / "deep.yaml")
-
-
 OWN = """
 from pytorch_lightning import Callback
 class Quiet(Callback):
@@ -305,25 +262,6 @@ def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.M
     argv = ["--trainer.callbacks+", "own_callbacks.Quiet", "--trainer.callbacks.share", "0.25"]
     (callback,) = config_of(argv).objects().trainer["callbacks"]
     assert (type(callback).__name__, callback.share) == ("Quiet", 0.25)
-
-
-@pytest.mark.parametrize(
-    ("flag", "value"),
-    [
-        (
-            "callbacks",
-            '[{"class_path": "BackboneFinetuning"}, {"class_path": "EarlyStopping", "init_args": {"monitor": "x"}}]',
-        ),
-        ("callbacks", '[{"class_path": "RichProgressBar", "init_args": {"theme": {"description": "red"}}}]'),
-        ("logger", '{"class_path": "CSVLogger", "init_args": {"save_dir": "x"}}'),
-        ("strategy", '{"class_path": "DDPStrategy", "init_args": {"find_unused_parameters": true}}'),
-        ("profiler", "SimpleProfiler"),
-    ],
-)
-def test_lightnings_own_may_be_named(monkeypatch: pytest.MonkeyPatch, flag: str, value: str) -> None:
-    """With their defaults, some of which are functions."""
-    made = config_of([f"--trainer.{flag}", value]).objects().trainer[flag]
-    assert isinstance(made[0] if isinstance(made, list) else made, TRAINER_KINDS)
 
 
 # packages

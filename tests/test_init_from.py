@@ -1,8 +1,5 @@
 """A trained model goes on with other data: what comes from the run, what from the command line, what is refused."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,15 +8,13 @@ import yaml
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from heedful.assembly.folders import model_name
 from heedful.cli import training as train
-from heedful.records import RunError, SettingError
 
-from commands import QUIET, config_of, plan_of, run
-from refusals import refused
+from commands import plan_of, run
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
-ROOT = Path(__file__).parents[1]
 SHORT = ["--trainer.max_epochs", "2", "--attentiveness.draws", "1"]
 PAIRS = ["boy child", "dog animal", "rose flower", "boy person", "cat animal", "car vehicle", "oak tree"]
 PAIRS = [(*pair.split(), "leq") for pair in PAIRS]
@@ -62,12 +57,7 @@ def test_the_model_is_that_of_the_run(monkeypatch, trained, nlixy):
     assert weights["classifier.weight"].shape[0] == 3
     assert all(torch.equal(weights[name], state[name]) for name in weights)
     assert (plan.model.learning_rate, plan.model.max_length) == (0.003, 64)
-    assert (plan.data.name, plan.model_name) == ("nlixy", "tiny")
-
-
-def test_settings_override_those_of_the_run(monkeypatch, trained, nlixy):
-    plan = made(monkeypatch, f"--init_from={trained}", *nlixy, "--model.learning_rate", "0.01", "--data.max_train", "9")
-    assert (plan.model.learning_rate, plan.model.max_length, len(plan.data.train_examples)) == (0.01, 64, 9)
+    assert (plan.data.name, model_name(plan)) == ("nlixy", "tiny")
 
 
 def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy):
@@ -111,56 +101,3 @@ def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nl
     assert "init_from" not in config  # what the run is made of stands there, and --config repeats it
     assert config["model"]["init_args"]["backbone"] == str(trained / "checkpoints" / "backbone")
     assert config["data"]["class_path"].endswith("NaturalLogic")
-
-
-@pytest.mark.parametrize(
-    ("flag", "named"),
-    [
-        (["--model", "bert"], "model"),
-        (["--model=bert"], "model"),
-        (["--ckpt_path", "x.ckpt", "--output", "x"], "ckpt_path"),
-    ],
-)
-def test_another_source_of_the_model_is_refused(trained, flag, named):
-    with refused(SettingError, "init_from", f"{named} "):
-        config_of(["--init_from", str(trained), *flag])
-
-
-def test_a_run_that_is_none_or_not_done_is_refused(tmp_path, trained):
-    with refused(RunError, f"init_from {tmp_path / 'nowhere'} "):
-        config_of(["--init_from", str(tmp_path / "nowhere")])
-    with refused(RunError, f"init_from {trained / 'checkpoints' / 'best.ckpt'} "):
-        config_of(["--init_from", str(trained / "checkpoints" / "best.ckpt")])
-    with refused(RunError, f"init_from {tmp_path} ", "config.yaml"):
-        config_of(["--init_from", str(tmp_path)])
-    (tmp_path / "config.yaml").write_text((trained / "config.yaml").read_text())
-    for exists in (False, True):  # killed before the backbone's config was written, and after
-        if exists:
-            (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
-        with refused(RunError, f"init_from {tmp_path}", "backbone", f"resume {tmp_path}"):
-            config_of(["--init_from", str(tmp_path)])
-    with refused(SettingError, "init_from"):
-        config_of(["--init_from"])
-
-
-def test_a_file_of_settings_cannot_name_the_run(monkeypatch, tmp_path, trained):
-    (tmp_path / "settings.yaml").write_text(f"init_from: {trained}\n")
-    with refused(SettingError, "settings.yaml", "init_from"):
-        made(monkeypatch, "--config", str(tmp_path / "settings.yaml"))
-
-
-def test_several_processes_start_from_the_same_run(tmp_path, trained, nlixy):
-    argv = [*nlixy, "--init_from", str(trained), *SHORT, *QUIET, "--trainer.devices", "2", "--trainer.strategy", "ddp"]
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    argv = [sys.executable, ROOT / "train.py", *argv, "--output", str(tmp_path / "two")]
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "two" / "checkpoints" / "backbone" / "model.safetensors").is_file()
-
-
-def test_the_command_of_a_queue_starts_goes_on_and_ends(trained, tmp_path, monkeypatch, capsys):
-    argv = ["--init_from", str(trained), "--data.n_train", "60", "--data.n_validation", "20", *SHORT]
-    argv += ["--output", str(tmp_path / "run"), "--ckpt_path", "last"]
-    run(train.main, *argv)
-    run(train.main, *argv)
-    assert "is finished, and stays as it is" in capsys.readouterr().out

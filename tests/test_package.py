@@ -13,7 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-import jedi
 import pytest
 
 import heedful
@@ -82,37 +81,6 @@ def test_a_name_is_found_where_an_editor_finds_it(package):
     assert {name: getattr(module, name) for name in module.__all__} == {
         name: getattr(import_module(home), name) for name, home in homes.items()
     }
-
-
-@pytest.mark.parametrize("package", LAZY)
-def test_a_name_that_is_not_there_is_named(package):
-    with pytest.raises(AttributeError, match=f"'{package}' has no attribute 'measures'"):
-        import_module(package).measures  # noqa: B018
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "file"),
-    [
-        ("from heedful import read_rows", "heedful/records/rows.py"),
-        ("from heedful.records import Task", "heedful/records/task.py"),
-        ("from heedful.interventions import Swap", "heedful/interventions/swap.py"),
-        ("from heedful.metrics.attentiveness import METRIC", "heedful/metrics/attentiveness.py"),
-        ("from heedful.reports.compare import averaged", "heedful/reports/compare.py"),
-        ("from heedful.cli.words import divide", "heedful/cli/words.py"),
-        ("from heedful.datamodules import PairedText", "datamodules/kinds.py"),
-        ("from heedful.lightning_modules import Encoder", "lightning_modules/text/encoder.py"),
-        ("from heedful.callbacks import Engine", "callbacks/engine/engine.py"),
-        ("from heedful.callbacks.outputs.board import Board", "callbacks/outputs/board.py"),
-    ],
-)
-def test_an_editor_goes_to_the_definition(line, file):
-    script = jedi.Script(
-        line, path=ROOT / "tests" / "some.py", project=jedi.Project(ROOT, load_unsafe_extensions=False)
-    )
-    (found,) = script.goto(1, len(line), follow_imports=True)
-    assert found.module_path.resolve() == ROOT / file
-    assert found.line > 1
 
 
 def test_a_checkout_without_links_finds_its_rooms(tmp_path):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 
 from heedful.cli import training as train
@@ -17,7 +16,7 @@ from heedful.records import DataError, ModelError, SettingError
 from heedful.records.storage.lock import LOCK
 
 from commands import run as run_command
-from refusals import refused, refused_output
+from refusals import refused
 
 pytestmark = pytest.mark.slow  # runs that end early and go on
 
@@ -183,46 +182,9 @@ def test_settings_that_are_followed_are_recorded(stopped, tmp_path, capsys, capl
     assert "changed_data" not in described["resumed"][0]
 
 
-def test_a_run_without_a_checkpoint_begins_with_the_settings_of_now(argv, tmp_path):
-    folder = stopped_run(tmp_path / "early", 2, *argv)
-    assert not (folder / "checkpoints" / "last.ckpt").exists()
-    run("--resume", folder, "--model.learning_rate", 0.01, "--trainer.max_epochs", 1)
-    assert yaml.safe_load((folder / "config.yaml").read_text())["model"]["init_args"]["learning_rate"] == 0.01
-
-
-def test_the_command_says_it_in_one_sentence(stopped, capsys):
-    with pytest.raises(SystemExit) as stop:
-        guarded(lambda: run("--resume", stopped, "--model.learning_rate", 0.5))
-    assert stop.value.code == 2
-    assert "Traceback" not in capsys.readouterr().err
-    assert torch.load(stopped / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "facts"),
-    [
-        (["--trainer.val_check_interval", 1000], ["trainer", "val_check_interval", "1000"]),
-        (["--trainer.limit_train_batches", 0.001], ["trainer", "0.001"]),
-    ],
-)
-def test_what_lightning_refuses_is_a_refusal(argv, tmp_path, capsys, settings, facts):
-    with pytest.raises(SystemExit) as stop:
-        guarded(lambda: run(*argv, *settings, "--output", tmp_path / "run"))
-    assert stop.value.code == 2
-    printed = capsys.readouterr().err
-    refused_output(printed, *facts)
-    assert "Traceback" not in printed
-
-
 def test_an_error_of_our_own_keeps_its_traceback(capsys):
     def broken():
         raise ValueError("not a setting")
 
     with pytest.raises(ValueError, match="not a setting"):
         guarded(broken)
-
-
-def test_a_callback_need_not_stand_in_a_list(argv, tmp_path):
-    monitor = ["--trainer.callbacks", "ModelSummary", "--data.max_train", 33, "--trainer.max_epochs", 1]
-    run(*argv, *monitor, "--output", tmp_path / "run")
-    assert (tmp_path / "run" / "results.json").is_file()

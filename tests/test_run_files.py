@@ -11,7 +11,7 @@ from heedful.cli import command
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.lightning_modules.pretrained.weights import weights_hash
-from heedful.records import RunError, SettingError, read_json, write_json
+from heedful.records import RunError, read_json, write_json
 from heedful.records.storage.lock import LOCK
 
 from commands import results_of, run
@@ -76,12 +76,6 @@ def killed(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-@pytest.fixture
-def stopped(killed: Path, tmp_path: Path) -> Path:
-    """The folder of a run that was killed in its second epoch."""
-    return Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK, "evaluations")))
-
-
 def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
     killed: Path, finished: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,21 +89,6 @@ def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
     )
     command.main(["matrix", str(finished), str(folder)])
     assert "epoch 1 of 4, step 3" in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_callback_by_which_a_run_is_not_what_its_folder_says_is_refused(
-    argv: list[str | Path], tmp_path: Path
-) -> None:
-    callback = ["--trainer.callbacks", "StochasticWeightAveraging", "--trainer.callbacks.swa_lrs", 0.01]
-    with refused(SettingError, "trainer.callbacks StochasticWeightAveraging ", "EMAWeightAveraging"):
-        run(train.main, *argv, *callback, "--output", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("setting", ["max_epochs", "max_steps", "limit_train_batches"])
-def test_training_of_nothing_is_refused(argv: list[str | Path], tmp_path: Path, setting: str) -> None:
-    with refused(SettingError, "No checkpoint was saved"):
-        run(train.main, *argv, f"--trainer.{setting}", 0, "--output", tmp_path / "out")
 
 
 READERS = [["compare"], ["compare", "--require", "accuracy > 50 %"], ["page"], ["card"], ["rescore"]]
@@ -130,13 +109,6 @@ def test_numbers_that_were_edited_are_refused(
     write_json(path, found)
     with refused(RunError, path, "was edited"):
         command.main([words[0], str(copied), *words[1:]])
-
-
-def test_numbers_of_another_run_are_refused(copied: Path, finished: Path, tmp_path: Path) -> None:
-    run(evaluate.main, "--checkpoint", finished, "--data.n_validation", "20", "--output", tmp_path / "other")
-    shutil.copy(copied / "results.json", tmp_path / "other" / "results.json")
-    with refused(RunError, "accuracy.parquet", tmp_path / "other" / "results.json"):
-        command.main(["compare", str(tmp_path / "other")])
 
 
 def test_results_say_who_was_measured(finished: Path, argv: list[str | Path]) -> None:

@@ -47,7 +47,7 @@ def test_the_import_imports_neither_torch_nor_torchvision():
 
 def test_what_works_is_run_once_and_left_alone():
     modules = []
-    torchvision_fix.mended(modules.append)(sys)
+    torchvision_fix.patched(modules.append)(sys)
     assert modules == [sys]
 
 
@@ -63,7 +63,7 @@ def test_what_misses_the_operators_is_run_again(monkeypatch):
         if len(modules) == 1:
             raise RuntimeError(MISSING)
 
-    torchvision_fix.mended(run)(sys)
+    torchvision_fix.patched(run)(sys)
     assert modules == [True, False]
     assert defined == list(torchvision_fix.OPERATORS)
 
@@ -73,4 +73,4 @@ def test_another_error_is_not_hidden():
         raise RuntimeError("something else")
 
     with pytest.raises(RuntimeError, match="something else"):
-        torchvision_fix.mended(run)(sys)
+        torchvision_fix.patched(run)(sys)

@@ -1,7 +1,6 @@
 """Examples without gold labels in whole runs: the numbers that need no gold are the same to the last digit."""
 
 import csv
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,12 +18,8 @@ from heedful.cli import evaluation as evaluate
 from heedful.records import DataError, MetricName, RunError, SettingError
 from heedful.records.rows import BASE, select
 from heedful.reports.ranking import read_suite
-from heedful.reports.rescore import rescored
-from heedful.reports.sheet import cases_of
-from heedful.reports.terminal.table import print_table
 
 from commands import results_of, run
-from fake_server import FakeServer, question_of, share_of
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -134,38 +129,6 @@ def test_attentiveness_by_hand(both: tuple[Results, Results]) -> None:
     assert number["value"] == pytest.approx(sum(shares) / len(shares), abs=1e-12)
 
 
-def test_results_say_that_there_is_no_gold(both: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
-    gold, bare = (results.content for results in both)
-    assert (gold["counts"].get("unlabelled"), bare["counts"]["unlabelled"]) == (None, 42)
-    assert "default_label/premise/with_sibling" in gold["counts"]
-    assert "default_label/premise/with_sibling" not in bare["counts"]
-    for several in ([bare], [gold], [gold, bare]):
-        print_table({str(i): results for i, results in enumerate(several)})
-        printed = " ".join(capsys.readouterr().out.split())
-        assert ("whether the model is better than a single answer is not known" in printed) == (bare in several)
-    assert "No gold labels (2)" in printed
-    pages = [results._repr_html_() for results in both]
-    assert ["not known" in page for page in pages] == [False, True]
-
-
-def test_rows_score_again_to_the_byte(both: tuple[Results, Results]) -> None:
-    for results in both:
-        assert rescored(results.folder) == (results.folder / "results.json").read_text(encoding="utf-8")
-
-
-def test_any_order_of_a_file_gives_the_same_bytes(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
-    rows = [{name: row[name] for name in ("premise", "hypothesis", "kind")} for row in labelled]
-    rows += rows[:3]  # repeats
-    shuffled = random.Random(1).sample(rows, len(rows))
-    written = []
-    for i, each in enumerate((rows, shuffled)):
-        path = str(write(tmp_path / "logs.csv", each))
-        found = measured(model, "PairedText", tmp_path / f"out{i}", ["accuracy", "attentiveness"], uid=None, path=path)
-        files = ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]
-        written.append([(found.folder / name).read_bytes() for name in files])
-    assert written[0] == written[1]
-
-
 def test_the_command_measures_logs(
     model: Path,
     both: tuple[Results, Results],
@@ -190,29 +153,6 @@ def test_the_command_measures_logs(
         run(evaluate.main, *argv, "--data.label", "gold", "--output", tmp_path / "typed")
 
 
-def test_python_refuses_what_the_command_refuses(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
-    bare = without_label(labelled)
-    with refused(DataError, "'gold'"):
-        measured(model, bare, tmp_path / "typed", label="gold")
-    with refused(SettingError, "attributions", "needs gold labels"):
-        data = heedful.load_data(bare, **OWN, **IDS)
-        heedful.evaluate(
-            heedful.load_model(model, max_length=64),
-            data,
-            evaluations=["attributions"],
-            attributions={"explain": "gold"},
-            trainer=QUIET,
-            output=tmp_path / "explained",
-        )
-
-
-def test_labels_are_not_read_where_label_is_null(
-    model: Path, both: tuple[Results, Results], labelled: list[dict[str, str]], tmp_path: Path
-) -> None:
-    found = measured(model, labelled, tmp_path / "out", label=None)
-    assert found.content == both[1].content
-
-
 def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
     tiny_bert: Path, labelled: list[dict[str, str]], tmp_path: Path
 ) -> None:
@@ -231,22 +171,6 @@ def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
     done = run_of(checkpoint={"monitor": "attentiveness/own/premise"})
     assert "unlabelled" in done.content["counts"]
     assert not any(name.family in OF_GOLD for name in done.numbers)
-
-
-def test_training_needs_gold(tiny_bert: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
-    bare = without_label(labelled)
-    cases = [
-        (DataError, {}, bare),
-        (DataError, {"label": None}, bare),
-        (DataError, {"label": None}, labelled),
-    ]
-    for error, settings, rows in cases:
-        splits = {"train": rows[:30], "validation": rows[30:]}
-        for more in ({}, {"augment": "counterfactual"}):
-            with refused(error):
-                model = heedful.load_model(tiny_bert, max_length=64)
-                data = heedful.load_data(splits, **OWN, **IDS, **settings, **more)
-                heedful.train(model, data, trainer=QUIET, output=tmp_path / "out")
 
 
 def printed(main: Callable[[list[str]], None], argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -281,42 +205,3 @@ def test_reports_read_such_runs_or_say_why_not(
         command.main(["compare", "--inoculation", bare, again])
     with refused(RunError, "without gold labels"):
         read_suite("own", [bare, again], {}, [])
-
-
-def test_a_sheet_is_made_of_logs(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
-    logs = write(tmp_path / "logs.csv", without_label(labelled))
-    found = measured(model, "PairedText", tmp_path / "out", ["attentiveness"], path=str(logs))
-    assert len(cases_of(str(found.folder), 5)) == 5
-
-
-def test_prompts_are_measured_on_logs_and_demonstrations_need_gold(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
-    monkeypatch.chdir(tmp_path)
-    pairs_of = {
-        kind: [f"The {kind} number {i} runs.,An animal {i % 7} sleeps." for i in range(12)] for kind in ("dog", "cat")
-    }
-    for folder in ("bare", "both"):
-        Path(folder).mkdir()
-        Path(folder, "validation_matched.csv").write_text("\n".join(["premise,hypothesis", *pairs_of["dog"]]))
-    shown = [f"{pair},{label}" for pair, label in zip(pairs_of["cat"], 4 * list(LABELS), strict=True)]
-    Path("both", "train.csv").write_text("\n".join(["premise,hypothesis,label", *shown]))
-    Path("bare", "train.csv").write_text("\n".join(["premise,hypothesis", *pairs_of["cat"]]))
-
-    def answer(body: dict[str, Any], n: int = 0) -> str:
-        return "neutral" if share_of(question_of(body)) < 0.3 else "Entailment"
-
-    asked = ["--data", "mnli", "--endpoint", "org/tiny", "--attentiveness.draws", "1", "--prompt.tuples", "1"]
-    with FakeServer(answer) as fake:
-        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
-        with refused(DataError, "'label'", "train.csv"):
-            run(evaluate.main, *asked, "--data.path", "bare", "--output", "first")
-        run(evaluate.main, *asked, "--data.path", "both", "--prompt.seeds", "2", "--output", "second")
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.count("whether the model is better than a single answer is not known") == 2
-    (first, *_) = folders = sorted(path.parent for path in Path("second").rglob("results.json"))
-    assert len(folders) == 2
-    assert not any(name.startswith("accuracy") for name in results_of(first)["metrics"])
-    with refused(RunError, "without gold labels"):
-        command.main(["matrix", "--prompts", *(str(folder) for folder in folders)])

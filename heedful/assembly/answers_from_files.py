@@ -1,4 +1,4 @@
-"""``write_inputs`` and ``score``: measure a model that runs elsewhere, by a file of inputs and files of its answers."""
+"""``write_inputs`` and ``score``: measure a model that runs elsewhere, by files of inputs and answers."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from heedful.lightning_modules.prompted.requests.replies import Request, at
 from heedful.records import Composed, DataError, SettingError, atomic_path, read_json
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 
-META = ".meta.json"  # suffix of the file beside the inputs, which has the settings for ``score``
+META = ".meta.json"  # suffix of the file of settings for ``score``
 
 
 def write_inputs(
@@ -33,15 +33,14 @@ def write_inputs(
     endpoint: Endpoint | None = None,
     **settings: Any,
 ) -> int:
-    """Write each distinct input that ``measure`` may need, whatever the answers, for a model that runs elsewhere.
+    """Write each distinct input that ``measure`` may need, for a model that runs elsewhere.
 
     A line is ``{"id": ..., "parts": {...}}``; the id is a hash of the content.
 
     Args:
         rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
-        path: The file to write. PATH.meta.json gets the settings for ``score``.
-        endpoint: A model as of ``heedful.Endpoint``: each line is a request to it for OpenAI's batch API. Nothing is
-            sent.
+        path: The file to write; PATH.meta.json gets the settings for ``score``.
+        endpoint: A model from ``heedful.Endpoint``: lines are requests for OpenAI's batch API, which are not sent.
         **settings: Further arguments of ``heedful.measure``, without objects in memory.
 
     Returns:
@@ -82,32 +81,30 @@ def score(
     output: str | PathLike[str] | None = None,
     trainer: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Measure a model by its answers to the inputs that ``write_inputs`` wrote.
+    """Measure a model by its answers to the inputs of ``write_inputs``.
 
     A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
-    any order; "" means that the model gave no answer. A line without an answer, or with an "error", is a failed
-    request: the input has no answer yet. The output files of a batch are read as they are.
+    any order; "" means no answer. A line without an answer, or with an "error", is a failed request. Output files of
+    OpenAI's batch API can be read as well.
 
     Args:
-        inputs: The file of inputs; PATH.meta.json is in the same folder.
-        answers: The file of answers, or several.
+        inputs: The file of inputs; INPUTS.meta.json is needed as well.
+        answers: One or several files of answers.
         rows: The rows, if they were in memory when the inputs were written.
-        output: Folder for the results, as for ``heedful.measure``.
+        output: Folder of the results, as for ``heedful.measure``.
         trainer: Settings of Lightning's Trainer, such as {"enable_progress_bar": False}.
 
     Returns:
-        The results of ``heedful.measure`` with a function that returns these answers.
+        The same results as ``heedful.measure`` of a function with these answers.
 
     Raises:
-        HeedfulError: An input has no answer, or two; an id is not among the inputs; the data have changed; or an
-            answer is not a label.
+        HeedfulError: An input has no answer or two answers, an id is unknown, an answer is not a label, or the data
+            have changed.
     """
-    if not Path(f"{fspath(inputs)}{META}").is_file():
-        raise DataError(f"{fspath(inputs)}{META} does not exist. Keep it in the folder of the inputs.")
     about = read_json(f"{fspath(inputs)}{META}")
     recorded = _read_answers(fspath(inputs), [answers] if isinstance(answers, str | PathLike) else answers)
     if rows is None and about["rows"] is None:
-        raise SettingError(f"{fspath(inputs)} was written from rows in memory. Give the same rows with rows=.")
+        raise SettingError(f"{fspath(inputs)} was written from rows in memory. Pass the same rows as rows=.")
     if rows is None:
         rows = load_data(about["rows"]) if isinstance(about["rows"], Mapping) else about["rows"]
     model: Any = recorded
@@ -128,7 +125,7 @@ def _saved_rows(rows: Any) -> Any:
 
 
 def _contents(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
-    """The lines of the file for some inputs, without ids."""
+    """Lines of the file, without ids."""
     if isinstance(model, Endpoint):
         return map(_request, model.requests(examples))
     return ({"parts": row} for row in model.processor(examples)["function"].rows)
@@ -139,16 +136,16 @@ def _request(request: Request) -> dict[str, Any]:
 
 
 def _id(content: Mapping[str, Any]) -> str:
-    """A hash of the content of an input; the content of a picture is its bytes, wherever they are."""
+    """Hash of the content of an input; pictures are hashed by their bytes."""
     return sha256(json.dumps(content, default=lambda picture: picture.key).encode()).hexdigest()[:16]
 
 
 class Answers:
-    """Answers from files; called as a function, it returns the answers to some inputs.
+    """A function that looks up the answers to inputs.
 
     Args:
         inputs: The file of inputs.
-        answers: Id of an input to its answer, or the body of the response, and the place of that.
+        answers: Id of an input to its answer, or to the body of the response, and the place of the answer.
     """
 
     __name__ = "The model"  # in messages about answers
@@ -161,58 +158,47 @@ class Answers:
         return [self._find({"parts": row}, row)[0] for row in rows]
 
     def quote(self, row: dict[str, Any]) -> str:
-        """An input in a message: the place of the answer, and the id."""
+        """The place of an answer and the id of its input, for messages."""
         return f"{self._find({'parts': row}, row)[1]}, id {_id({'parts': row})}"
 
     def response(self, request: Request) -> tuple[Any, str]:
-        """The body of the response to a request, and the place of it."""
+        """The body of the response to a request, and its place."""
         return self._find(_request(request), request.body)
 
     def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:
         if (answer := self.answers.get(_id(content))) is None:
-            raise DataError(
-                f"{self.inputs} lacks an input that the data and the settings need: {quoted(quotation)}. Bring the "
-                "original data back, or write the inputs again."
-            )
+            raise DataError(f"{self.inputs} lacks the input {quoted(quotation)}. The data or settings have changed.")
         return answer
 
 
 def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
-    """The answers in files to the inputs in another.
-
-    Raises:
-        DataError: An input has no answer, or two; or an id is not among the inputs.
-    """
+    """Read the answers to all inputs; raise DataError for missing, repeated and unknown ids."""
     row_of = {_id_in(line): row for row, line in read(Path(inputs))}
     answer_of: dict[str, tuple[Any, str]] = {}
     failures: dict[str, str] = {}
     for file in files:
         for row, line in read(Path(file)):
             where, identity = f"{fspath(file)}, row {row}", _id_in(line)
-            if identity not in row_of:
-                raise DataError(f"{where}: {inputs} has no input with the id {identity}. Answer these inputs only.")
             answer, failure = _answer(line, where)
+            if identity not in row_of:
+                raise DataError(f"{where}: the id {identity} is not in {inputs}.")
+            if identity in answer_of and not failure:
+                raise DataError(f"{where}: the id {identity} has two answers, see {answer_of[identity][1]}. Keep one.")
             if failure:
                 failures[identity] = f"{where}, id {identity}: {failure}"
-            elif identity in answer_of:
-                raise DataError(
-                    f"{where}: the id {identity} has an answer already: {answer_of[identity][1]}. Keep one."
-                )
             else:
                 answer_of[identity] = answer, where
     if missing := [identity for identity in row_of if identity not in answer_of]:
         first = f"{inputs}, row {row_of[missing[0]]}, id {missing[0]}: no answer"
         first = next((failures[identity] for identity in missing if identity in failures), first)
         raise DataError(
-            f"{first}. {len(missing):,} of {len(row_of):,} inputs have no answer. Have the model answer them, and name "
-            "that file, too."
+            f"{first}. {len(missing):,} of {len(row_of):,} inputs have no answer. Add a file with their answers."
         )
     return Answers(inputs, answer_of)
 
 
 def _id_in(line: Mapping[str, Any]) -> str:
-    identity = line.get("custom_id", line.get("id"))
-    return identity if isinstance(identity, str) else brief(identity)
+    return str(line.get("custom_id", line.get("id")))
 
 
 def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
@@ -222,8 +208,9 @@ def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
     if (status := at(line, "response", "status_code")) not in (None, 200):
         return None, f"status {brief(status)}"
     answer, probs = line.get("answer"), line.get("probs")
-    is_one = answer is None or (probs is None and isinstance(answer, str | int | float))
-    if not (is_one and isinstance(probs, list | dict | None)):
-        raise DataError(f'{where}: this is not one answer. Write "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
+    if not (isinstance(answer, str | int | float | None) and isinstance(probs, list | dict | None)) or (
+        answer is not None and probs is not None
+    ):
+        raise DataError(f'{where}: write one answer, as "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
     values = [value for value in (answer, probs, at(line, "response", "body")) if value is not None]
     return (values[0], "") if values else (None, "no answer")

@@ -16,7 +16,15 @@ from pytorch_lightning import loggers
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.parser import TRAINER_KINDS, build_parser
-from heedful.assembly.settings import SEED, EvaluationSettings, RunSettings, TrainingSettings, require_seed
+from heedful.assembly.settings import (
+    SEED,
+    EvaluationSettings,
+    RunSettings,
+    TrainingSettings,
+    name_list,
+    require_seed,
+    several,
+)
 from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
@@ -33,7 +41,7 @@ from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 LOGGER = "trainer.logger"
-COMMAND_ONLY = ("init_from", "resume", "allow_package")  # settings that no file may hold
+COMMAND_ONLY = ("init_from", "resume", "debug", "allow_package")  # settings that no file may hold
 
 
 class Layer(NamedTuple):
@@ -41,8 +49,8 @@ class Layer(NamedTuple):
 
     Attributes:
         values: Nested settings, as config.yaml has them.
-        where: The file, with which messages begin; "" for the call itself.
-        is_trusted: Whether the call names the source, so that classes in it may be imported from any module.
+        where: The file, as prefix of messages; "" for the call itself.
+        is_trusted: Whether the call names the source; if so, its classes may come from any module.
     """
 
     values: Mapping[str, Any]
@@ -58,17 +66,19 @@ class Call:
         model: A name, a path, a hub id, a section, or a model; None for the model of a layer, or the default.
         data: A name, a path, a section, rows, or a data module; None as for the model.
         augment: A name in configs/experiment.
-        partial: The part that the model is given alone.
-        slices: Columns by which results are broken down.
-        layers: Saved runs and files of settings, the first ones first.
+        debug: A name in configs/debug.
+        partial: The only part that the model receives.
+        slices: Columns whose values break down the results.
+        layers: Saved runs and files of settings; later ones win.
         settings: All other settings of the call, nested; objects may replace mappings.
         words: Settings on a command line, as ``["--data.hold_out", "3"]``.
-        resume: Folder of the run that is resumed.
+        resume: Folder of the resumed run.
     """
 
     model: Any = None
     data: Any = None
     augment: str | PathLike[str] | None = None
+    debug: str | None = None
     partial: str | None = None
     slices: Sequence[str] | str | None = None
     layers: Sequence[Layer] = ()
@@ -82,18 +92,16 @@ class Config:
     """All settings of a run.
 
     Attributes:
-        evaluating: Whether nothing is trained.
+        evaluating: Whether the run evaluates; if not, it trains.
         classes: The class of the data and of the model, by "data" and "model".
         values: The settings, complete and of the right types.
-        explicit: Dotted names of the settings that this call names.
-        live: Objects that replace settings: a data module, a model, evaluations and the like, by section.
-        resume: Folder of the run that is resumed.
+        live: Objects that replace settings (a data module, a model, evaluations), by section.
+        resume: Folder of the resumed run.
     """
 
     evaluating: bool
     classes: Mapping[str, type]
     values: Namespace
-    explicit: frozenset[str]
     live: Mapping[str, Any]
     resume: str | None = None
 
@@ -103,7 +111,7 @@ class Config:
         return build_parser(self.evaluating, self.classes["data"], self.classes["model"])
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as config.yaml holds them."""
+        """The settings as in config.yaml."""
         record = cast(dict[str, Any], _shown(self.values))
         registered = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
         foreign = [name for name, kind in registered.items() if name in self.live and type(self.live[name]) is not kind]
@@ -111,8 +119,8 @@ class Config:
         for kind, owner in self.classes.items():
             record[kind] = {"class_path": class_path(owner), "init_args": record.pop(kind, {})}
         record["data"]["init_args"].pop("seed", None)  # the seed of the run
-        of_one_command = {"output": None, "ckpt_path": None, "allow_changed_data": False}
-        return record | {name: value for name, value in of_one_command.items() if name in record}
+        unrecorded = {"output": None, "ckpt_path": None, "allow_changed_data": False}
+        return record | {name: value for name, value in unrecorded.items() if name in record}
 
     def run_settings(self) -> RunSettings:
         """The settings of the run itself."""
@@ -121,13 +129,13 @@ class Config:
         return kind(seed=self.values[SEED], **unwrapped(values))
 
     def objects(self) -> "Objects":
-        """The objects of a run: the objects of the call, and others built from their settings.
+        """The objects of a run: objects of the call, and objects built from settings.
 
         Raises:
             HeedfulError: An object cannot be built from its settings.
         """
         values = self.values.clone()
-        of_run, values["trainer.logger"] = _divided_loggers(values.get("trainer.logger"))
+        in_folder, values["trainer.logger"] = _split_loggers(values.get("trainer.logger"))
         try:
             instances = self.parser.instantiate(values)
         except HeedfulError:
@@ -135,30 +143,25 @@ class Config:
         except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
             raise SettingError(f"trainer: {error}") from error
         trainer = unwrapped(instances["trainer"])
-        if of_run:
-            trainer["logger"] = [*of_run, *(trainer["logger"] or [])]
-        callbacks = trainer["callbacks"] if isinstance(trainer["callbacks"], list) else [trainer["callbacks"]]
-        trainer["callbacks"] = [item for item in callbacks if item is not None and not isinstance(item, Evaluation)]
-        by_name = {item.name: item for item in callbacks if isinstance(item, Evaluation)}
-        by_name |= {item.name: item for item in self.live.values() if isinstance(item, Evaluation)}
-        evaluations = [
-            by_name.pop(name) if name in by_name else kind(**unwrapped(instances.get(name) or {}))
-            for name, kind in ((kind.metric.name, kind) for kind in shown_evaluations(self.evaluating))
-        ]
-        group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
-        data = self.live.get("data") or self.classes["data"](**unwrapped(instances.get("data") or {}))
+        if in_folder:
+            trainer["logger"] = [*in_folder, *(trainer["logger"] or [])]
+        callbacks = several(trainer["callbacks"])
+        trainer["callbacks"] = [item for item in callbacks if not isinstance(item, Evaluation)]
+        live = {item.name: item for item in (*callbacks, *self.live.values()) if isinstance(item, Evaluation)}
+        classes = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
+        built = {n: kind(**unwrapped(instances.get(n) or {})) for n, kind in classes.items() if n not in live}
+        data, model = (
+            self.live.get(kind) or self.classes[kind](**unwrapped(instances.get(kind) or {})) for kind in CLASSES
+        )
         if data.seed != (seed := self.values[SEED]):
             wrong = f"data.seed {data.seed} is not the seed of the run, {seed}, and {type(data).__name__} takes none."
-            raise SettingError(f"{wrong} Let its constructor pass a seed on.")
-        return Objects(
-            self.live.get("model") or self.classes["model"](**unwrapped(instances.get("model") or {})),
-            data,
-            [*evaluations, *by_name.values()],
-            trainer,
-            self.live[group].with_arguments()  # Lightning's callback keeps the folder of a run
-            if isinstance(self.live.get(group), BestCheckpoint)
-            else self.live.get(group) or group_class(**unwrapped(instances[group])),
-        )
+            raise SettingError(f"{wrong} Add a parameter seed to its constructor, and pass it to the base class.")
+        group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
+        settings = self.live.get(group) or group_class(**unwrapped(instances[group]))
+        if isinstance(settings, BestCheckpoint):
+            settings = settings.with_arguments()  # Lightning's callback keeps the folder of a run
+        evaluations = [(built | live)[name] for name in dict.fromkeys([*classes, *live])]
+        return Objects(model, data, evaluations, trainer, settings)
 
 
 class Objects(NamedTuple):
@@ -179,8 +182,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     """
     live, settings = _live(evaluating, call)
     layers = [_readable(layer, settings, call.words) for layer in call.layers]
-    if call.augment is not None:
-        layers.append(_experiment(fspath(call.augment)))
+    layers += [_named_layer(kind, name) for kind in ("augment", "debug") if (name := getattr(call, kind)) is not None]
     sections = {kind: _section(kind, getattr(call, kind), [*layers, Layer(settings)]) for kind in CLASSES}
     _require_trusted([*layers, *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call)
     _import_callbacks([*layers, Layer(settings)], call.words)
@@ -188,42 +190,38 @@ def resolve(evaluating: bool, call: Call) -> Config:
     parser = build_parser(evaluating, classes["data"], classes["model"])
     _drop_foreign(sections["model"][0], classes["model"], parser)
     values = Namespace()
-    for source in {where for _, where, _ in sections.values()}:  # both sections at once where their source is one
-        of_source = {kind: section["init_args"] for kind, (section, where, _) in sections.items() if where == source}
-        values = parsed(parser, of_source, values, source)
+    for source in {where for _, where, _ in sections.values()}:  # data and model in one call if they share the source
+        shared = {kind: section["init_args"] for kind, (section, where, _) in sections.items() if where == source}
+        values = parsed(parser, shared, values, source)
     for layer in layers:
         values = parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
-        words, nested = _divided(_with_logger_folder(call.words), parser)
+        words, nested = _split_words(_with_logger_folder(call.words), parser)
         values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
     values = parsed(parser, _without_classes(settings), values, "")
     _settle_seed(values, parser)
     _settle_modes(values)
-    if isinstance(only := values.get("evaluations"), str):
-        values["evaluations"] = [name for name in re.split(r"[\s,]+", only) if name]
+    values["evaluations"] = name_list(values.get("evaluations"))
     for kind in CLASSES:
         parsed_values = values.get(kind) or Namespace()
         if kind in live and not _is_unchanged(live[kind], parsed_values, sections[kind][0]["init_args"]):
             live.pop(kind)  # it is built again from the changed settings
-    explicit = {"data", "model", "augment"} & {name for name, value in vars(call).items() if value is not None}
-    flags = (word.partition("=")[0] for word in call.words if word.startswith("--"))
-    explicit |= {*_names(settings), *(flag.removeprefix("--") for flag in flags)}
-    return Config(evaluating, classes, parser.parse_object(values), frozenset(explicit), live, call.resume)
+    return Config(evaluating, classes, parser.parse_object(values), live, call.resume)
 
 
 def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
-    """Data by a short name, from a file of settings, or from rows in memory.
+    """Load data by a short name, from a file of settings, or from rows in memory.
 
     Args:
-        source: A short name such as "mnli"; a YAML file; the name or the import path of a data module; or the rows
-            themselves, as ``path`` of ``PairedText`` takes them: a frame of pandas or polars, a table of Arrow, a
-            data set of Hugging Face, a list of dictionaries, or a mapping of splits to these.
+        source: A short name such as "mnli"; a YAML file; the name or the import path of a data module; or rows: a
+            frame of pandas or polars, a table of Arrow, a data set of Hugging Face, a list of dictionaries, or a
+            mapping from splits to rows.
         **settings: Settings of the data module, which override the file. A setting that is a data class, such as
             ``hub``, may be a mapping.
 
     Returns:
-        The data module, which has read nothing yet.
+        The data module; ``setup`` reads the data.
 
     Raises:
         SettingError: The name is unknown, or a setting is unknown, missing or of another type.
@@ -240,15 +238,15 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
 def load_model(
     source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any
 ) -> BasePredictor:
-    """A model by a short name, by its id on the hub or its folder, or from a file of settings.
+    """Load a model by a short name, a hub id or a folder, or from a file of settings.
 
     Args:
-        source: A short name such as "minilm"; an id of the hub, or the folder of a model, whose config.json says which
-            family opens it; a YAML file; or the name or the import path of a classifier.
+        source: A short name such as "minilm"; a hub id or the folder of a model, whose config.json determines the
+            class; a YAML file; or the name or the import path of a classifier.
         **settings: Settings of the classifier, which override the file.
 
     Returns:
-        The classifier, which has loaded no weights yet.
+        The classifier; ``bind`` loads its weights.
 
     Raises:
         SettingError: The name is unknown, or a setting is unknown, missing or of another type.
@@ -269,20 +267,19 @@ def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The objects of a call by section, and its other settings with the arguments of these objects in their place."""
+    """Separate the objects of a call, by section, from its settings, which get the arguments of these objects."""
     live: dict[str, Any] = {
         kind: getattr(call, kind) for kind, base in CLASSES.items() if isinstance(getattr(call, kind), base)
     }
     settings = dict(call.settings)
-    slices = re.split(r"[\s,]+", call.slices.strip("[] ")) if isinstance(call.slices, str) else call.slices
-    of_data = {"partial": call.partial, "slices": None if slices is None else [name for name in slices if name]}
+    of_data = {"partial": call.partial, "slices": name_list(call.slices)}
     settings["data"] = dict(settings.get("data") or {}) | {k: v for k, v in of_data.items() if v is not None}
     if isinstance(only := settings.get("evaluations"), list | tuple):
         _take_evaluations(only, live, settings)
         settings["evaluations"] = [item.name if isinstance(item, Evaluation) else item for item in only]
     trainer = dict(settings.get("trainer") or {})
     if isinstance(callbacks := trainer.get("callbacks"), Evaluation | list | tuple):
-        callbacks = [callbacks] if isinstance(callbacks, Evaluation) else callbacks
+        callbacks = several(callbacks)
         _take_evaluations(callbacks, live, settings)
         settings["trainer"] = {**trainer, "callbacks": [item for item in callbacks if not isinstance(item, Evaluation)]}
     groups: dict[str, type] = {kind.metric.name: kind for kind in shown_evaluations(evaluating)}
@@ -293,11 +290,7 @@ def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Mapping[str, Any]) -> None:
-    """Add the evaluations among some objects to those that are live.
-
-    Raises:
-        SettingError: Two evaluations have the same name.
-    """
+    """Add the evaluations in a list to the live objects; names must be distinct."""
     for evaluation in (item for item in listed if isinstance(item, Evaluation)):
         if evaluation.name in live or settings.get(evaluation.name) is not None:
             raise SettingError(f"This call has two evaluations called {evaluation.name}. Leave one of them out.")
@@ -306,7 +299,7 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
             live[evaluation.name] = evaluation
         elif type(evaluation) is not registered or evaluation.arguments:
             raise SettingError(
-                f"{evaluation.name} is the same in every run. Give an evaluation of your own a name of its own."
+                f"{evaluation.name} has no settings, and is the same in every run. Give your evaluation another name."
             )
 
 
@@ -316,42 +309,36 @@ def _arguments_of(instance: Any) -> Any:
 
 
 def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
-    """A layer without placeholders of live objects and without settings of one command.
-
-    Raises:
-        SettingError: A file holds a setting of one command, or a placeholder of an object that the call does not give.
-    """
+    """Remove the placeholders of objects in memory from a layer, and settings that only a call may have."""
     values = dict(layer.values)
     if layer.where and layer.is_trusted and (typed := [name for name in COMMAND_ONLY if values.get(name)]):
-        raise SettingError(f"{layer.where}: {typed[0]} may not stand in a file of settings. Give it in the call.")
+        raise SettingError(f"{layer.where}: {typed[0]} is not allowed in a file of settings. Give it in the call.")
     readable: dict[str, Any] = {}
     for name, value in values.items():
         if name in CLASSES or IN_MEMORY not in str(value):
             readable[name] = value
         elif isinstance(value, Mapping):
             readable[name] = {key: inner for key, inner in value.items() if IN_MEMORY not in str(inner)}
-            again = settings.get(name) or {}
-            lost = [key for key in value if key not in readable[name] and key not in again]
+            lost = [key for key in value if key not in readable[name] and key not in (settings.get(name) or {})]
             lost = [key for key in lost if not any(word.startswith(f"--{name}.{key}") for word in words)]
             if lost:
-                raise SettingError(f"{layer.where}: {name}.{lost[0]} was {IN_MEMORY}. Give it again in this call.")
+                raise SettingError(f"{layer.where}: {name}.{lost[0]} was {IN_MEMORY}. Pass the object again.")
         elif name not in settings:
-            raise SettingError(f"{layer.where}: {name} was {IN_MEMORY}. Give it again in this call.")
+            raise SettingError(f"{layer.where}: {name} was {IN_MEMORY}. Pass the object again.")
     return layer._replace(values={name: value for name, value in readable.items() if name not in COMMAND_ONLY})
 
 
-def _experiment(name: str) -> Layer:
-    """The settings of the data in configs/experiment, by the name of the experiment."""
-    path = config_path("augment", name)
-    text = path if path.startswith("{") else read_text(path, f"augment {name}")
-    values = parse_yaml(text, f"augment {name}")
-    if not isinstance(values, Mapping) or values.keys() != {"data"}:
-        raise SettingError(f"augment {name} has more than settings of the data. Keep data: {{init_args: ...}} in it.")
-    return Layer(values, f"augment {name}")
+def _named_layer(kind: str, name: str | PathLike[str]) -> Layer:
+    """The settings in configs/experiment or configs/debug by their name."""
+    path, where = config_path(kind, fspath(name)), f"{kind} {fspath(name)}"
+    values = parse_yaml(path if path.startswith("{") else read_text(path, where), where)
+    if not isinstance(values, Mapping) or (kind == "augment" and values.keys() != {"data"}):
+        raise SettingError(f"{where} has more than settings of the data. Keep data: {{init_args: ...}} in it.")
+    return Layer(values, where)
 
 
 def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
-    """The class and the settings of the data or of the model, their source, and whether the source is trusted."""
+    """Find the class and the settings of the data or of the model, their source, and whether the source is trusted."""
     if isinstance(source, CLASSES[kind]):
         arguments = _hidden(cast(Any, source).arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
@@ -371,7 +358,7 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
 
 
 def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict[str, Any]:
-    """A section of data with the stem of its YAML file as the name, where it has none and the class needs one."""
+    """Name the data after their YAML file if the class requires a name and the file has none."""
     file = Path(config_path("data", fspath(source)))
     if file.suffix not in (".yaml", ".yml") or "name" in section["init_args"]:
         return section
@@ -381,7 +368,7 @@ def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict
 
 
 def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Python settings for the parser: rows and other objects that YAML cannot hold are hidden."""
+    """Wrap rows and other objects that YAML cannot express in :class:`InMemory`, for the parser."""
     hidden: dict[str, Any] = {}
     for name, value in settings.items():
         is_rows = name == "path" and not isinstance(value, str | PathLike | None)
@@ -395,7 +382,7 @@ def _is_section(value: Any) -> bool:
 
 
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
-    """The classes of the data and of the model; on such data another family may replace the named one."""
+    """Find the classes of the data and of the model; data of some kinds replace the family of the model."""
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
     model_path = sections["model"][0]["class_path"]
     if "model" in live and (live["model"].task is not None or stand_in(data, model_path) == model_path):
@@ -405,14 +392,14 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 
 
 def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
-    """Drop settings of the class that a run names from a section, if another family replaces it and lacks them."""
+    """Drop settings from the section of a model if another family replaces its class and lacks them."""
     if section["class_path"] != class_path(model):
         settings = section["init_args"]
         section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a layer, without sections that name a class: :func:`_section` reads them."""
+    """Remove the sections that name a class, which :func:`_section` reads."""
     plain_settings = dict(values)
     for kind in CLASSES:
         section = plain_settings.pop(kind, None)
@@ -422,12 +409,7 @@ def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
-    """Refuse to import a foreign class that only the config.yaml of a run names.
-
-    Raises:
-        SettingError: A class belongs neither to Heedful nor to Lightning, and the call neither names nor allows its
-            module.
-    """
+    """Refuse to import a class of a module that neither the call nor Heedful or Lightning provides."""
     trusted = allowed_packages | {
         path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)
     }
@@ -444,7 +426,7 @@ def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
 
 
 def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
-    """Import the callbacks that settings name, before the parser is built: a module may register an evaluation."""
+    """Import the named callbacks before the parser is built, since their modules may register evaluations."""
     paths = [path for layer in layers for path in _class_paths(layer.values.get("trainer") or {})]
     for path in [*paths, *_trainer_classes(words, "trainer.callbacks")]:
         if "." in path and path.partition(".")[0] not in OUR_PACKAGES:
@@ -452,7 +434,7 @@ def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
 
 
 def _trainer_classes(words: Sequence[str], setting: str = "trainer.") -> Iterator[str]:
-    """The import paths that words name as classes of the trainer."""
+    """Import paths of the classes that words name for the trainer."""
     for name, value in pairwise([*words, ""]):
         if name.startswith(f"--{setting}"):
             yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
@@ -467,11 +449,8 @@ def _class_paths(values: Any) -> Iterator[str]:
         yield from _class_paths(inner)
 
 
-def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
-    """Separate words for the parser from lists and mappings, which are YAML.
-
-    jsonargparse reads ``[yes]`` as YAML 1.1 does, and falls back on the whole text.
-    """
+def _split_words(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
+    """Split off lists and mappings, as nested settings: jsonargparse would turn those with a wrong type into texts."""
     parser_words: list[str] = []
     nested: dict[str, Any] = {}
     remaining = list(words)
@@ -481,10 +460,10 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
             equals, value = "=", remaining.pop(0)
         setting = name.removeprefix("--")
         if value[:1] in ("{", "[") and setting in parser.names and not parser.takes_text(setting):
-            group, _, last = setting.rpartition(".")
+            *groups, last = setting.split(".")
             inner = nested
-            for part in group.split(".") if group else ():
-                inner = inner.setdefault(part, {})
+            for group in groups:
+                inner = inner.setdefault(group, {})
             inner[last] = parse_yaml(value, setting)
         else:
             parser_words.append(f"{name}{equals}{value}")
@@ -492,7 +471,7 @@ def _divided(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str,
 
 
 def _with_logger_folder(words: Sequence[str]) -> list[str]:
-    """Words with an empty ``save_dir`` for a logger that is named without one: it writes into the folder of the run."""
+    """Add an empty ``save_dir`` for a logger without one, which then writes into the folder of the run."""
     names = (LOGGER, f"{LOGGER}.class_path")
     flags = (word.partition("=") + (after,) for word, after in pairwise([*words, ""]))
     name = next((value or after for flag, _, value, after in flags if flag.removeprefix("--") in names), "")
@@ -502,20 +481,16 @@ def _with_logger_folder(words: Sequence[str]) -> list[str]:
     return [*words, *([f"--{LOGGER}.save_dir="] if takes_folder and not is_given else [])]
 
 
-def _divided_loggers(value: Any) -> tuple[list[Any], Any]:
-    """Divide loggers into those that write into the folder of the run, to be built with it, and all others."""
+def _split_loggers(value: Any) -> tuple[list[Any], Any]:
+    """Split off the loggers that write into the folder of the run, to be built once there is a folder."""
     listed = value if isinstance(value, list) else [value]
-    of_run = [item for item in listed if isinstance(item, Namespace) and item.get("init_args.save_dir") == ""]
-    deferred = [partial(imported(item.class_path), **unwrapped(item.init_args)) for item in of_run]
-    return deferred, [item for item in listed if item not in of_run] or None if deferred else value
+    deferred = [item for item in listed if isinstance(item, Namespace) and item.get("init_args.save_dir") == ""]
+    rest_or_none = [item for item in listed if item not in deferred] or None if deferred else value
+    return [partial(imported(item.class_path), **unwrapped(item.init_args)) for item in deferred], rest_or_none
 
 
 def _settle_seed(values: Namespace, parser: Parser) -> None:
-    """Give the data the seed of the run.
-
-    Raises:
-        SettingError: The call gives the data another seed.
-    """
+    """Set the seed of the data to the seed of the run; raises SettingError if the call gives another."""
     seed = require_seed(values.get(SEED, RunSettings.seed))
     of_data = values.get("data.seed", seed)
     if of_data != seed:
@@ -538,7 +513,7 @@ def _settle_modes(values: Namespace) -> None:
 
 
 def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
-    """Whether a live object already has the settings of the run."""
+    """Whether an object in memory already has the settings of the run."""
     settings = {name: value for name, value in vars(values).items() if name != "seed"}
     same = all(name in arguments and _same(value, arguments[name]) for name, value in settings.items())
     seed = getattr(live, "seed", None)
@@ -549,16 +524,8 @@ def _same(value: Any, argument: Any) -> bool:
     return value is argument or plain(unwrapped(value)) == plain(argument)
 
 
-def _names(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The dotted names of nested settings, of the first two levels."""
-    for name, inner in values.items():
-        yield f"{prefix}{name}"
-        if not prefix and isinstance(inner, Mapping):
-            yield from _names(inner, f"{name}.")
-
-
 def _shown(value: Any) -> Any:
-    """A parsed value as config.yaml holds it."""
+    """Convert a parsed value to plain values for config.yaml."""
     if isinstance(value, InMemory):
         return IN_MEMORY
     if isinstance(value, Namespace):

@@ -1,4 +1,4 @@
-"""A model behind a server, named in Python alone: where it is, what it is called, and how it is asked."""
+"""``heedful.Endpoint``: a model behind a server."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from heedful.records.parser import construct
 from heedful.records.prompts.wording import Wording
 
 
-def Endpoint(  # named as the class that it makes
+def Endpoint(  # named like the class of the result
     url: str | None = None,
     model: str | None = None,
     prompt: str | Wording | None = None,
@@ -18,42 +18,33 @@ def Endpoint(  # named as the class that it makes
 ) -> EndpointModel:
     """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
-    It is what evaluate.py takes as ``--endpoint``, with the same results. Address and key are kept with the object
-    alone: no file, log or message has them.
+    ``evaluate.py --endpoint`` measures the same models. No file, log or message contains the address or the key.
 
     Args:
-        url: Base URL of the server; by default the one in OPENAI_BASE_URL, or else that of OpenAI.
+        url: Base URL of the server; by default the variable OPENAI_BASE_URL, or else OpenAI.
         model: Name of the model at the server.
-        prompt: The question, with each part as its name in braces; a brace that is meant is written twice. Where it
-            does not name all labels, "Answer with one of: ..." stands before it. A
-            ``heedful.records.prompts.wording.Wording`` is taken as it is, and says which texts stand for the
-            labels. By default the first prompt of the data, or else plain words.
-        key: The key; by default the one in OPENAI_API_KEY, which a server on this machine does not need. "" for none.
+        prompt: The question, with the name of each part in braces; literal braces are doubled. "Answer with one of:
+            ..." precedes a question that does not name all labels. Or a ``heedful.records.prompts.wording.Wording``,
+            which may map labels to other texts. By default the first prompt of the data, or else generic words.
+        key: API key; by default the variable OPENAI_API_KEY, which a local server does not need. "" for none.
         **settings: Further settings of ``heedful.lightning_modules.Endpoint``, such as ``max_requests=5000``.
 
     Returns:
-        The model, for ``heedful.assembly.evaluation.evaluate``. Nothing is sent before that.
+        The model, for ``heedful.measure`` and ``heedful.evaluate``; it has not sent any request.
 
     Raises:
-        HeedfulError: There is no model, or a setting is unknown or of another type.
+        HeedfulError: The model is missing, or a setting is unknown or of another type.
 
     Examples:
-        >>> made = Endpoint("http://localhost:8000/v1", "qwen", "{premise} Is it true that {hypothesis}?", seed=1)
-        >>> made.name, made.seed
+        >>> endpoint = Endpoint("http://localhost:8000/v1", "qwen", "{premise} Is it true that {hypothesis}?", seed=1)
+        >>> endpoint.name, endpoint.seed
         ('qwen', 1)
     """
-    _require_texts(url=url, model=model, key=key)
-    if not model:
-        raise SettingError("model, the name of the model at the server, is not given.")
-    if "name" in settings:
-        raise SettingError("There is no setting name here. The name of the model is model.")
-    own_settings = {"name": model} | ({} if prompt is None else {"prompt": prompt})
-    made: EndpointModel = construct(EndpointModel, "Endpoint", {**own_settings, **settings})
-    return made.at(Address(url, key, ("url", "key")))
-
-
-def _require_texts(**arguments: Any) -> None:
-    """Refuse what is not a text, without showing it: it may be a key."""
-    for name, value in arguments.items():
+    for name, value in (("url", url), ("model", model), ("key", key)):
         if not isinstance(value, str | None):
-            raise SettingError(f"{name} is a {type(value).__name__}, and not a text.")
+            raise SettingError(f"{name} is a {type(value).__name__}, and not a text.")  # the value may be a key
+    if not model or "name" in settings:
+        raise SettingError("model is missing: give the name of the model at the server.")
+    of_model = {"name": model} | ({} if prompt is None else {"prompt": prompt})
+    endpoint: EndpointModel = construct(EndpointModel, "Endpoint", {**of_model, **settings})
+    return endpoint.at(Address(url, key, ("url", "key")))

@@ -1,4 +1,4 @@
-"""Evaluation: every measurement of a model, on all examples and in full precision."""
+"""``evaluate``: all evaluations of a model, on all examples and in full precision."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.prompting import Requests, name_of
 from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved import settings_of_file, source_of
-from heedful.assembly.settings import SEED, write_settings
+from heedful.assembly.settings import SEED, several, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import Engine, Evaluation, RunFolder
@@ -47,52 +47,43 @@ def evaluate(
     allow_package: str | Sequence[str] | None = None,
     **settings: Mapping[str, Any] | Evaluation,
 ) -> Results | Requests:
-    """Measure a classifier on everything that Heedful knows, on all examples and in full precision.
+    """Measure a classifier with all evaluations, on all examples and in full precision.
 
-    The same as evaluate.py, with the same settings and the same results.
+    Settings and results are the same as for evaluate.py.
 
     Args:
-        model: As for ``train``; by default that of ``checkpoint``.
-        data: As for ``train``; by default those of ``checkpoint``.
-        checkpoint: What to evaluate: a run, or one of its checkpoints.
-        partial: Evaluate on this part alone.
-        slices: Columns by whose values accuracy and attentiveness are broken down.
-        evaluations: Only these, by name or as objects; by default, all that need not be named.
-        prompt: Settings of ``heedful.datamodules.prompting.Prompting``, for a model that is asked in context.
+        model: As for ``train``; by default the model of ``checkpoint``.
+        data: As for ``train``; by default the data of ``checkpoint``.
+        checkpoint: Run or checkpoint to evaluate.
+        partial: The only part that the model receives.
+        slices: Columns whose values break down accuracy and attentiveness.
+        evaluations: Names or objects of the evaluations to run; by default all evaluations but the optional ones.
+        prompt: Settings of ``heedful.datamodules.prompting.Prompting``, for a model that reads prompts.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}.
-        config: A file of settings, such as the config.yaml of an evaluation; other arguments override.
-        seed: From 0 to 4294967295, by default 0; all that is random follows from it.
-        output: Folder of the results; by default one in the folder of the run, or a new one in runs/.
-        dry_run: Count the requests that a server would get, and send none.
-        allow_package: Python packages that weights and the classes of a saved run may come from.
+        config: A file of settings, such as the config.yaml of an evaluation; other arguments override it.
+        seed: Seed of everything random, from 0 to 4294967295; by default 0.
+        output: Folder of the results; by default a new folder in the folder of the run, or in runs/.
+        dry_run: Count the requests to a server, and send none.
+        allow_package: Python packages that may provide weights and the classes of a saved run.
         **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
 
     Returns:
-        The results: their folder, the numbers and the rows, on every process. With ``dry_run``, the requests.
+        The results (folder, numbers and rows) on every process; with ``dry_run``, the number of requests.
 
     Raises:
-        HeedfulError: Something is wrong with the settings, the data, the model or the disk.
+        HeedfulError: The settings, the data, the model or the disk have a fault.
     """
-    own: dict[str, Any] = {**settings, "trainer": trainer, "prompt": prompt, SEED: seed, "evaluations": evaluations}
-    own |= {"output": output, "dry_run": dry_run or None}
+    nested: dict[str, Any] = {**settings, "trainer": trainer, "prompt": prompt, SEED: seed, "evaluations": evaluations}
+    nested |= {"output": output, "dry_run": dry_run or None}
     with allowing(allow_package):
-        call = Call(model, data, partial=partial, slices=slices, settings=own)
-        return evaluated(configured(call, [] if config is None else [config], checkpoint))
+        call = Call(model, data, partial=partial, slices=slices, settings=nested)
+        return evaluated(configured(call, several(config), checkpoint))
 
 
 def configured(
     call: Call, files: Sequence[str | PathLike[str]] = (), checkpoint: str | PathLike[str] | None = None
 ) -> Config:
-    """All settings of an evaluation, from Python or from the command line.
-
-    Args:
-        call: The settings of the call.
-        files: Files of settings, the first ones first.
-        checkpoint: See :func:`evaluate`.
-
-    Raises:
-        HeedfulError: A setting is wrong, or there is no such checkpoint.
-    """
+    """All settings of an evaluation, from Python or from the command line; see :func:`evaluate`."""
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     for layer in layers:
         checkpoint = layer.values.get("checkpoint") if checkpoint is None else checkpoint
@@ -100,11 +91,11 @@ def configured(
         path, saved = source_of(fspath(checkpoint))
         for layer in layers:
             if "class_path" in (layer.values.get("model") or {}) and not layer.values.get("checkpoint"):
-                raise SettingError(f"checkpoint and {layer.where} both say where the model comes from. Leave one out.")
+                raise SettingError(f"checkpoint and {layer.where} both name a model. Leave one of them out.")
         layers.insert(0, Layer(saved, str(path), is_trusted=False))
         call.settings = {**call.settings, "checkpoint": str(path)}
     if isinstance(call.model, BasePredictor) and checkpoint is not None and call.model.task is not None:
-        call.model = call.model.with_arguments()  # weights in memory stay with their object
+        call.model = call.model.with_arguments()  # the caller's object keeps its weights
     call.layers = layers
     return resolve(True, call)
 
@@ -112,14 +103,11 @@ def configured(
 def evaluated(config: Config) -> Results | Requests:
     """Measure a model, and write the results into a folder.
 
-    Args:
-        config: All settings.
-
     Returns:
-        The results, on every process; with ``dry_run``, the requests that they would need.
+        The results, on every process; with ``dry_run``, the number of requests.
 
     Raises:
-        HeedfulError: Something is wrong with the settings, the data, the model or the disk.
+        HeedfulError: The settings, the data, the model or the disk have a fault.
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
         output = named_folder(config, held)  # before anything is read
@@ -131,19 +119,15 @@ def evaluated(config: Config) -> Results | Requests:
 
 
 def requests_of(plan: Plan) -> Requests:
-    """Count the requests that an evaluation sends at most, and about how many tokens; nothing is sent.
-
-    Args:
-        plan: The evaluation of an endpoint.
+    """Count the requests of an evaluation to an endpoint, and estimate their tokens, without sending them.
 
     Raises:
-        SettingError: The model is no endpoint.
+        SettingError: The model is not an endpoint.
     """
     model, limit = plan.model, plan.trainer["limit_val_batches"]
     if not isinstance(model, Endpoint):
         raise SettingError(
-            f"dry_run counts requests to a server, and {model.description} sends none. Leave it out, or name a model "
-            "with endpoint."
+            f"dry_run counts requests to a server, and {model.description} sends none. Leave it out, or set endpoint."
         )
     amounts = [forecast(plan.data, plan.plans, model, limit) for _ in each_prompt(plan)]
 
@@ -157,11 +141,9 @@ def requests_of(plan: Plan) -> Requests:
 
 
 def measured(plan: Plan, folder: Path | None) -> Results:
-    """Measure a model, and write the results into a folder; several prompts get a folder each.
+    """Measure a model, and write the results into a folder, which is None on other ranks than 0.
 
-    Args:
-        plan: The evaluation.
-        folder: Folder of the results; None on other ranks than 0.
+    Several prompts get a folder each in it.
 
     Raises:
         HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.
@@ -179,14 +161,7 @@ def measured(plan: Plan, folder: Path | None) -> Results:
 
 
 def measured_in_memory(plan: Plan) -> Results:
-    """Measure a model, and write nothing.
-
-    Args:
-        plan: The evaluation.
-
-    Raises:
-        HeedfulError: Nothing was evaluated, or the model fails.
-    """
+    """Measure a model without writing the results."""
     engine = plan.engine()
     trainer = build_trainer(plan, [engine], None)
     results: list[Results] = []
@@ -200,11 +175,11 @@ def measured_in_memory(plan: Plan) -> Results:
 
 
 def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Prepare the model for one prompt after the other; once for nothing if there is none.
+    """Prompt the model with each prompt in turn; yield once if there is none.
 
     Yields:
-        The name of the folder of the prompt, empty if there is only one; and what run.json says of it, with the text
-        that is sent for the first example.
+        The name of the folder of the prompt, empty if there is only one; and the entry of the prompt in run.json, with
+        the text sent for the first example.
     """
     if not plan.prompts:
         yield "", {}
@@ -216,7 +191,7 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contents_of(plan: Plan) -> MadeAgain:
-    """The texts of the examples of rows, for the page."""
+    """Provide the texts of examples for the page."""
     plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
     return MadeAgain(plans, plan.data.seed, plan.data.task.parts)
 
@@ -230,28 +205,19 @@ def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
 
 
 def _server(model: BasePredictor) -> dict[str, Any]:
-    """The server that is asked, for run.json."""
+    """The server and the command, without the key, for run.json."""
     if not isinstance(model, Endpoint):
         return {}
-    return {"server": model.server, "command": [model.hidden(word) for word in command()]}  # words may hold the key
+    return {"server": model.server, "command": [model.hidden(word) for word in command()]}
 
 
 def build_trainer(plan: Plan, callbacks: Sequence[Callback], folder: Path | None) -> Trainer:
-    """The Trainer of an evaluation.
-
-    Args:
-        plan: The evaluation.
-        callbacks: Heedful's callbacks.
-        folder: Where profilers write that name no folder.
-
-    Raises:
-        HeedfulError: Lightning refuses a setting of the Trainer.
-    """
+    """The Trainer of an evaluation; see :func:`make_trainer`."""
     settings = {**plan.trainer, "logger": plan.trainer["logger"] or False}
     return make_trainer(callbacks, settings, evaluating=True, folder=folder)
 
 
 def output_folder(plan: Plan, held: ExitStack, output: Path | None) -> Path:
-    """A folder in the run of the checkpoint; under ``pretrained`` for a model that was never trained here."""
-    is_of_run = output is None and checkpoint_of(plan.config.run_settings())
-    return evaluation_folder(plan, held) if is_of_run else run_folder(plan, held, output, "pretrained")
+    """The folder of results: in the run of the checkpoint, or ``pretrained/version_N`` for other models."""
+    in_run = output is None and checkpoint_of(plan.config.run_settings())
+    return evaluation_folder(plan, held) if in_run else run_folder(plan, held, output, "pretrained")

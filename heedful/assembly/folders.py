@@ -1,28 +1,31 @@
-"""Where a command writes: into a folder of its own, which is locked for as long as the command works there."""
+"""The folder of a run, which is locked while a command writes into it."""
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from heedful.assembly.config import Config
 from heedful.assembly.plan import Plan, checkpoint_of
 from heedful.assembly.saved import tidy
+from heedful.assembly.short_names import model_folder
 from heedful.assembly.starts import is_first
 from heedful.callbacks.outputs.run_folder import new_version
 from heedful.records import RunError, writing
+from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.lock import LOCK, locked
 from heedful.records.storage.results import CONFIG
 
 
 def named_folder(config: Config, held: ExitStack) -> Path | None:
-    """The folder of the run that goes on, or ``output``, locked; None where a new one is to be made.
+    """Lock the folder of the resumed run, or ``output``; return None if neither is named.
 
     Args:
         config: All settings.
-        held: Holds the lock.
+        held: Releases the lock when it closes.
 
     Raises:
-        RunError: ``output`` holds something, or another process writes into the folder.
+        RunError: ``output`` is not empty, or another process writes into the folder.
     """
     if not is_first():
         return None
@@ -38,7 +41,7 @@ def named_folder(config: Config, held: ExitStack) -> Path | None:
 
 
 def resumed_run(config: Config) -> Path | None:
-    """The folder of the run that goes on, from ``resume`` or from the checkpoint of ``ckpt_path``."""
+    """The folder of the run to resume, by ``resume`` or by the checkpoint of ``ckpt_path``."""
     settings = config.run_settings()
     checkpoint, output = checkpoint_of(settings), settings.output
     if config.evaluating or config.resume or not checkpoint:
@@ -48,32 +51,51 @@ def resumed_run(config: Config) -> Path | None:
 
 
 def require_unused(folder: Path, evaluating: bool) -> None:
-    """Refuse a named folder that holds something.
-
-    Raises:
-        RunError: It does, or it is a file.
-    """
+    """Raise RunError for a file, and for a folder that is not empty."""
     with writing(folder):
-        if file := next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None):
-            raise RunError(f"output {folder}: {file} is a file, not a folder. Name another folder.")
+        if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
+            raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")
         names = sorted(path.name for path in folder.iterdir() if path.name != LOCK) if folder.is_dir() else []
     if names:
-        more = f", or go on with resume {folder}" if CONFIG in names and not evaluating else ""
-        raise RunError(f"output {folder} exists and is not empty: it holds {names[0]}. Name another folder{more}.")
+        remedy = f", or resume {folder}" if CONFIG in names and not evaluating else ""
+        raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")
+
+
+def model_name(plan: Plan) -> str:
+    """The short name of the backbone, or its id as a folder name."""
+    section = plan.record["model"]
+    settings = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
+    backbone = settings.get("backbone") or getattr(plan.model, "backbone", None) or settings.get("name")
+    return model_folder(str(backbone or type(plan.model).__name__), section["class_path"])
+
+
+def hyperparameters(plan: Plan) -> dict[str, Any]:
+    """The settings that TensorBoard compares between runs."""
+    values = ((s, *item) for s in ("data", "model") for item in plan.record[s]["init_args"].items())
+    settings = {f"settings.{s}.{name}": v for s, name, v in values if isinstance(v, str | int | float)}
+    return settings | {
+        "data": plan.data.name,
+        "model": model_name(plan),
+        "regime": plan.data.regime,
+        "seed": plan.data.seed,
+        "epochs": plan.trainer["max_epochs"],
+        "learning_rate": plan.classifier.learning_rate,
+        "train_batch_size": plan.data.batch_size,
+    }
 
 
 def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> Path:
-    """The folder named by the call, or else a new ``runs/<data>/<model>/<tail>/version_N``, locked."""
+    """The named folder, or else a new folder ``runs/<data>/<model>/<tail>/version_N``, locked."""
     if output is None:
-        return _new(Path("runs", plan.data.name, plan.model_name, *tail), held)
+        return _new(Path("runs", plan.data.name, model_name(plan), *tail), held)
     tidy(output)
     return output
 
 
 def evaluation_folder(plan: Plan, held: ExitStack) -> Path:
-    """A new ``evaluations/<data>-<split>/version_N`` in the folder of the run whose checkpoint is evaluated, locked.
+    """A new folder ``evaluations/<data>-<split>/version_N`` in the run of the checkpoint, locked.
 
-    The name has the checkpoint, unless it is the best one, and the evaluations that the call asks for.
+    Its name includes the checkpoint, unless it is the best checkpoint, and the requested evaluations.
     """
     checkpoint = Path(str(checkpoint_of(plan.config.run_settings()))).absolute()
     evaluations = [planned.evaluation for planned in plan.plans.planned.values()]
@@ -90,5 +112,5 @@ def _new(parent: Path, held: ExitStack) -> Path:
     missing = [path for path in (parent, *parent.parents) if not path.exists()]
     with writing(parent):
         folder = new_version(parent)
-    held.enter_context(locked(folder, made=[folder, *missing]))
+    held.enter_context(locked(folder, new=[folder, *missing]))
     return folder

@@ -1,4 +1,4 @@
-"""What is held out stays held out: no example of it was trained on, by this model or by those that it began with."""
+"""Check that a model was not trained on held-out examples."""
 
 from pathlib import Path
 
@@ -8,23 +8,23 @@ from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.records import DataError, inform
 
-SPLITTING = ("hold_out", "folds", "fold")  # settings that take what is evaluated from the training set
+SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training set
 
 
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
-    """Compare the examples that the model was trained on with those that are evaluated.
+    """Compare the training examples of the model, and of the models it started from, with the evaluated examples.
 
-    What was trained on is said; it is refused where the settings hold it out, unless the run itself held out the very
-    same, in which case what it mixed in stands there as well.
+    Training examples among the evaluated examples are reported. They are an error if the settings hold these examples
+    out, unless the run of the checkpoint held out the same examples.
 
     Args:
         model: The model, bound to the task of the data.
         data: The data, set up.
-        checkpoint: The checkpoint that is evaluated; in training, the one that training resumes from.
-        evaluating: Whether nothing is trained.
+        checkpoint: The checkpoint to evaluate, or to resume from.
+        evaluating: Whether the run evaluates; if not, it trains.
 
     Raises:
-        HeedfulError: Examples that are held out were trained on, or nobody can say whether they were.
+        DataError: The model was trained on held-out examples, or its training examples are unknown.
     """
     checkpoint = checkpoint if evaluating else None
     trained_on = model.provenance.trained_on
@@ -37,24 +37,19 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
     display_name = f"checkpoint {checkpoint}" if checkpoint else f"model {model.description}"
     flags = [f"data.{flag} {getattr(data, flag)}" for flag in SPLITTING if getattr(data, flag, None) is not None]
     if flags and seen != 0 and not getattr(data, "validate_on_train", False) and not _is_of_run(data, checkpoint):
-        said = (
-            f"was trained on {seen:,} of these {len(data.whole):,}" if seen else "does not say which it was trained on"
-        )
+        overlap = f"was trained on {seen:,} of these {len(data.whole):,}" if seen else "has unknown training examples"
         raise DataError(
-            f"{' '.join(flags)} holds examples out, and {display_name} "
-            f"{said}. Hold out the same as there, with the same data.path, or add data.validate_on_train true."
+            f"{' '.join(flags)} holds examples out, and {display_name} {overlap}. Hold out the same examples as in "
+            "training, with the same data.path, or set data.validate_on_train true."
         )
     if seen is None:
-        inform(
-            f"{data.name}: {display_name} does not say which examples it was trained on, so that nobody "
-            "knows whether any of them are evaluated."
-        )
+        inform(f"{data.name}: {display_name} has unknown training examples, which may be among the evaluated examples.")
     elif evaluating:
         data.count_seen(seen)
 
 
 def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
-    """Whether the run of a checkpoint evaluated these very examples, as its fingerprint says."""
+    """Whether the run of a checkpoint evaluated the same examples, by their fingerprint."""
     if checkpoint is None:
         return False
     saved = outline(Path(checkpoint)).get(type(data).__qualname__)

@@ -1,4 +1,4 @@
-"""Who a run is: what results.json says of the model that was measured, and of its training."""
+"""The identity of a run in results.json: model, training, seeds and server."""
 
 import re
 from collections.abc import Mapping
@@ -11,27 +11,18 @@ from heedful.records.storage.folder_names import regime_name
 from heedful.records.storage.results import BACKBONE
 from heedful.reports.configs import backbone_of, sections_of, settings, trainings
 
-HOW = {  # settings that change no answer
-    "answers",
-    "cache",
-    "concurrency",
-    "doubtful",
-    "max_requests",
-    "prices",
-    "share_prefix",
-    "timeout",
-}
-PLACES = {"base_url", "responses", "url"}  # settings that say where weights or answers are from
-READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that say how a model reads them
-PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # from the root of a machine
+HOW = {*"answers cache concurrency doubtful max_requests prices share_prefix timeout".split()}  # change no answer
+PLACES = {"base_url", "responses", "url"}  # of weights or answers
+READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that change the input of a model
+PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # an absolute path
 
 
 def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, Any]:
-    """Who is measured, without places and times: name and settings of the model, how it was trained, and its server.
+    """Name and settings of the model, its training and its server, without paths and times.
 
     Args:
-        record: All settings of the command, as config.yaml holds them.
-        model: The model, prepared.
+        record: All settings of the command, as in config.yaml.
+        model: The bound model.
     """
     sections = sections_of(record)
     checkpoint = sections["checkpoint"]
@@ -61,7 +52,7 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
 
 
 def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
-    """The short name of the model that the first training began with; no place."""
+    """The short name of the model before its first training; never a path."""
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:
         backbone = str(getattr(model, "backbone", None) or model.description)
@@ -73,7 +64,7 @@ def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
 
 
 def _without_places(value: Any) -> Any:
-    """A setting in which paths from the root of a machine are their last names alone."""
+    """Replace absolute paths by their last component."""
     if isinstance(value, Mapping):
         return {str(key): _without_places(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,6 +1,5 @@
-"""Functions as models: measured in this process, without a Trainer and without importing Lightning."""
+"""``heedful.measure`` of functions: in this process, without a Trainer and without importing Lightning."""
 
-import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -9,7 +8,7 @@ from heedful.assembly.identity import identity_of
 from heedful.assembly.measured_rows import RowSettings, data_of, readings
 from heedful.assembly.prompting import Requests, requests_of_function
 from heedful.assembly.results import Results, Unsaved
-from heedful.assembly.settings import SEED, require_seed, write_settings
+from heedful.assembly.settings import SEED, name_list, require_seed, write_settings
 from heedful.callbacks.engine.evaluation import Evaluation, Plans, Setting
 from heedful.callbacks.engine.measure import ALL, measure
 from heedful.callbacks.engine.processes import Processes
@@ -26,7 +25,7 @@ from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.parser import construct
 from heedful.reports.html.table import has_bars
 
-OF_MODELS = ("prompt", "config", "allow_package")  # arguments of evaluate that a function does not have
+OF_MODELS = ("prompt", "config", "allow_package")  # arguments of evaluate for models that are loaded
 OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "devices")  # the last two have no effect
 
 
@@ -38,13 +37,13 @@ def measure_function(
     answers: Answered | None,
     settings: dict[str, Any],
 ) -> Results | Requests:
-    """Measure a function; an exception has the answers so far as ``answers``.
+    """Measure a function; exceptions carry the answers so far in ``answers``.
 
     Args:
-        predict: The function, or a pipeline of transformers.
+        predict: A function, or a pipeline of transformers.
         rows: As for :func:`heedful.measure`.
         of_rows: The arguments about the rows.
-        knows_labels: Whether somebody names the labels in their order.
+        knows_labels: Whether the call or the rows give the labels in order.
         answers: Answers of a call that failed.
         settings: All other arguments of :func:`heedful.measure`.
 
@@ -67,25 +66,17 @@ def measure_function(
     except BaseException as error:
         if answered := function.answered:
             error.answers = answered  # type: ignore[attr-defined]
-            error.add_note(f"{len(answered):,} answers are kept: go on with measure(..., answers=error.answers).")
+            error.add_note(f"{len(answered):,} answers are kept. Resume with measure(..., answers=error.answers).")
         raise
 
 
-def require_settings(settings: Mapping[str, Any], called: str) -> None:
-    """Refuse settings of :func:`heedful.measure` that a model without a Trainer does not have.
-
-    Args:
-        settings: The settings.
-        called: Kind of the model, for the message.
-
-    Raises:
-        SettingError: There is one.
-    """
+def require_settings(settings: Mapping[str, Any], kind: str) -> None:
+    """Raise SettingError for settings that need a Trainer or a loaded model; ``kind`` describes the model."""
     for name in OF_MODELS:
         if settings.get(name) is not None:
-            raise SettingError(f"{name} is a setting of models that are loaded, and predict is {called}. Leave it out.")
+            raise SettingError(f"{name} is a setting for models that Heedful loads. Leave it out for {kind}.")
     if unknown := [name for name in settings["trainer"] or () if name not in OF_TRAINER]:
-        raise SettingError(f"trainer.{unknown[0]}: {called} is measured without a Trainer. Leave it out.")
+        raise SettingError(f"trainer.{unknown[0]}: {kind} is measured without a Trainer. Leave it out.")
 
 
 def measure_predictor(
@@ -97,7 +88,7 @@ def measure_predictor(
         predictor: The model.
         data: The data, with the settings of the call.
         settings: The other arguments of :func:`heedful.measure`.
-        weights: The hash of its weights, for its identity.
+        weights: Hash of the weights.
     """
     settings = {name: value for name, value in settings.items() if name not in OF_MODELS}
     trainer, is_dry = settings.pop("trainer", None) or {}, settings.pop("dry_run", None)
@@ -144,16 +135,15 @@ def _measured(
 
 
 def with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
-    """The data with the seed of the call, and its slices and its part alone."""
+    """The data with the seed, the slices and the partial input of the call."""
     changed = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
     seed = require_seed(settings.pop(SEED))
     return data.with_arguments(**changed, seed=seed) if changed or data.seed != seed else data
 
 
 def _evaluations(settings: dict[str, Any]) -> tuple[list[Evaluation], list[str] | None]:
-    """All evaluations, with their settings in the call, and the names of those that the call asks for."""
-    listed = settings.pop("evaluations", None)
-    listed = [name for name in re.split(r"[\s,]+", listed) if name] if isinstance(listed, str) else listed
+    """All evaluations with their settings, and the names of the requested evaluations; None for all."""
+    listed = name_list(settings.pop("evaluations", None))
     evaluations = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     if len(by_name) < len(evaluations):
@@ -172,13 +162,13 @@ def _is_pipeline(predict: Any) -> bool:
 
 
 def _numbered(spellings: Mapping[str, Any] | None, pipeline: Any) -> dict[str, list[Any]]:
-    """Spellings of labels with the numbered names of a pipeline's outputs: LABEL_0 is the first label."""
-    numbered = pipeline.model.config.id2label
-    return {label: [*others, numbered.get(k)] for k, (label, others) in enumerate((spellings or {}).items())}
+    """Add the numbered names of a pipeline's outputs, such as LABEL_0, to the spellings of the labels."""
+    names = pipeline.model.config.id2label
+    return {label: [*texts, names.get(k)] for k, (label, texts) in enumerate((spellings or {}).items())}
 
 
 class _Pipeline:
-    """A pipeline of transformers as a function; two of one pipeline and the same parts are equal."""
+    """A pipeline of transformers as a function; equal if pipeline and parts are equal."""
 
     def __init__(self, pipeline: Any, data: Pairs) -> None:
         self.pipeline = pipeline
@@ -187,8 +177,8 @@ class _Pipeline:
         self.__name__ = type(pipeline).__name__
         if pipeline.task != "text-classification" or len(self.parts) > 2:
             raise ModelError(
-                f"predict is a pipeline for {pipeline.task}, and the data have the parts {listing(self.parts)}. Give "
-                "one for text-classification of one part or two, or a function that calls the pipeline."
+                f"A pipeline for {pipeline.task} cannot read the parts {listing(self.parts)}. Give a pipeline for "
+                "text-classification and one or two parts, or a function that calls the pipeline."
             )
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Networks, runs and servers as models of ``heedful.measure``: evaluated as evaluate.py does."""
+"""``heedful.measure`` of networks, runs and servers, which evaluate.py measures as well."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
@@ -26,37 +26,37 @@ from heedful.records.storage.results import CONFIG
 
 
 def measure_model(predict: Any, rows: Any, of_rows: RowSettings, is_ordered: bool, settings: dict[str, Any]) -> Any:
-    """Measure a model that is no function; global generators stay as the caller has them.
+    """Measure a model that is not a function; restores the global generators.
 
     Args:
         predict: The model, as for :func:`heedful.measure`.
         rows: As for :func:`heedful.measure`.
         of_rows: The arguments about the rows.
-        is_ordered: Whether somebody names the labels in their order.
+        is_ordered: Whether the call or the rows give the labels in order.
         settings: All other arguments of :func:`heedful.measure`.
 
     Returns:
-        The results; with ``dry_run``, the requests that they would need.
+        The results; with ``dry_run``, the number of requests.
     """
     config, allowed, partial, slices, dry_run = (
         settings.pop(name, None) for name in ("config", "allow_package", "partial", "slices", "dry_run")
     )
-    asked = _model(predict, is_ordered)
-    data, _ = data_of(rows, of_rows, asked.outputs, is_function=False, kind=PairedText)
+    source = _source(predict, is_ordered)
+    data, _ = data_of(rows, of_rows, source.outputs, is_function=False, kind=PairedText)
     settings = {**settings, "dry_run": dry_run or None}
-    call = Call(asked.model(data), data, partial=partial, slices=slices, settings=settings)
+    call = Call(source.model(data), data, partial=partial, slices=slices, settings=settings)
     with restored_generators(), allowing(allowed), calm_lightning(), restored_flags():
-        plan = prepare(configured(call, [] if config is None else [config], asked.checkpoint))
+        plan = prepare(configured(call, [] if config is None else [config], source.checkpoint))
         return requests_of(plan) if dry_run else measured_in_memory(plan)
 
 
-class _Asked(NamedTuple):
-    """What ``predict`` is.
+class _Source(NamedTuple):
+    """Where the model comes from.
 
     Attributes:
-        model: Makes the model for the data; None of a run, which brings its own.
-        outputs: What the model calls its labels, in their order; empty where it has no names for them.
-        checkpoint: The run, or the checkpoint of one, that the model is from.
+        model: Builds the model for the data; returns None for a run.
+        outputs: Names of the model's labels in order; empty if they have no names.
+        checkpoint: Run or checkpoint of the model.
     """
 
     model: Callable[[Any], Any]
@@ -64,47 +64,45 @@ class _Asked(NamedTuple):
     checkpoint: str | None = None
 
 
-def _model(predict: Any, is_ordered: bool) -> _Asked:
-    """What is to be measured, in whatever form it is given."""
+def _source(predict: Any, is_ordered: bool) -> _Source:
     if isinstance(predict, BasePredictor):
         learned = predict.task.labels if predict.task else predict.known_labels
         backbone = getattr(predict, "backbone", None)
-        return _Asked(lambda data: predict, learned or (names_of_outputs(model_config(backbone)) if backbone else ()))
+        return _Source(lambda data: predict, learned or (names_of_outputs(model_config(backbone)) if backbone else ()))
     if isinstance(predict, str | PathLike):
         return _named(fspath(predict), is_ordered)
     if isinstance(predict, nn.Module) and hasattr(predict, "config"):
         raise SettingError(f"predict is a {type(predict).__name__} without its tokenizer. Give (model, tokenizer).")
     if isinstance(predict, LightningModule):
         raise ModelError(
-            f"predict is a {type(predict).__name__}, and nobody knows how it is asked for its answers. Give a "
-            "function that asks it: a list of dictionaries to labels."
+            f"predict is a {type(predict).__name__}, whose inputs are unknown. Give a function from a list of "
+            "dictionaries to labels that calls it."
         )
     raise SettingError(
-        f"predict is of the type {type(predict).__name__}, which cannot be asked. Give a function, (model, tokenizer), "
-        "a pipeline, or a folder."
+        f"predict has the type {type(predict).__name__}. Give a function, (model, tokenizer), a pipeline or a folder."
     )
 
 
-def _named(name: str, is_ordered: bool) -> _Asked:
-    """A run or one of its checkpoints, or a model by its short name, its folder or its id on the hub."""
+def _named(name: str, is_ordered: bool) -> _Source:
+    """The source of a run, a checkpoint, a short name, a folder or a hub id."""
     path = Path(name)
     if (path / CONFIG).is_file() or path.suffix == ".ckpt":
         run = path.absolute().parent.parent if path.suffix == ".ckpt" else path
         outputs = names_of_outputs(model_config(run / "checkpoints" / "backbone"))
-        return _Asked(lambda data: None, outputs, checkpoint=name)
+        return _Source(lambda data: None, outputs, checkpoint=name)
     model = _within_positions(load_model(name))
     outputs = names_of_outputs(model_config(getattr(model, "backbone", name)))
-    return _Asked(lambda data: model if outputs else _with_outputs(model, data, is_ordered), outputs)
+    return _Source(lambda data: model if outputs else _with_outputs(model, data, is_ordered), outputs)
 
 
 def _with_outputs(model: BasePredictor, data: PairedData, is_ordered: bool) -> BasePredictor:
-    """A model whose outputs have no names, with those of the labels, where somebody says their order."""
+    """Name the outputs of a model after the labels, if their order is known."""
     names = order_of_outputs(data, is_ordered) if isinstance(model, PretrainedClassifier) else None
     return model if names is None else model.with_arguments(labels=names)
 
 
 def _within_positions(model: BasePredictor) -> BasePredictor:
-    """A model that reads no more tokens than it has positions, where the usual length is more."""
+    """Limit the length of inputs to the number of positions of a model."""
     if not isinstance(model, PretrainedClassifier):
         return model
     most = positions_of(open_config(resolve(model.backbone)))

@@ -1,4 +1,4 @@
-"""A model of transformers in memory and its tokenizer: measured themselves, without a Trainer and without a copy."""
+"""``heedful.measure`` of a transformers model in memory: without a Trainer and without a copy."""
 
 from typing import Any
 
@@ -18,13 +18,13 @@ from heedful.records import SettingError, listing
 def measure_pair(
     predict: tuple[Any, ...], rows: Any, of_rows: RowSettings, is_ordered: bool, settings: dict[str, Any]
 ) -> Results | Requests:
-    """Measure ``(model, tokenizer)``; modes of modules and global generators stay as the caller has them.
+    """Measure ``(model, tokenizer)``; restores the modes of modules and the global generators.
 
     Args:
         predict: Model and tokenizer.
         rows: As for :func:`heedful.measure`.
         of_rows: The arguments about the rows.
-        is_ordered: Whether somebody names the labels in their order.
+        is_ordered: Whether the call or the rows give the labels in order.
         settings: All other arguments of :func:`heedful.measure`.
 
     Raises:
@@ -32,7 +32,7 @@ def measure_pair(
     """
     if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not callable(predict[1]):
         raise SettingError(
-            f"predict is a tuple of {listing([type(one).__name__ for one in predict])}. Give (model, tokenizer) of "
+            f"predict is a tuple of {listing([type(item).__name__ for item in predict])}. Give (model, tokenizer) of "
             "transformers."
         )
     require_settings(settings, "(model, tokenizer)")
@@ -43,6 +43,6 @@ def measure_pair(
     if not outputs and (names := order_of_outputs(data, is_ordered)):
         pair = pair.with_arguments(labels=names)
     state = {name: values for name, values in pair.network.state_dict().items() if isinstance(values, Tensor)}
-    is_here = not any(values.is_meta for values in state.values())  # and not on a disk
+    is_loaded = not any(values.is_meta for values in state.values())  # accelerate may offload weights
     with restored_generators(), evaluating(pair.network):
-        return measure_predictor(pair, data, settings, weights_hash(state) if is_here else None)
+        return measure_predictor(pair, data, settings, weights_hash(state) if is_loaded else None)

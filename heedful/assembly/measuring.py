@@ -1,4 +1,4 @@
-"""``heedful.measure``: whether any model heeds every part of its input, in five lines."""
+"""``heedful.measure``: whether any model uses every part of its input."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,10 +21,9 @@ from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
 from heedful.records import SettingError, listing
 from heedful.records.errors import guess
-from heedful.records.parser import class_parser, require_types
+from heedful.records.parser import class_parser
 
-OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # its further arguments
-FREE = tuple("predict rows settings labels same evaluations trainer default_label answers".split())  # of many types
+OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # further arguments of heedful.evaluate
 
 
 def measure(
@@ -53,57 +52,56 @@ def measure(
     trainer: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Results:
-    """Measure whether a model heeds every part of its input.
+    """Measure whether a model uses every part of its input.
 
-    Each part in turn is replaced by that of another example, ``draws`` times, and the model is asked again.
-    Attentiveness to a part is the share of the answers that change, of those that are not ``default_label``
-    (the Counterfactual Attentiveness Test, section 3.3).
+    Each part in turn is replaced by the part of a random other example, ``draws`` times, and the model predicts again.
+    Attentiveness to a part is the share of changed predictions, over the examples that are not predicted as
+    ``default_label`` (the Counterfactual Attentiveness Test, section 3.3).
 
     Args:
-        predict: The model. A function that gets a list of dictionaries, part name to text, and returns as many labels,
-            their numbers, texts, or None for no answer, or probabilities (an array [inputs, labels], or a dictionary of
-            label to probability for each); ``(model, tokenizer)`` of transformers, which are called as they are; a
-            ``pipeline("text-classification")``; the folder of a model or its id on the hub; a run folder; a model of
-            Heedful, such as ``heedful.Endpoint``.
+        predict: The model. A function from a list of dictionaries, part name to text, to a list of labels, numbers of
+            labels, texts, or None for no answer, or to probabilities (an array [inputs, labels], or a list of
+            dictionaries, label to probability); ``(model, tokenizer)`` of transformers; a
+            ``pipeline("text-classification")``; the folder or the hub id of a model; a run folder; a model of Heedful,
+            such as ``heedful.Endpoint``.
         rows: The examples: a list of dictionaries, a ``datasets.Dataset``, a frame of pandas or polars, a table of
-            Arrow, a file, or data as of ``heedful.load_data`` or by a name that ``--data`` knows. Without a column
-            of labels they are unlabelled: then accuracy is not measured, nor whether the model is better than a single
-            answer.
-        parts: Names of the parts, which are columns of the rows; or part name to column.
-        default_label: The answer to parts that have nothing to do with each other, such as "neutral".
-        label: Column of the gold label; None leaves gold labels out.
-        labels: The labels, in the order of the outputs of the model or of its probabilities; or label to its spellings
-            in the rows and among the answers, as {"entailment": [0]}. By default those of a ``ClassLabel`` column, of
-            the config of the model, or of the rows. Without any, answers are free texts.
-        swap: Parts that must matter, each swapped in turn; "left+right" are two that come from one other example. By
-            default all but ``keeps``.
-        keeps: Parts that must not matter: how often an answer stays when they are another's.
-        same: When two free texts are one answer: "normalised" (by default), "exact", or a function from an answer to
-            its normal form, None for no answer. It makes answers free texts.
-        cluster: Column whose equal values are one cluster of the intervals, such as the article of several questions.
-        by: A column, or several, by whose values the numbers are broken down.
-        uid: Column of a unique id; by default examples are named by their content.
-        name: What results call the data; by default "rows".
-        quoting: Whether fields of a csv or tsv file may be double-quoted.
-        draws: Counterfactuals for each example and part, by default 5.
-        precision: The half width of an interval of attentiveness that is precise enough, such as 0.02: no more examples
-            are changed than a pilot of 300 says that are needed. By default all are changed.
-        batch_size: Most inputs that the model gets at once.
-        evaluations: Only these, as for ``heedful.evaluate``.
-        seed: All that is random follows from it.
-        output: Folder for the results; by default nothing is written before ``save``.
-        answers: Answers of a call that failed, ``error.answers``: the same function is asked for the others alone.
-        trainer: Settings of Lightning's Trainer, such as {"devices": 2}. A function is measured without a Trainer, in
-            this process: only enable_progress_bar and limit_val_batches have an effect.
+            Arrow, a file, a data module, or a short name, as ``--data`` takes. Without a column of labels, accuracy is
+            not measured, and results cannot tell whether the model is better than a constant prediction.
+        parts: Names of the columns that are the parts; or part name to column.
+        default_label: The label of unrelated parts, such as "neutral".
+        label: Column of the gold label; None for no gold labels.
+        labels: The labels, in the order of the model's outputs; or label to its spellings in the rows and in answers,
+            as in {"entailment": [0]}. By default the labels of a ``ClassLabel`` column, of the model's config, or of
+            the rows. Without any labels, answers are free texts.
+        swap: Parts that must matter, swapped in turn; "left+right" swaps two parts together. By default all parts that
+            are not in ``keeps``.
+        keeps: Parts that must not matter: the share of unchanged predictions is measured.
+        same: Equality of free texts: "normalised" (the default), "exact", or a function from an answer to a normal
+            form, None for no answer. Answers are free texts then.
+        cluster: Column of the clusters of intervals, such as the article of several questions.
+        by: Columns whose values break down the numbers.
+        uid: Column of a unique id; by default a hash of the content.
+        name: Name of the data in results; by default "rows".
+        quoting: Whether fields of a csv or tsv file may be quoted.
+        draws: Number of counterfactuals per example and part, by default 5.
+        precision: Sufficient half width of the interval of attentiveness, such as 0.02: a pilot of 300 examples
+            determines how many examples are swapped. By default all.
+        batch_size: Maximum number of inputs per call of the model.
+        evaluations: Names of the evaluations to run, as for ``heedful.evaluate``.
+        seed: Seed of everything random.
+        output: Folder of the results; by default nothing is written before ``save``.
+        answers: Answers of a call that failed, ``error.answers``; the function gets only the remaining inputs.
+        trainer: Settings of Lightning's Trainer, such as {"devices": 2}. Functions are measured without a Trainer;
+            only enable_progress_bar and limit_val_batches have an effect.
         **settings: Evaluation to its settings, as for ``heedful.evaluate``.
 
     Returns:
         The results: ``result.show()``, ``result["attentiveness", "premise"].value``, ``result.rows``. With
-        ``dry_run=True``, the requests that an endpoint would get, as of ``heedful.evaluate``.
+        ``dry_run=True``, the number of requests to an endpoint, as for ``heedful.evaluate``.
 
     Raises:
-        HeedfulError: Something is wrong with the rows or the settings; or the model raises, returns something else than
-            an answer for each input, or answers the same input in two ways. The message quotes the input.
+        HeedfulError: The rows or the settings are wrong; or the model raises, does not return one answer per input, or
+            gives different answers to equal inputs. The message quotes the input.
 
     Examples:
         >>> import heedful
@@ -116,18 +114,14 @@ def measure(
         0.0
     """
     arguments = locals()
-    require_types(measure, arguments, FREE)
     of_rows = RowSettings.of(arguments)
     require_known(settings, arguments)
     if output is not None:
         require_writable(Path(output))
-    own = {key: value for key, value in (("draws", draws), ("precision", precision)) if value is not None}
-    if own and settings.get("attentiveness") is not None:
-        raise SettingError(
-            f"{listing(list(own))} and attentiveness both set up the test of attentiveness. Leave one of the two out."
-        )
-    if own:
-        settings["attentiveness"] = own
+    if swaps := {key: value for key, value in (("draws", draws), ("precision", precision)) if value is not None}:
+        if settings.get("attentiveness") is not None:
+            raise SettingError(f"{listing(list(swaps))} and attentiveness exclude each other. Leave one of them out.")
+        settings["attentiveness"] = swaps
     knows_labels = labels is not None or bool(class_names(rows, label))
     settings |= {"evaluations": evaluations, "trainer": trainer, SEED: seed}
     settings["slices"] = ([by] if isinstance(by, str) else list(by)) or None
@@ -145,21 +139,17 @@ def measure(
         return results
     saved: list[Results] = []
     by_first(lambda: saved.append(results.save(output)))
-    return saved[0] if saved else replace(results, folder=Path(output))  # other ranks have numbers and rows in memory
+    return saved[0] if saved else replace(results, folder=Path(output))  # on other ranks, the rows stay in memory
 
 
 def is_function(predict: Any) -> bool:
-    """Whether a model is a function, or a pipeline of transformers: only its answers are known."""
+    """Whether a model is a function or a pipeline of transformers."""
     is_network = isinstance(predict, nn.Module) and (hasattr(predict, "config") or hasattr(predict, "training_step"))
     return callable(predict) and not (is_network or isinstance(predict, str | PathLike | tuple | BasePredictor))
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
-    """Read rows as ``measure`` does, given its arguments, before there is a model.
-
-    Raises:
-        HeedfulError: The rows cannot be read, or an argument does not fit them.
-    """
+    """Read the rows, with the arguments of ``measure``, so that errors come before the training."""
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
     data, _ = data_of(rows, RowSettings.of(bound.arguments), (), True)
@@ -167,12 +157,13 @@ def require_rows(rows: Any, **arguments: Any) -> None:
 
 
 def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Refuse what is neither an argument nor an evaluation, where an argument or a setting of data is meant."""
+    """Raise SettingError for names that are neither arguments nor evaluations."""
     evaluations = [kind.metric.name for kind in shown_evaluations(True)]
     for name in settings:
         if name in evaluations or name in OF_EVALUATE:
             continue
         of_data = f"data.{name}" in class_parser(Pairs, "data").names
-        do = "It is one of data: give rows as heedful.load_data(NAME, ...)." if of_data else ""
-        do = do or guess(name, [*arguments, *OF_EVALUATE, *evaluations])
-        raise SettingError(f"There is no setting {name} here. {do}")
+        hint = f"It is a setting of data: rows=heedful.load_data(NAME, {name}=...)." if of_data else ""
+        raise SettingError(
+            f"measure has no setting {name}. {hint or guess(name, [*arguments, *OF_EVALUATE, *evaluations])}"
+        )

@@ -1,9 +1,9 @@
-"""Numbers by their names: looked up by a few words, as a frame of pandas, and held against what is required of them."""
+"""Lookup of numbers by name, requirements, and conversion to pandas."""
 
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 4  # names in a message
-COLUMNS = ("value", "low", "high", "n", "clusters", "std", "draws", "flags", "reason")
 REQUIREMENT = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%?)\s*")
 HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -30,15 +29,15 @@ class Number:
     """One number of an evaluation.
 
     Attributes:
-        value: A share from 0 to 1, or what the metric is otherwise; None where it is undefined.
-        low: The low bound of its 95 % interval; None where there is none.
-        high: The high bound.
-        n: How many examples it rests on.
-        clusters: How many clusters these are; None where each example is one.
-        std: Sample standard deviation over draws; None for fewer than two.
-        draws: How many draws it is the mean of; None where nothing is drawn.
-        flags: What a reader must know before quoting it.
-        reason: Why it is undefined.
+        value: A share from 0 to 1, or another value of the metric; None if it is undefined.
+        low: Lower bound of the 95 % interval; None without an interval.
+        high: Upper bound of the 95 % interval.
+        n: Number of examples.
+        clusters: Number of clusters; None if each example is a cluster.
+        std: Sample standard deviation over draws; None for fewer than two draws.
+        draws: Number of draws; None for metrics without draws.
+        flags: Cautions for readers of the number.
+        reason: Why the value is undefined.
     """
 
     value: float | None
@@ -53,37 +52,36 @@ class Number:
 
     @classmethod
     def of(cls, m: Mapping[str, Any]) -> "Number":
-        """A measurement as results.json has it."""
+        """Convert a measurement of results.json."""
         low, high = m["ci95"] or (None, None)
-        flags = tuple(m["flags"])
-        n, clusters = m["n"], m.get("clusters")
-        return cls(m["value"], low, high, n, clusters, m["std"], m["draws"], flags, m.get("reason"))
+        clusters, flags = m.get("clusters"), tuple(m["flags"])
+        return cls(m["value"], low, high, m["n"], clusters, m["std"], m["draws"], flags, m.get("reason"))
 
 
 class NoSuchNumber(RunError, KeyError):
-    """No number has this name, or several have it: a KeyError as well, as ``in`` expects."""
+    """The name of a number is unknown or ambiguous; also a KeyError."""
 
 
 class Numbers:
-    """What has numbers by their names: the results of a run, and the differences of two."""
+    """Base class for results with named numbers."""
 
-    _bounds = (0.0, 1.0)  # of what a share is required to be
+    _bounds = (0.0, 1.0)  # of a share
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Each measurement by its name: value, n, draws, std, ci95, per_draw, flags, as results.json has them."""
+        """Measurements by name, with value, n, draws, std, ci95, per_draw and flags as in results.json."""
         raise NotImplementedError
 
     def __getitem__(self, key: Key) -> Number:
-        """One number.
+        """Look up a number.
 
         Args:
-            key: The family, and behind it the part, the statistic and the slice where there are any, as
-                ``"accuracy"`` or ``"attentiveness", "premise", "to_default"``. A part may be left out where there is
-                only one. A metric name, or its text in results.json, is taken as it is.
+            key: The family, then part, statistic and slice if the number has them, as in ``"accuracy"`` or
+                ``"attentiveness", "premise", "to_default"``; a single part may be omitted. Or a metric name, or its
+                text in results.json.
 
         Raises:
-            HeedfulError: No number has this name, or several have it; this is a KeyError as well.
+            HeedfulError: The name is unknown or ambiguous; also a KeyError.
         """
         numbers = self.numbers
         try:
@@ -92,7 +90,7 @@ class Numbers:
             raise NoSuchNumber(*error.args) from None
 
     def __contains__(self, key: Key) -> bool:
-        """Whether exactly one number has this name."""
+        """Whether the name is known and unambiguous."""
         try:
             self[key]
         except NoSuchNumber:
@@ -100,39 +98,38 @@ class Numbers:
         return True
 
     def __iter__(self) -> Iterator[MetricName]:
-        """The names of the numbers."""
+        """Iterate over the names of the numbers."""
         return iter(self.numbers)
 
     def to_frame(self) -> "pd.DataFrame":
-        """All numbers as a frame of pandas, a line each.
+        """Convert the numbers to a pandas frame with one row per number.
 
         Returns:
-            The columns family, data, part, statistic, slice, value, low, high, n, clusters, std, draws, flags (one
-            text, joined by commas) and reason. What is missing is NaN or None.
+            The columns family, data, part, statistic, slice, value, low, high, n, clusters, std, draws, flags (joined
+            by commas) and reason; missing values are NaN or None.
         """
         import pandas as pd
 
         rows = [(*name, *vars(Number.of(m)).values()) for name, m in self.numbers.items()]
-        order = [*MetricName._fields, *vars(Number.of(EMPTY))]
-        frame = pd.DataFrame(rows, columns=order)[[*MetricName._fields, *COLUMNS]]
+        frame = pd.DataFrame(rows, columns=[*MetricName._fields, *(field.name for field in fields(Number))])
         frame["flags"] = [", ".join(flags) for flags in frame["flags"]]
         types = dict.fromkeys(("value", "low", "high", "std"), "float64") | {"n": "int64"}
         return frame.astype(types | dict.fromkeys(("clusters", "draws"), "Int64"))
 
     def require(self, text: str) -> Self:
-        """Hold a number against what it must be: the bound of its 95 % interval decides, not its value.
+        """Require a number to be above or below a bound, by its 95 % interval.
 
-        ``>=`` and ``>`` hold where the low bound does, ``<=`` and ``<`` where the high bound does.
+        ``>=`` and ``>`` compare the lower bound of the interval, ``<=`` and ``<`` the upper bound.
 
         Args:
-            text: The words of a name, a comparison and a share: "attentiveness premise >= 0.7", "accuracy > 70 %".
+            text: Name, comparison and bound: "attentiveness premise >= 0.7", "accuracy > 70 %".
 
         Returns:
-            The same results, so that calls can be chained.
+            The same results, for chaining.
 
         Raises:
-            HeedfulError: It does not hold; the number has no interval, or is to be high where the model may guess, so
-                that nothing is decided; no number, or more than one, has this name; or the text is no requirement.
+            HeedfulError: The requirement does not hold or cannot be parsed; the name is unknown or ambiguous; the
+                number has no interval; or high attentiveness is required of a model that may be guessing.
         """
         parsed = REQUIREMENT.fullmatch(text.replace("≥", ">=").replace("≤", "<="))
         if parsed is None:
@@ -143,16 +140,16 @@ class Numbers:
             why = number.reason or "it is not a share of examples"
             raise RunError(f"{name} has no interval: {why}. Measure it on more examples, or require another number.")
         wanted = float(digits) / 100 if percent else float(digits)
-        own = _find(name, self.numbers).bounds
-        least, most = min(self._bounds[0], own[0]), own[1]
+        least, most = _find(name, self.numbers).bounds
+        least = min(self._bounds[0], least)
         if not least <= wanted <= most:
             do = f"Write {digits} %." if not percent and 1 < wanted <= 100 else "Require another bound."
             raise SettingError(f"{text!r}: shares are from {least:g} to 1. {do}")
         is_high = sign.startswith(">")
         if is_high and NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
             raise RunError(
-                f"{name}: accuracy is not above the majority share, so that a high one is no merit. Take a model that "
-                "is better than a single answer."
+                f"{name}: accuracy is not above the majority share, and guesses change with every part. Require it of "
+                "a better model."
             )
         bound = number.low if is_high else number.high
         if not HOLDS[sign](bound, wanted):
@@ -163,25 +160,18 @@ class Numbers:
         return self
 
 
-EMPTY = {"value": None, "ci95": None, "n": 0, "std": None, "draws": None, "flags": (), "reason": None}
-
-
 def words_of_name(name: MetricName) -> str:
-    """What a name is called in messages: without the data set, which need not be named."""
+    """The words of a metric name without the data set."""
     return " ".join(word for word in (name.family, name.part, name.statistic, name.slice) if word)
 
 
 def _as_words(name: MetricName) -> tuple[str, str]:
-    """The words of a name, which may hold spaces, with the data set and without."""
+    """The words of a name without and with the data set; the words may contain spaces."""
     return words_of_name(name), " ".join(word for word in (name.family, name.data, *name[2:]) if word)
 
 
 def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
-    """The one name that a key stands for.
-
-    Raises:
-        HeedfulError: There is none, or there are several.
-    """
+    """Find the name of a key; raise RunError if it is unknown or ambiguous."""
     if isinstance(key, MetricName) and key in names:
         return key
     texts = {str(name): name for name in names}
@@ -190,40 +180,37 @@ def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
     if isinstance(key, str) and len(matching := [name for name in names if key.strip() in _as_words(name)]) == 1:
         return matching[0]
     words = [str(word) for word in (re.split(r"[\s/]+", key) if isinstance(key, str) else key) if word]
-    fitting = {name: left for name in names if (left := _left_out(words, name)) is not None}
-    best = [name for name, left in fitting.items() if left == min(fitting.values())]
+    omitted = {name: count for name in names if (count := _omitted(words, name)) is not None}
+    best = [name for name, count in omitted.items() if count == min(omitted.values())]
     if len(best) == 1:
         return best[0]
-    asked = " ".join(words)
+    text = " ".join(words)
     if best:
-        raise RunError(
-            f"{asked!r} may be {_some([*map(str, best)])}. Name the part, the statistic, the slice or the data set as "
-            "well."
-        )
+        raise RunError(f"{text!r} is ambiguous: {_some([*map(str, best)])}. Name the part, statistic, slice or data.")
     texts_in_words = sorted(dict.fromkeys(map(words_of_name, names)), key=lambda name: name.count(" "))
     same = [name for name in texts_in_words if words and name.split()[0] == words[0]]
     families = list(dict.fromkeys(name.family for name in names))
-    do = f"There are {_some(same)}." if same else guess(asked.split(" ")[0], families) if names else "Evaluate again."
-    raise RunError(f"There is no number {asked!r} among these results. {do}")
+    do = f"There are {_some(same)}." if same else guess(text.split(" ")[0], families) if names else "Evaluate again."
+    raise RunError(f"There is no number {text!r} in these results. {do}")
 
 
 def _some(names: list[str]) -> str:
     return listing(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
 
 
-def _left_out(words: list[str], name: MetricName) -> int | None:
-    """0 where words name all but the data set, 1 where they leave the part out; None where they are not of this name.
+def _omitted(words: list[str], name: MetricName) -> int | None:
+    """0 if words name all of a metric but the data set, 1 if they omit the part; None if they name another metric.
 
-    A statistic and a slice are always named: the majority share is no answer to "accuracy".
+    Statistic and slice cannot be omitted: "accuracy" is not the majority share.
     """
     if not words or words[0] != name.family:
         return None
-    fields = {"part": name.part, "statistic": name.statistic, "slice": name.slice, "data": name.data}
+    remaining = {"part": name.part, "statistic": name.statistic, "slice": name.slice, "data": name.data}
     for word in words[1:]:
-        of = next((field for field, value in fields.items() if value == word), None)
-        if of is None and fields.get("slice", "").partition("=")[2] == word:
-            of = "slice"  # its value says enough
-        if of is None:
+        matching = [field for field, value in remaining.items() if value == word]
+        if not matching and remaining.get("slice", "").partition("=")[2] == word:
+            matching = ["slice"]  # its value is enough
+        if not matching:
             return None
-        del fields[of]
-    return None if fields.get("statistic") or fields.get("slice") else int(bool(fields.get("part")))
+        del remaining[matching[0]]
+    return None if remaining.get("statistic") or remaining.get("slice") else int(bool(remaining.get("part")))

@@ -37,7 +37,7 @@ def build_parser(evaluating: bool, data: type, model: type) -> Parser:
 
 @cache
 def _parser(evaluating: bool, data: type, model: type, evaluations: tuple[type[Evaluation], ...]) -> Parser:
-    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
+    parser = Parser()
     of_run = EvaluationSettings if evaluating else TrainingSettings
     parser.add_argument(f"--{SEED}", type=int, default=of_run.seed, help="Seed of everything random.")
     parser.add_class_arguments(Trainer, "trainer", instantiate=False)

@@ -1,4 +1,4 @@
-"""Models that are asked in context: the prompts that are measured, and the requests that a server would get."""
+"""Prompts of an evaluation, and the requests that it would send to a server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ CHARACTERS = 4  # of a token, about, in English
 
 
 def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -> list[Prompt]:
-    """The prompts to measure; none for a model that is asked without one.
+    """The prompts to measure; empty for a model without prompts.
 
     Args:
         prompting: The settings; None in training.
@@ -25,47 +25,42 @@ def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -
         data: The data, set up.
 
     Raises:
-        HeedfulError: The model reads no prompts, and settings of prompts are given; it cannot read one of them; or it
-            is to be trained, and cannot be.
+        HeedfulError: The model cannot be trained, reads no prompts, or cannot read one of them.
     """
     if prompting is None:
-        if model.needs_prompt:
-            raise ModelError(
-                f"{model.description} is asked in context, and not trained here. Measure it with evaluate.py."
-            )
-        if not model.is_trainable:
-            raise ModelError(f"{model.description} is asked, and not trained here. Measure it with evaluate.py.")
+        if model.needs_prompt or not model.is_trainable:
+            raise ModelError(f"{model.description} cannot be trained. Measure it with evaluate.py.")
         return []
     if not model.reads_prompts and prompting != Prompting():
-        given = next(name for name, value in vars(prompting).items() if value != getattr(Prompting(), name))
+        setting = next(name for name, value in vars(prompting).items() if value != getattr(Prompting(), name))
         raise SettingError(
-            f"prompt.{given} changes nothing: {model.description} is not asked in context. Leave it out, or take "
-            "model smollm2, a T5, or endpoint NAME."
+            f"prompt.{setting} has no effect: {model.description} reads no prompts. Leave it out, or take model "
+            "smollm2, a T5, or endpoint NAME."
         )
-    is_asked = model.needs_prompt or prompting != Prompting()
-    prompts = prompting.prompts(data, model.own_wording, model.given_wording) if is_asked else []
+    reads_prompts = model.needs_prompt or prompting != Prompting()
+    prompts = prompting.prompts(data, model.own_wording, model.given_wording) if reads_prompts else []
     for prompt in prompts:
-        model.prompt_with(prompt)  # those that it cannot read are refused before anything is measured
+        model.prompt_with(prompt)  # raises before anything is measured
     return prompts
 
 
 def name_of(prompt: Prompt) -> str:
-    """The folder of a prompt among others of the same command."""
+    """Name of the folder of a prompt, among several prompts."""
     return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
 
 
 @dataclass(frozen=True)
 class Requests:
-    """The requests that an evaluation would send to a server, or the inputs that a function would get, at most.
+    """Upper bounds on the requests of an evaluation to a server, or on the inputs of a function.
 
     Attributes:
-        model: The model, by its name at the server, or the name of the function.
-        prompts: How many prompts ask it.
+        model: Name of the model or of the function.
+        prompts: Number of prompts.
         amounts: Per prompt, kind of inputs to their number and length.
-        most_written: Tokens that each request may write; None without a limit.
-        prices: US dollars for a million tokens that are read, and that are written; None where nobody says.
-        cache: The file of answers, which is not read here; None for a function.
-        inputs: Iterates over blocks of the inputs, with the model that answers them; some inputs are in several blocks.
+        most_written: Maximum number of written tokens per request; None without a limit.
+        prices: US dollars per million tokens, read and written; None if unknown.
+        cache: Path of the file of answers; None for a function.
+        inputs: Iterates over blocks of inputs and their model; blocks may share inputs.
     """
 
     model: str
@@ -78,7 +73,7 @@ class Requests:
 
     @property
     def totals(self) -> dict[str, tuple[int, int]]:
-        """Kind of inputs, and "together", to requests and about how many tokens are read."""
+        """Kind of inputs, and "together", to the numbers of requests and, estimated, of tokens to read."""
         totals = {
             kind: (
                 sum(amounts[kind].inputs for amounts in self.amounts),
@@ -90,28 +85,21 @@ class Requests:
         return totals | {"together": together}
 
     def __str__(self) -> str:
-        of = f" for {self.prompts} prompts" if self.prompts > 1 else ""
-        lines = [f"{self.model}{of}: at most{f', where nothing is in {self.cache} yet' if self.cache else ''}"]
+        prompts = f" for {self.prompts} prompts" if self.prompts > 1 else ""
+        lines = [f"{self.model}{prompts}: at most{f', if {self.cache} is empty' if self.cache else ''}"]
         for name, (requests, tokens) in self.totals.items():
             dollars = cost(tokens, requests * (self.most_written or 0), self.prices) if self.prices else 0.0
             paid = f", {dollars:,.2f} USD" if self.prices else ""
             lines.append(f"  {name:9} {requests:>10,} requests   about {tokens:>12,} tokens to read{paid}")
         if self.cache is None:
-            return "\n".join([*lines, "Nothing was asked."])
+            return "\n".join([*lines, "The function was not called."])
         most = self.most_written
-        limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
+        limit = "No limit on written tokens" if most is None else f"At most {most} written tokens per request"
         return "\n".join([*lines, f"{limit}. Nothing was sent."])
 
 
 def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:
-    """The inputs that a function would get, at most.
-
-    Args:
-        function: The function, as a predictor.
-        data: The data, set up.
-        plans: The plans of the evaluations.
-        limit: The Trainer's limit_val_batches.
-    """
+    """Upper bounds on the inputs of a function; ``limit`` is the Trainer's limit_val_batches."""
 
     def inputs() -> Iterator[tuple[Any, Composed]]:
         return ((function, examples) for examples in inputs_of(data, plans, limit))

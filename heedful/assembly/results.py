@@ -1,4 +1,4 @@
-"""What a run gives back: numbers with intervals, rows, and the folder that holds them."""
+"""``Results``: the numbers of a run, its rows, and its folder."""
 
 import shutil
 import tempfile
@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.assembly.numbers import Key, NoSuchNumber, Number, Numbers, words_of_name
+from heedful.assembly.numbers import NoSuchNumber, Numbers, words_of_name
 from heedful.records import MetricName, RunError, listing, printable, writing
 from heedful.records.storage.files import WRITING, write_json
 from heedful.records.storage.lock import LOCK
@@ -34,14 +34,14 @@ NOTHING = "Nothing was measured."
 
 @dataclass(frozen=True)
 class Unsaved:
-    """The content of a folder of results that is not written.
+    """Files of results in memory.
 
     Attributes:
-        name: Name of the prompt among several; otherwise empty.
+        name: Name of the prompt; empty if there is only one.
         write_config: Writes config.yaml.
         about: Content of run.json.
         rows: Evaluation to its rows and their metadata.
-        contents: Says what the examples of rows hold, for the page.
+        contents: Provides the texts of the examples, for the page.
     """
 
     name: str
@@ -50,30 +50,18 @@ class Unsaved:
     rows: Mapping[str, Evaluated]
     contents: Provider
 
-    def write(self, folder: Path, content: Mapping[str, Any]) -> None:
-        """Write the files of the results.
-
-        Args:
-            folder: An empty folder.
-            content: Content of results.json, but for the hashes of the rows.
-        """
-        self.write_config(folder / CONFIG)
-        write_json(folder / RUN, self.about)
-        write_results(folder, content, self.rows)
-
 
 @dataclass(frozen=True, repr=False)
 class Results(Numbers):
     """The results of an evaluation.
 
-    A number is ``result["attentiveness", "premise"].value``; ``Numbers.__getitem__`` says which words name it.
+    Names look up numbers, as in ``result["attentiveness", "premise"].value``; see ``Numbers.__getitem__``.
 
     Attributes:
-        folder: Folder of results.json and the rows; None before :meth:`save`, if :func:`heedful.measure` was given no
-            ``output``.
-        content: Content of results.json, but for the hashes of the rows.
-        each: Of a model that was asked by several prompts, the results of each; then ``content`` is empty.
-        unsaved: Content of the folder, of results that were measured in memory; has the texts of examples for a page.
+        folder: Folder of results.json and the rows; None for results in memory, before :meth:`save`.
+        content: Content of results.json without the hashes of the rows.
+        each: Results of each prompt if there are several prompts; ``content`` is empty then.
+        unsaved: Files of results in memory.
 
     Examples:
         >>> import heedful, tempfile
@@ -111,45 +99,44 @@ class Results(Numbers):
 
     @property
     def display_name(self) -> str:
-        """The folder, or "memory": follows "in" in a table."""
+        """The folder, or "memory"."""
         name = self.unsaved.name if self.unsaved is not None else ""
         return str(self.folder or " ".join(filter(None, ("memory", name))))
 
     @contextmanager
     def in_folder(self) -> Iterator[Path]:
-        """The folder of the results; a temporary one while they are in memory alone."""
+        """Yield the folder of the results; a temporary folder for results in memory."""
         self._require_one()
         if self.folder is not None:
             yield self.folder
             return
         if self.unsaved is None:
-            yield self.written  # which says what is missing
+            yield self.written  # raises
             return
         with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
-            self.unsaved.write(Path(temporary), self.content)
+            self.unsaved.write_config(Path(temporary, CONFIG))
+            write_json(Path(temporary, RUN), self.unsaved.about)
+            write_results(temporary, self.content, self.unsaved.rows)
             yield Path(temporary)
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Each measurement by its name: value, n, draws, std, ci95, per_draw, flags, as results.json has them."""
+        """Measurements by name, with value, n, draws, std, ci95, per_draw and flags as in results.json."""
         self._require_one()
         return named(self.content) if self.content else {}
 
     def _require_one(self) -> None:
-        """Refuse what is asked of the results of several prompts."""
         if self.each:
-            raise RunError(
-                f"{self.display_name}: there are results of {len(self.each)} prompts. Take one, such as .each[0]."
-            )
+            raise RunError(f"{self.display_name} has the results of {len(self.each)} prompts. Select one: .each[0].")
 
     @property
     def rows(self) -> pa.Table:
-        """The rows of all evaluations, with the name of each in a first column, ``evaluation``.
+        """The rows of all evaluations; the first column, ``evaluation``, has their names.
 
-        What only some of them have, as attributions do, is null in the others.
+        Columns that an evaluation lacks are null.
 
         Raises:
-            HeedfulError: The files in the folder are not those that were written, or are of several prompts.
+            HeedfulError: Files in the folder were changed, or there are several prompts.
         """
         self._require_one()
         tables = []
@@ -162,14 +149,13 @@ class Results(Numbers):
         return pa.concat_tables(tables, promote_options="default")
 
     def rows_of(self, evaluation: str) -> pa.Table:
-        """The rows of an evaluation; no others than those that the numbers are computed from.
+        """The rows from which the numbers of an evaluation are computed.
 
         Args:
-            evaluation: Its name, such as "attentiveness".
+            evaluation: Name of the evaluation, such as "attentiveness".
 
         Raises:
-            HeedfulError: The files in the folder are not those that were written; or there is no such evaluation
-                among the results, which is a KeyError as well.
+            HeedfulError: Files in the folder were changed; or the evaluation did not run, which is a KeyError as well.
         """
         self._require_one()
         if self.unsaved is not None:
@@ -183,22 +169,21 @@ class Results(Numbers):
 
     @property
     def written(self) -> Path:
-        """The folder of results that are saved.
+        """The folder of saved results.
 
         Raises:
-            RunError: The results were received from rank 0, which has their rows.
+            RunError: The rows are in the memory of rank 0.
         """
         if self.folder is None:
             raise RunError("The rows of these results are in the memory of rank 0. Measure with output=FOLDER.")
         return self.folder
 
     def _evaluations(self) -> list[str]:
-        """The evaluations that have rows."""
+        """Names of the evaluations that have rows."""
         return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
 
     def show(self) -> None:
-        """Show the numbers: as a table in a terminal, in a notebook with a figure of attentiveness; of several prompts
-        their summary."""
+        """Print the numbers as a table, or display them in a notebook; print a summary of several prompts."""
         contents = {results.display_name: results.content for results in self.each or [self]}
         if not all(contents.values()):
             print(NOTHING)
@@ -212,7 +197,6 @@ class Results(Numbers):
             print_table(contents)
 
     def _repr_html_(self) -> str:
-        """The table in a notebook, and the figure."""
         if not self.content:
             return as_html(Cells("", [repr(self)], []))
         cells = table_cells({self.display_name: self.content})
@@ -222,7 +206,7 @@ class Results(Numbers):
         return as_html(Cells("", header, cells.rows, "\n".join(captions))) + self._figure()
 
     def _figure(self) -> str:
-        """Attentiveness by part as HTML; "" where there is none."""
+        """A bar chart of attentiveness by part as HTML; empty without attentiveness."""
         data = self.content["data"]
         parts = {
             name.part: m
@@ -235,27 +219,24 @@ class Results(Numbers):
         return f"<br>{image(bars_of(parts), 'attentiveness by part')}" if parts else ""
 
     def save(self, folder: str | PathLike[str]) -> "Results":
-        """Write the results into a folder, for every report to read: compare, rescore, ``heedful.load``.
+        """Write the results into a folder, which ``heedful compare``, ``heedful.load`` and other reports read.
 
         Args:
-            folder: A folder that does not exist or is empty; of several prompts, each gets a folder inside.
+            folder: A new or empty folder; several prompts get a folder each in it.
 
         Returns:
-            The results in that folder.
+            The saved results.
 
         Raises:
-            HeedfulError: The folder holds something, or cannot be written; the files are not those that were written.
+            HeedfulError: The folder is not empty or cannot be written, or files of the results were changed.
         """
         to = Path(folder)
         require_writable(to)
         if self.each:
-            return Results(
-                to,
-                {},
-                each=tuple(results.save(to / (results.unsaved or results.written).name) for results in self.each),
-            )
+            each = tuple(results.save(to / (results.unsaved or results.written).name) for results in self.each)
+            return Results(to, {}, each=each)
         if self.folder is not None and to.resolve().is_relative_to(self.folder.resolve()):
-            raise RunError(f"{to} lies in {self.folder}, which would be copied into itself. Name another folder.")
+            raise RunError(f"{to} is inside {self.folder}, the folder of the results. Name another folder.")
         with self.in_folder() as source, writing(to):
             read_results(source)
             if self.folder is None and self.unsaved is not None:
@@ -263,118 +244,95 @@ class Results(Numbers):
             to.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as parent:
                 complete = Path(parent) / "results"
-                complete.mkdir()  # has the rights that new folders have here
-                rights = complete.stat().st_mode
-                left = shutil.ignore_patterns(LOCK, f"*{WRITING}")
-                shutil.copytree(source, complete, ignore=left, symlinks=True, dirs_exist_ok=True)
-                complete.chmod(rights)
+                complete.mkdir()
+                mode = complete.stat().st_mode  # copytree would set the mode of the source
+                ignored = shutil.ignore_patterns(LOCK, f"*{WRITING}")
+                shutil.copytree(source, complete, ignore=ignored, symlinks=True, dirs_exist_ok=True)
+                complete.chmod(mode)
                 complete.replace(to)
         return replace(load(to), unsaved=self.unsaved)
 
     def page(self, path: str | PathLike[str] | None = None, examples: bool = True) -> Path:
-        """Write a page of HTML about the results that needs no other file: numbers, how to read them, examples.
+        """Write a self-contained HTML page about the results: numbers, how to read them, examples.
 
         Args:
-            path: The file; by default report.html in the folder of the results, if they are saved.
-            examples: With the texts and pictures of examples.
+            path: Path of the page; by default report.html in the folder of the results.
+            examples: Whether to include texts and pictures of examples.
 
         Returns:
-            The file.
+            The path of the page.
 
         Raises:
-            HeedfulError: The folder holds other files than those that were written, or the page cannot be written.
+            HeedfulError: Files of the results were changed, or the page cannot be written.
         """
         self._require_one()
         if path is None and self.folder is None:
-            raise RunError("These results are not saved. Name a file, as page('report.html'), or save them first.")
+            raise RunError("These results are not saved. Name a file, as in page('report.html'), or save them first.")
         with self.in_folder() as folder:
             if self.folder is None and self.unsaved is not None:
                 write_examples(folder, self.unsaved.contents)
             return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
-        """What these results are above others on the same examples, with paired 95 % intervals.
+        """The differences to other results on the same examples, with paired 95 % intervals.
 
         Raises:
-            HeedfulError: They are not of the same examples, or are of several prompts.
+            HeedfulError: The examples differ, or there are several prompts.
         """
         if not isinstance(other, Results):
             return NotImplemented
-        numbers, others = self.numbers, other.numbers
         with self.in_folder() as after, other.in_folder() as before:
             changes = paired_differences(before, after)
-        differences = {}
-        for name in numbers.keys() & others.keys():
-            if str(name) in changes:
-                flags = dict.fromkeys([*numbers[name]["flags"], *others[name]["flags"]])
+        differences, subtracted = {}, other.numbers
+        for name, m in self.numbers.items():
+            if name in subtracted and str(name) in changes:
+                flags = dict.fromkeys([*m["flags"], *subtracted[name]["flags"]])
                 differences[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
-        ordered = {name: differences[name] for name in numbers if name in differences}
-        without = tuple(name for name in numbers if name in others and name not in differences)
-        order = zip((self, other), ("the first", "the second"), strict=True)
-        sides = [in_order if one.folder is None else str(one.folder) for one, in_order in order]
-        return Differences(ordered, " less ".join(sides), without)
+        titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
+        return Differences(differences, " less ".join(titles))
 
 
 @dataclass(frozen=True, repr=False)
 class Differences(Numbers):
-    """The numbers of one run less those of another on the same examples, with paired 95 % intervals.
+    """The differences of the numbers of two runs on the same examples, with paired 95 % intervals.
 
-    A difference has the flags of both numbers. It is looked up, required and made a frame as the numbers of
-    ``Results`` are.
-
-    ``n`` is the smaller one of both numbers: each attentiveness is over the examples of its own model, of which those
-    that both have are paired.
+    A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number of
+    examples if each model has its own. Numbers of different swaps, as with another seed, have no difference.
 
     Attributes:
-        found: Each difference by its name, as results.json would have it.
-        told: Which runs they are of.
-        unpaired: The numbers that both have and that cannot be paired: their swaps are not the same, as with another
-            seed, or they are not shares.
+        differences: Each difference by its name, in the form of results.json.
+        title: The two runs.
     """
 
-    found: Mapping[MetricName, dict[str, Any]]
-    told: str
-    unpaired: tuple[MetricName, ...] = ()
+    differences: Mapping[MetricName, dict[str, Any]]
+    title: str
     _bounds = (-1.0, 1.0)
 
-    def __getitem__(self, key: Key) -> Number:
-        """One difference; see ``Numbers.__getitem__``."""
-        try:
-            return super().__getitem__(key)
-        except NoSuchNumber as error:
-            if not self.unpaired:
-                raise
-            missing = listing(sorted({words_of_name(name) for name in self.unpaired}))
-            do = f"Measure both with the same seed, draws and default label to pair {missing}."
-            raise NoSuchNumber(f"{error} {do}") from None
-
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {printable(self.told)}: {len(self.found)} numbers>"
+        return f"<{type(self).__name__} {printable(self.title)}: {len(self.differences)} numbers>"
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
         """Each difference by its name."""
-        return dict(self.found)
+        return dict(self.differences)
 
     def show(self) -> None:
-        """Show the differences: as a table in a terminal, or as one in a notebook."""
+        """Print the differences as a table, or display them in a notebook."""
         if in_notebook():
             _display(self)
         else:
             emit([self._cells()])
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
         cells = self._cells()
         return as_html(Cells("", cells.header, cells.rows, cells.heading))
 
     def _cells(self) -> Cells:
-        """The differences as texts."""
         rows = [
             [words_of_name(name), number(m, "+", ci95=True) + "".join(f" ({flag})" for flag in m["flags"]), str(m["n"])]
-            for name, m in self.found.items()
+            for name, m in self.differences.items()
         ]
-        return Cells(self.told, ["difference", "points [paired 95 %]", "n"], rows)
+        return Cells(self.title, ["difference", "points [paired 95 %]", "n"], rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -382,9 +340,8 @@ class Run(Results):
     """The results of a training run, measured on its best checkpoint.
 
     Attributes:
-        checkpoint: The checkpoint that was measured; None where Lightning ran a few batches to try (fast_dev_run), and
-            of a run that was finished before.
-        was_finished: Whether the run was finished before, and nothing was trained.
+        checkpoint: The measured checkpoint; None with fast_dev_run, and if ``was_finished``.
+        was_finished: Whether the run was finished before, so that nothing was trained.
     """
 
     checkpoint: Path | None = None
@@ -392,35 +349,31 @@ class Run(Results):
 
     @classmethod
     def finished(cls, folder: Path) -> "Run":
-        """A run that was finished before."""
+        """Read the results of a finished run."""
         return cls(folder, read_results(folder), was_finished=True)
 
 
 def require_writable(folder: Path) -> None:
-    """Refuse a folder for new results that holds something, or that cannot be made.
-
-    Raises:
-        RunError: The folder is one of these.
-    """
+    """Raise RunError for a folder of new results that is not empty or cannot be created."""
     with writing(folder):
         if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
-            raise RunError(f"{folder} holds something already. Name another folder.")
+            raise RunError(f"{folder} is not empty. Name another folder.")
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}."):
             pass
 
 
 def load(folder: str | PathLike[str]) -> Results:
-    """The results in the folder of a run or of an evaluation; neither a model nor data are needed.
+    """Read the results in the folder of a run or of an evaluation.
 
     Args:
-        folder: The folder.
+        folder: Path of the folder.
 
     Returns:
-        The results; of a training run, a ``Run``.
+        The results; a ``Run`` for a training run.
 
     Raises:
-        HeedfulError: There are none, or the files are not those that were written.
+        HeedfulError: The folder has no results, or its files were changed.
 
     Examples:
         >>> import heedful
@@ -432,13 +385,13 @@ def load(folder: str | PathLike[str]) -> Results:
     return Run.finished(path) if settings(path).get("trained") else Results(path, read_results(path))
 
 
-def _display(shown: Results | Differences) -> None:
+def _display(results: Results | Differences) -> None:
     from IPython.display import display
 
-    display(shown)  # by its HTML, or as text where no HTML is shown
+    display(results)
 
 
 def _any_length(column: pa.Field) -> pa.Field:
-    """A column of probabilities without their number, which differs where evaluations have other labels."""
+    """A column of lists of any length: evaluations may differ in the number of labels."""
     fixed = isinstance(column.type, pa.FixedSizeListType)
     return column.with_type(pa.list_(column.type.value_type)) if fixed else column

@@ -1,5 +1,6 @@
-"""The settings of a run, with their defaults: the commands and the functions of Python take them from here."""
+"""Settings of a run and their defaults, for the commands and for Python."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,16 @@ def require_seed(seed: int) -> int:
     return seed
 
 
+def name_list(names: Any) -> Any:
+    """Split names in one text at commas and blanks; other values stay."""
+    return [name for name in re.split(r"[\s,]+", names.strip("[] ")) if name] if isinstance(names, str) else names
+
+
+def several(value: Any) -> list[Any]:
+    """A setting that may be one value, a list or None, as a list."""
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
 def write_settings(settings: Mapping[str, Any], path: Path) -> None:
     """Write settings as a file that ``--config`` reads."""
     path.write_text(dump(settings), encoding="utf-8")
@@ -29,14 +40,14 @@ def write_settings(settings: Mapping[str, Any], path: Path) -> None:
 
 @dataclass
 class TrainerDefaults:
-    """Settings of Lightning's Trainer whose defaults are others here than there.
+    """Settings of Lightning's Trainer with other defaults than Lightning's.
 
     Args:
-        max_epochs: Stop after so many epochs.
+        max_epochs: Number of epochs.
         gradient_clip_val: Largest norm of the gradients.
-        use_distributed_sampler: Whether Lightning shares out the examples; here the data do so themselves.
-        num_sanity_val_steps: Batches that are evaluated before training, to see whether that works.
-        log_every_n_steps: Log the loss after so many steps.
+        use_distributed_sampler: Whether Lightning replaces the sampler; Heedful's sampler serves all ranks.
+        num_sanity_val_steps: Number of validation batches before training.
+        log_every_n_steps: Number of steps between two logged losses.
         enable_model_summary: Whether to print the layers of the network.
     """
 
@@ -53,9 +64,9 @@ class RunSettings:
     """Settings that training and evaluation share.
 
     Args:
-        seed: From 0 to 4294967295; all that is random follows from it.
-        evaluations: Only these; a list, or names with commas between them.
-        output: Folder of the results, instead of the one in runs/.
+        seed: Seed of everything random, from 0 to 4294967295.
+        evaluations: Evaluations to run: a list, or names with commas between them.
+        output: Folder of the results; by default a new folder in runs/.
     """
 
     seed: int = 0
@@ -68,8 +79,8 @@ class TrainingSettings(RunSettings):
     """Settings of training.
 
     Args:
-        allow_changed_data: Go on though the examples are not the same.
-        ckpt_path: Continue the run of this checkpoint; last: the one in the folder of the results.
+        allow_changed_data: Resume although the examples have changed.
+        ckpt_path: Checkpoint to resume from; "last" resumes the run in ``output``.
     """
 
     allow_changed_data: bool = False
@@ -81,8 +92,8 @@ class EvaluationSettings(RunSettings):
     """Settings of evaluation.
 
     Args:
-        checkpoint: Run to evaluate, or one of its checkpoints; brings its model, and its data if none are named.
-        dry_run: Say how many requests a server would get, and send none.
+        checkpoint: Run or checkpoint to evaluate; its model and, by default, its data are used.
+        dry_run: Count the requests to a server, and send none.
     """
 
     checkpoint: str | None = None

@@ -1,4 +1,4 @@
-"""Resolve names: ``mnli`` is configs/data/mnli.yaml, and a folder or a hub id is a model of some family."""
+"""Resolve names of data and models: short names, YAML files, import paths, folders and hub ids."""
 
 import re
 import sys
@@ -11,7 +11,6 @@ from typing import Any
 from transformers import PretrainedConfig
 
 from heedful.datamodules import PairedData
-from heedful.lazy import import_all
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
 from heedful.lightning_modules.registry import family_of
@@ -19,28 +18,25 @@ from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.named_configs import backbones, config_path, names, short_name
-from heedful.records.storage.schema import ROOMS, whole
+from heedful.records.storage.named_configs import backbones, config_path, names, public_classes, short_name
+from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
-OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # which any file may name
-RETIRED = {  # settings that files of earlier versions have, beside sha256, and that never changed anything
-    "heedful.lightning_modules.CausalLM": ("learning_rate", "weight_decay", "warmup")
-}
+OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # any file may name them
 
-Section = dict[str, Any]  # "class_path" and "init_args", as YAML files and config.yaml have them
+Section = dict[str, Any]  # "class_path" and "init_args"
 
 
 def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Section:
-    """The class and the settings of data or of a model, by name.
+    """Find the class and the settings of data or of a model.
 
     Args:
         kind: "data" or "model".
         source: A short name, a YAML file, JSON, a class or its import path; for a model also a folder or a hub id.
 
     Raises:
-        SettingError: The name is unknown, or its file is not a section.
+        SettingError: The name is unknown, or its file names no class.
     """
     if isinstance(source, Mapping):
         return as_section(kind, source, kind)
@@ -55,15 +51,11 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Se
     if Path(value).is_file():
         section = parse_yaml(read_text(value, f"{kind} {name}"), f"{kind} {name}")
         return as_section(kind, section, f"{kind} {name}")
-    return {"class_path": whole(kind, value), "init_args": {}}
+    return {"class_path": full_path(kind, value), "init_args": {}}
 
 
 def as_section(kind: str, values: Any, display_name: str) -> Section:
-    """A section of a file in its full form; the file may name the class alone, in short.
-
-    Raises:
-        SettingError: The section names no class.
-    """
+    """Normalise a section of a file; raise SettingError if it names no class."""
     if isinstance(values, str):
         values = {"class_path": values}
     if not isinstance(values, Mapping) or not isinstance(values.get("class_path"), str):
@@ -71,26 +63,19 @@ def as_section(kind: str, values: Any, display_name: str) -> Section:
     if unknown := [key for key in values if key not in ("class_path", "init_args", "dict_kwargs")]:
         raise SettingError(f"{display_name} has the key {unknown[0]}. Put settings under init_args.")
     settings = {**(values.get("init_args") or {}), **(values.get("dict_kwargs") or {})}
-    path = whole(kind, values["class_path"])
-    retired = ("sha256", *RETIRED.get(path, ())) if path.startswith(f"{ROOMS[kind]}.") else ()
-    return {"class_path": path, "init_args": {name: settings[name] for name in settings if name not in retired}}
+    settings.pop("sha256", None)  # recorded by earlier versions
+    return {"class_path": full_path(kind, values["class_path"]), "init_args": settings}
 
 
 def class_of(kind: str, path: str) -> type:
     """Import the class of data or of a model, also from the working folder.
 
-    Args:
-        kind: "data" or "model".
-        path: The import path.
-
     Raises:
         SettingError: The class does not exist, or has another base class.
     """
-    name = path.rpartition(".")[2]
     owner = imported(path)
     if owner is None:
-        import_all(ROOMS[kind])
-        near = nearest(name, [subclass.__name__ for subclass in _subclasses(CLASSES[kind])])
+        near = nearest(path.rpartition(".")[2], public_classes(kind))
         raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.")
     if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
         raise SettingError(f"{kind}: {path} is not a subclass of {class_path(CLASSES[kind])}.")
@@ -98,10 +83,10 @@ def class_of(kind: str, path: str) -> type:
 
 
 def imported(path: str) -> Any:
-    """The object at an import path, also in the working folder; None if there is none.
+    """Import the object at an import path, also from the working folder; None if it does not exist.
 
     Raises:
-        ImportError: The module exists, and one of its own imports fails.
+        ImportError: The module exists, and an import in it fails.
     """
     module, _, name = path.rpartition(".")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
@@ -114,17 +99,8 @@ def imported(path: str) -> Any:
         raise
 
 
-def _subclasses(kind: type) -> list[type]:
-    direct: list[type] = kind.__subclasses__()
-    return direct + [inner for subclass in direct for inner in _subclasses(subclass)]
-
-
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
-    """A short name or the import path of a family, and its settings, for a hub id or a folder; None for other names.
-
-    Raises:
-        ModelError: It is a folder of something else, or a path where there is none.
-    """
+    """The short name or the class of a hub id or a folder, and its settings; None for other names."""
     path = Path(name)
     is_short = name in names("model")
     if name.startswith("{") or (is_short and not (path / "config.json").is_file()):
@@ -133,13 +109,13 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
         inform(f"model {name} is the folder {path.absolute()}, not the short name.")
     if path.is_dir() and not (path / "config.json").is_file():
         if (path / "config.yaml").is_file():
-            raise ModelError(f"model {name} is a run. Train from it with init_from, or measure it with checkpoint.")
-        raise ModelError(f"model {name} has no config.json: it is not the folder of a model.")
+            raise ModelError(f"model {name} is a run. Train it further with init_from, or measure it with checkpoint.")
+        raise ModelError(f"model {name} is not the folder of a model: there is no config.json.")
     if not path.is_dir():
         if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):
             return None
         if not is_hub_id(name):
-            raise ModelError(f"model {name} is not a folder that exists, and cannot be a model of the hub.")
+            raise ModelError(f"model {name} is neither an existing folder nor a hub id.")
     for form_name, (backbone, _) in backbones().items():
         if backbone == name:
             return form_name, {}
@@ -147,7 +123,7 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def model_folder(backbone: str, class_path: str) -> str:
-    """The name of the folder of a model's results: its short name, the name of the run it comes from, or its id."""
+    """Name of the folder of a model's results: its short name, its run, or its id."""
     if name := short_name(backbone, class_path):
         return name
     run = Path(backbone).resolve()
@@ -158,7 +134,7 @@ def model_folder(backbone: str, class_path: str) -> str:
 
 
 def model_config(name: str | Path) -> dict[str, Any]:
-    """The config.json of a model, by its short name, its folder or its id on the hub; empty where there is none."""
+    """The config.json of a model, by short name, folder or hub id; empty if there is none."""
     try:
         with quiet():
             return PretrainedConfig.get_config_dict(name)[0]

@@ -1,4 +1,4 @@
-"""The first process of a command, and the global generators of random numbers."""
+"""The first process of a command, and the global random generators."""
 
 import os
 import random
@@ -12,13 +12,13 @@ from heedful.records.messages import rank
 
 
 def is_first() -> bool:
-    """Whether this is the process that makes folders, before Lightning has connected the processes."""
+    """Whether this is rank 0, which creates folders; known before Lightning has connected the processes."""
     return rank() == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
 
 
 @contextmanager
 def restored_generators() -> Iterator[None]:
-    """Restore the states of the global generators of Python, numpy and torch, those of its CUDA devices included."""
+    """Restore the global random generators of Python, numpy, torch and CUDA."""
     of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     try:

@@ -1,4 +1,4 @@
-"""Training: from the settings of a run to its folder."""
+"""``train``: from settings to the folder of a run."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -11,17 +11,11 @@ from pytorch_lightning.loggers import TensorBoardLogger
 
 from heedful.assembly.config import Call, Config, Layer, resolve
 from heedful.assembly.evaluation import contents_of
-from heedful.assembly.folders import named_folder, run_folder
+from heedful.assembly.folders import hyperparameters, named_folder, run_folder
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.results import Run
-from heedful.assembly.saved import (
-    initial_model,
-    require_same_settings,
-    saved_settings,
-    settings_of_file,
-    start_of,
-)
-from heedful.assembly.settings import SEED, write_settings
+from heedful.assembly.saved import initial_model, require_same_settings, saved_settings, settings_of_file, start_of
+from heedful.assembly.settings import SEED, several, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, Evaluation, RunFolder
@@ -39,6 +33,7 @@ def train(
     data: Any = None,
     *,
     augment: str | PathLike[str] | None = None,
+    debug: str | None = None,
     partial: str | None = None,
     slices: Sequence[str] | str | None = None,
     evaluations: Sequence[str | Evaluation] | str | None = None,
@@ -54,36 +49,37 @@ def train(
     allow_package: str | Sequence[str] | None = None,
     **settings: Mapping[str, Any] | Evaluation,
 ) -> Run:
-    """Train a classifier over paired inputs, and measure in every epoch whether it heeds every part of them.
+    """Train a classifier over paired inputs, and measure after every epoch whether it uses every part of them.
 
-    The same as train.py, with the same settings and the same results.
+    Settings and results are the same as for train.py.
 
     Args:
-        model: A name in configs/model, a YAML file, a hub id, the folder of a model, or a model of Heedful; by default
-            MiniLM, whose weights come with Heedful. ``load_model`` takes settings as well.
-        data: A name in configs/data, a YAML file, data of Heedful, or rows in memory; by default the embedded data.
-            ``load_data`` takes settings as well.
+        model: A name in configs/model, a YAML file, a hub id, the folder of a model, or a model from ``load_model``;
+            by default MiniLM, whose weights come with Heedful.
+        data: A name in configs/data, a YAML file, rows in memory, or data from ``load_data``; by default the embedded
+            data.
         augment: A name in configs/experiment, such as "counterfactual".
-        partial: Train and evaluate on this part alone.
-        slices: Columns by whose values accuracy and attentiveness are broken down.
-        evaluations: Only these, by name or as objects; by default, all that are measured while a model trains.
+        debug: A name in configs/debug, such as "fast": two steps.
+        partial: The only part that the model receives.
+        slices: Columns whose values break down accuracy and attentiveness.
+        evaluations: Names or objects of the evaluations to run; by default all evaluations of training.
         checkpoint: Settings of ``heedful.callbacks.BestCheckpoint``, such as {"monitor": METRIC}.
         trainer: Settings of Lightning's Trainer, such as {"max_epochs": 3, "devices": 2}.
-        config: A file of settings, such as the config.yaml of a run; other arguments override.
-        seed: From 0 to 4294967295, by default 0; all that is random follows from it.
-        output: Folder of the run; by default a new one in runs/.
-        init_from: Finished run to take the model from, to train it on other data.
-        resume: Run that was stopped: go on with it, as configured; other arguments override.
-        ckpt_path: Continue the run of this checkpoint; "last": the one in ``output``.
-        allow_changed_data: Go on though the examples are not the same.
-        allow_package: Python packages that weights and the classes of a saved run may come from.
+        config: A file of settings, such as the config.yaml of a run; other arguments override it.
+        seed: Seed of everything random, from 0 to 4294967295; by default 0.
+        output: Folder of the run; by default a new folder in runs/.
+        init_from: Finished run whose model is trained further.
+        resume: Stopped run to resume with its settings; other arguments override them.
+        ckpt_path: Checkpoint to resume from; "last" resumes the run in ``output``.
+        allow_changed_data: Resume although the examples have changed.
+        allow_package: Python packages that may provide weights and the classes of a saved run.
         **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
 
     Returns:
-        The run: its folder, its numbers, its rows and its best checkpoint, on every process.
+        The run: folder, numbers, rows and best checkpoint, on every process.
 
     Raises:
-        HeedfulError: Something is wrong with the settings, the data, the model or the disk.
+        HeedfulError: The settings, the data, the model or the disk have a fault.
 
     Examples:
         >>> import heedful, tempfile
@@ -93,12 +89,11 @@ def train(
         >>> run.numbers[heedful.MetricName("accuracy", "planted")]["n"]
         16
     """
-    own: dict[str, Any] = {**settings, "trainer": trainer, "checkpoint": checkpoint, SEED: seed}
-    own |= {"evaluations": evaluations, "allow_changed_data": allow_changed_data or None}
+    nested: dict[str, Any] = {**settings, "trainer": trainer, "checkpoint": checkpoint, SEED: seed}
+    nested |= {"evaluations": evaluations, "allow_changed_data": allow_changed_data or None}
     with allowing(allow_package):
-        call = Call(model, data, augment, partial, slices, settings=own)
-        files = [] if config is None else [config]
-        return trained(configured(call, files, output, init_from, resume, ckpt_path))
+        call = Call(model, data, augment, debug, partial, slices, settings=nested)
+        return trained(configured(call, several(config), output, init_from, resume, ckpt_path))
 
 
 def configured(
@@ -109,34 +104,21 @@ def configured(
     resume: str | PathLike[str] | None = None,
     ckpt_path: str | PathLike[str] | None = None,
 ) -> Config:
-    """All settings of a training, from Python or from the command line.
-
-    Args:
-        call: The settings of the call.
-        files: Files of settings, the first ones first.
-        output: See :func:`train`, and so for the others.
-
-    Raises:
-        HeedfulError: A setting is wrong, or there is no such run.
-    """
+    """All settings of a training, from Python or from the command line; see :func:`train`."""
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
-    of_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}
-    start = start_of(
-        None if resume is None else fspath(resume),
-        of_files.get("ckpt_path") if ckpt_path is None else fspath(ckpt_path),
-        of_files.get("output") if output is None else fspath(output),
-    )
+    in_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}
+    output, ckpt_path = output or in_files.get("output"), ckpt_path or in_files.get("ckpt_path")
+    start = start_of(*(None if path is None else fspath(path) for path in (resume, ckpt_path, output)))
     if start.run is not None:
         layers.insert(0, Layer(saved_settings(start.run), str(start.run / CONFIG), is_trusted=False))
-    is_begun = start.run is not None and resume is None  # ckpt_path last resumes a run that began from init_from
-    if init_from is not None and not is_begun:
-        named = {"model": call.model, "resume": resume, "ckpt_path": start.ckpt_path}
-        if others := [name for name, value in named.items() if value is not None]:
-            raise SettingError(f"init_from and {others[0]} both say where the model comes from. Leave one of them out.")
+    if init_from is not None and (start.run is None or resume is not None):  # ckpt_path last may resume such a run
+        models = {"model": call.model, "resume": resume, "ckpt_path": start.ckpt_path}
+        if conflicts := [name for name, value in models.items() if value is not None]:
+            raise SettingError(f"init_from and {conflicts[0]} both name a model. Leave one of them out.")
         run = fspath(init_from)
         layers.append(Layer({"model": initial_model(run)}, str(Path(run) / CONFIG), is_trusted=False))
     if isinstance(call.model, Classifier) and start.ckpt_path is not None and call.model.task is not None:
-        call.model = call.model.with_arguments()  # weights in memory stay with their object
+        call.model = call.model.with_arguments()  # the caller's object keeps its weights
     call.layers = layers
     call.settings = {**call.settings, "output": start.output, "ckpt_path": start.ckpt_path}
     call.resume = start.output if start.may_exist else None if start.run is None else str(start.run)
@@ -146,50 +128,37 @@ def configured(
 def trained(config: Config) -> Run:
     """Train a model, measure its best checkpoint, and write both into the folder of the run.
 
-    Args:
-        config: All settings.
-
     Returns:
         The results, on every process.
 
     Raises:
-        HeedfulError: Something is wrong with the settings, the data, the model or the disk.
+        HeedfulError: The settings, the data, the model or the disk have a fault.
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
-        require_resumable(config)
+        checkpoint = checkpoint_of(config.run_settings())
+        resumed = Path(config.resume or Path(checkpoint).absolute().parent.parent) if checkpoint else None
+        if resumed is not None and (resumed / CONFIG).is_file():
+            require_same_settings(config.as_dict(), resumed)
         output = named_folder(config, held)  # before anything is read
-        if config.resume is not None and is_finished(Path(config.resume)):
-            return _finished(config, Path(config.resume))
+        if config.resume is not None and is_finished(run := Path(config.resume)):
+            require_same_settings(config.as_dict(), run)
+            if is_first():
+                remove_last(run / "checkpoints")  # of a process that was killed
+            return Run.finished(run)
         seed_everything(config.run_settings().seed, workers=True, verbose=False)
         plan = prepare(config)
         return _trained(plan, run_folder(plan, held, output, plan.data.regime) if is_first() else None)
 
 
-def require_resumable(config: Config) -> None:
-    """Refuse settings that a resumed run would record and not follow."""
-    if checkpoint := checkpoint_of(config.run_settings()):
-        began = Path(config.resume or Path(checkpoint).absolute().parent.parent)
-        if (began / CONFIG).is_file():
-            require_same_settings(config.as_dict(), began)
-
-
-def _finished(config: Config, run: Path) -> Run:
-    """The results of a finished run, as they are."""
-    require_same_settings(config.as_dict(), run)
-    if is_first():
-        remove_last(run / "checkpoints")  # left there by a process that was killed
-    return Run.finished(run)
-
-
 def _trained(plan: Plan, folder: Path | None) -> Run:
     run = RunFolder(folder, lambda path: write_settings(plan.record, path))
-    board = Board(plan.hyperparameters, lambda: run.written)
+    board = Board(hyperparameters(plan), lambda: run.written)
     engine = plan.engine([run, board, Page(lambda: run.written, contents_of(plan))])
     settings = dict(plan.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
         settings["logger"] = TensorBoardLogger(str(folder), name="", version="", default_hp_metric=False)
     assert plan.checkpoints is not None
-    trainer = make_trainer([engine, run, board], settings, evaluating=False, own=[plan.checkpoints], folder=folder)
+    trainer = make_trainer([engine, run, board], settings, evaluating=False, last=[plan.checkpoints], folder=folder)
     checkpoint = checkpoint_of(plan.config.run_settings())
     trainer.fit(plan.classifier, plan.data, ckpt_path=checkpoint, weights_only=True)
     if plan.trainer["fast_dev_run"]:

@@ -1,4 +1,4 @@
-"""The common part of ``Watch`` and ``TransformersCallback``, which measure in the training loops of other libraries."""
+"""Base class of ``Watch`` and ``TransformersCallback``."""
 
 import logging
 import math
@@ -14,69 +14,67 @@ import torch
 from pytorch_lightning.utilities.rank_zero import rank_zero_module
 from torch import nn
 
-from heedful.assembly.measuring import FREE, measure, require_known, require_rows
+from heedful.assembly.measuring import measure, require_known, require_rows
 from heedful.assembly.results import Results
 from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
 from heedful.lightning_modules.transformers_pair import evaluating
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
-from heedful.records import RunError, SettingError, warn
+from heedful.records import RunError, SettingError
 from heedful.records.messages import LOGGER
-from heedful.records.parser import require_types
 
 Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
-FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that are not settings of a hook
+FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that hooks do not take
 
 
 class TrainingHook:
-    """Measures a model at each evaluation of a training, on rank 0; every rank gets the numbers.
+    """Measure a model at each evaluation of a training, on rank 0; every rank gets the numbers.
 
     Attributes:
-        results: The last results; their rows are on the machine of rank 0.
-        history: The numbers of each measurement, with its step and its epoch.
+        results: The last results; rank 0 has their rows.
+        history: The numbers of each measurement, with step and epoch.
     """
 
     def __init__(self, predict: Predict | None, rows: Any, settings: dict[str, Any], output: Any) -> None:
         super().__init__()
         if isinstance(predict, nn.Module) or not (predict is None or callable(predict)):
             raise SettingError(
-                f"predict is of the type {type(predict).__name__}, and not a function. Write one: predict(model, "
-                "inputs) returns an answer for each input."
+                f"predict has the type {type(predict).__name__}. Give a function: predict(model, inputs) returns an "
+                "answer per input."
             )
         if fixed := [name for name in settings if name in FIXED]:
-            raise SettingError(f"There is no setting {fixed[0]} here. Leave it out.")
+            raise SettingError(f"{type(self).__name__} has no setting {fixed[0]}. Leave it out.")
         arguments = signature(measure).parameters.keys() - {*FIXED, "settings"}
-        require_types(measure, {name: settings[name] for name in settings if name in arguments}, FREE)
         require_known({name: settings[name] for name in settings if name not in arguments}, dict.fromkeys(arguments))
         self.results: Results | None = None
         self.history: list[dict[str, float]] = []
-        self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # of the names that are logged
+        self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # of logged names
         self._predict, self._rows, self._settings = predict, rows, settings
         self._output = None if output is None else Path(output)
 
     def require_rows(self) -> None:
-        """Refuse, before anything is trained, rows that cannot be read or that a setting does not fit."""
+        """Read the rows before the training, so that errors come early."""
         by_first_isolated(lambda: require_rows(self._rows, **self._settings))
 
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
-        """Measure once; every rank calls this.
+        """Measure once, on every rank.
 
         Args:
-            model: The model, not wrapped for training.
-            step: Number of training steps, which names the folder.
+            model: The model without wrappers for training.
+            step: Number of training steps, for the name of the folder.
             epoch: The epoch.
-            tokenizer: Reads the parts if there is no function.
+            tokenizer: The tokenizer, without a function.
 
         Returns:
             The numbers to log, by name.
 
         Raises:
-            HeedfulError: As :func:`heedful.measure`; or each rank has a share of the weights.
+            HeedfulError: As for :func:`heedful.measure`; or the weights are sharded.
         """
         if any(map(_is_sharded, model.parameters())):
             raise SettingError(
-                f"The weights of {type(model).__name__} are sharded over ranks, and rank 0 alone measures. Train with "
-                "DDP, or measure the checkpoints afterwards."
+                f"The weights of {type(model).__name__} are sharded over ranks. Train with DDP, or measure the "
+                "checkpoints after the training."
             )
         predict = (model, tokenizer) if self._predict is None else _function(self._predict, model)
         trainer = {"enable_progress_bar": False, **(self._settings.get("trainer") or {})}
@@ -91,17 +89,12 @@ class TrainingHook:
         self.results = self.results or received
         numbers = {self.prefix + name: value for name, value in logged_numbers(self.results.numbers).items()}
         if numbers.keys() <= {f"{self.prefix}null_flips"}:
-            raise RunError("Attentiveness was not measured. Name it among evaluations, and two parts or more.")
+            raise RunError("Attentiveness was not measured. Add it to evaluations, and give two parts or more.")
         self.history.append({"step": step, "epoch": epoch, **numbers})
         return numbers
 
-    def warn_if_unused(self) -> None:
-        """Warn at the end of a training that had no evaluation."""
-        if not self.history:
-            warn("The Trainer ran no evaluation, so attentiveness was not measured.")
-
     def _folder(self, step: int) -> Path | None:
-        """A new folder: after a training, the best weights may be measured at the last step again."""
+        """A new folder; the best weights may be measured again at the last step."""
         if self._output is None:
             return None
         names = (f"step-{step}" if k == 1 else f"step-{step}-{k}" for k in count(1))
@@ -109,10 +102,10 @@ class TrainingHook:
 
 
 def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:
-    """Attentiveness to each part with its interval, and flips of the null control, by the names they are logged under.
+    """Attentiveness to each part with its interval, and flips of the null control, by their logged names.
 
-    A number that is undefined, as of a model that always gives the default label, or that rests on fewer than ten
-    examples, is NaN: Trainers fail where a monitored number is missing, and NaN is never the best.
+    Undefined numbers and numbers of fewer than ten examples are NaN: Trainers fail if a monitored number is missing,
+    and NaN is never the best.
     """
     logged = {}
     for name, number in numbers.items():
@@ -128,7 +121,7 @@ def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]
 
 
 def _is_sharded(weights: torch.Tensor) -> bool:
-    """Whether a rank has a share of the weights: those of FSDP, tensor parallelism, or stage 3 of DeepSpeed."""
+    """Whether weights are sharded by FSDP, tensor parallelism or stage 3 of DeepSpeed."""
     kinds = {type(weights).__name__, type(weights.data).__name__}
     return bool(kinds & {"DTensor", "FlatParameter"}) or hasattr(weights, "ds_shape")
 
@@ -144,13 +137,8 @@ def _function(predict: Predict, model: nn.Module) -> Callable[[list[dict[str, An
 
 @contextmanager
 def _undisturbed(model: nn.Module, is_quiet: bool) -> Iterator[None]:
-    """Put a model into evaluation mode, and restore each module's mode and the global generators at the end.
-
-    Args:
-        model: The model.
-        is_quiet: Whether to log warnings alone: the first measurement has logged the rest.
-    """
-    loggers = (LOGGER, rank_zero_module.log)  # of one package of Lightning or the other
+    """Put a model into evaluation mode; restore modes and global generators. ``is_quiet`` logs warnings only."""
+    loggers = (LOGGER, rank_zero_module.log)
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers if is_quiet else ():

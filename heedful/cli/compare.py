@@ -1,4 +1,4 @@
-"""The command that compares: the results of runs, and what they must be."""
+"""``heedful compare``: tables of the numbers of runs, and requirements on numbers."""
 
 from heedful.assembly.results import load
 from heedful.records import HeedfulError, printable
@@ -10,7 +10,7 @@ from heedful.reports.tables import FORMATS
 
 
 def main(argv: list[str]) -> None:
-    """Print the view of the runs that was asked for; with ``--require``, hold them against it.
+    """Print tables of runs, or check requirements.
 
     Raises:
         HeedfulError: A requirement does not hold, or the runs cannot be compared.
@@ -27,49 +27,44 @@ def main(argv: list[str]) -> None:
 
 
 def _require(runs: list[str], requirements: list[str]) -> None:
-    """Hold the numbers of each run against what they must be; all that do not meet it are said.
-
-    Raises:
-        HeedfulError: One does not hold, or cannot be decided.
-    """
-    missed: list[tuple[str, HeedfulError]] = []
+    """Check all requirements on all runs, and print the results."""
+    failures: list[tuple[str, HeedfulError]] = []
     for run in runs:
         results = load(run)
         for text in requirements:
             try:
                 results.require(text)
             except HeedfulError as error:
-                missed.append((run, error))
+                failures.append((run, error))
             else:
                 print(printable(f"{run}: {text} holds."))
-    for run, error in missed[1:]:
+    for run, error in failures[1:]:
         print(printable(f"{run}: {error}"))
-    if missed:
-        run, error = missed[0]
-        raise error.at(run)
+    if failures:
+        raise failures[0][1].at(failures[0][0])
 
 
 def _parser() -> CommandParser:
     parser = CommandParser(
         "compare",
-        "Print every number of one run, or the headlines of several side by side, and of two on the same examples the "
-        "paired differences.",
+        "Print every number of one run, or the main numbers of several runs in one table. For two runs on the same "
+        "examples, print the paired differences as well.",
         [
             ("RUN", "every number of one run"),
             ("RUN RUN", "two models, with paired 95 % intervals"),
-            ("--require 'attentiveness premise >= 0.7' RUN", "exit status 2 where the interval does not say so"),
+            ("--require 'attentiveness premise >= 0.7' RUN", "exit status 2 unless the interval is above 0.7"),
         ],
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
     view = parser.add_mutually_exclusive_group()
-    view.add_argument("--mean", action="store_true", help="the mean over runs of several seeds or folds")
-    told = "a number and a bound, which the 95 %% interval decides; may be given several times"
-    view.add_argument("--require", action="append", metavar="TEXT", help=told)
-    told = "attentiveness on the examples that all models predict alike (CAT, appendix D)"
-    view.add_argument("--agreed", action="store_true", help=told)
-    told = "with --agreed: models that are not above the majority share, too"
-    parser.add_argument("--all", action="store_true", help=told)
-    told = "what inoculation did: the first run is before it, the others after"
-    view.add_argument("--inoculation", action="store_true", help=told)
-    parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
+    view.add_argument("--mean", action="store_true", help="the mean over seeds or folds")
+    about = "a number and a bound, compared with its 95 %% interval; repeatable"
+    view.add_argument("--require", action="append", metavar="TEXT", help=about)
+    about = "attentiveness on examples for which all models predict the same label (CAT, appendix D)"
+    view.add_argument("--agreed", action="store_true", help=about)
+    about = "with --agreed: include models whose accuracy is not above the majority share"
+    parser.add_argument("--all", action="store_true", help=about)
+    about = "effects of inoculation: the first run is before it, the others after"
+    view.add_argument("--inoculation", action="store_true", help=about)
+    parser.add_argument("--format", choices=list(FORMATS), help="print only the tables, in this format")
     return parser

@@ -1,4 +1,4 @@
-"""The command that evaluates: evaluate.py says how it is used."""
+"""The command of evaluate.py."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from heedful.records.parser import dump
 
 
 def main(words: Sequence[str]) -> None:
-    """Measure as the words of the command line say."""
+    """Evaluate with the settings of the command line."""
     options, call = divide(True, words)
     with allowing(options.allow_package):
         config = configured(call, options.config, options.checkpoint)

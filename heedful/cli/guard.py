@@ -1,4 +1,4 @@
-"""What ends a command that runs a model: a mistake in one sentence with status 2, a signal with 128 + its number."""
+"""Exit status and message of commands that run a model: 2 for errors of the user, 128 + N for signal N."""
 
 import signal
 import sys
@@ -15,7 +15,7 @@ from heedful.records.messages import rank
 
 
 def guarded(main: Callable[[], None]) -> None:
-    """Run a command; something that the user can fix becomes one sentence and exit status 2, without a traceback."""
+    """Run a command; errors that the user can fix end it with one sentence and exit status 2."""
     stopping.listen()
     try:
         with exit_on_broken_pipe():
@@ -33,7 +33,7 @@ def guarded(main: Callable[[], None]) -> None:
 
 
 def explanation(error: BaseException | None) -> str | None:
-    """The message for the user of an exception, or of one that led to it; None for a fault of the program."""
+    """The message of an exception or of its causes for the user; None for a bug."""
     while error is not None:
         if isinstance(error, HeedfulError):
             return str(error)
@@ -41,13 +41,13 @@ def explanation(error: BaseException | None) -> str | None:
         if isinstance(error, MisconfigurationException) or (isinstance(error, ValueError) and is_of_lightning):
             return f"trainer: {' '.join(str(error).split())}"
         if isinstance(error, getattr(torch.distributed, "DistError", ())) or "gloo/transport" in str(error):
-            return "Another process of this command has ended: see above, or it was killed or had no memory left."
+            return "Another process of this command ended: see above, or it was killed or out of memory."
         error = error.__cause__ or error.__context__
     return None
 
 
 def end(message: str, status: int) -> NoReturn:
-    """Say on rank 0 why the command ends, and end it."""
+    """Print the message on rank 0, and exit."""
     if rank() == 0:
         print(f"{called()}: {message}", file=sys.stderr, flush=True)
     sys.exit(status)

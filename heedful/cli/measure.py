@@ -1,4 +1,4 @@
-"""The command that measures a function of the user's, or any model, on rows: :func:`heedful.measure` from a shell."""
+"""``heedful measure``: :func:`heedful.measure` of a Python function or of any model."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -13,36 +13,36 @@ from heedful.records.storage.folder_names import folder_name
 
 LISTS = ("parts", "labels", "swap", "keeps", "by", "evaluations")
 NUMBERS = {"draws": (int, 5), "precision": (float, None), "batch_size": (int, 64), "seed": (int, 0)}  # and defaults
-TOLD = {  # setting: what is written behind it, and what it means
+SETTINGS = {  # name: metavar and help
     "parts": ("NAME,NAME", "columns that the model reads; or PART=COLUMN,PART=COLUMN"),
-    "default_label": ("LABEL", "the answer to parts that have nothing to do with each other"),
+    "default_label": ("LABEL", "the label of unrelated parts, such as neutral"),
     "label": ("COLUMN", "column of the gold label; null for none (label)"),
     "labels": ("NAME,NAME", "the labels, in the order of the model's outputs"),
     "swap": ("PART,A+B", "parts that must matter; by default all but --keeps"),
     "keeps": ("PART", "parts that must not matter"),
-    "same": ("HOW", "when two free texts are one answer: normalised or exact"),
-    "cluster": ("COLUMN", "equal values are one cluster of the intervals"),
-    "by": ("COLUMN", "numbers by the values of a column, too"),
+    "same": ("HOW", "equality of free texts: normalised or exact"),
+    "cluster": ("COLUMN", "column of the clusters of intervals"),
+    "by": ("COLUMN", "break the numbers down by a column"),
     "uid": ("COLUMN", "column of a unique id"),
-    "name": ("NAME", "what results call the data (rows)"),
+    "name": ("NAME", "name of the data in results (rows)"),
     "quoting": ("false", "quotes in csv and tsv files are characters"),
-    "draws": ("K", "counterfactuals of an example and part"),
-    "precision": ("W", "half width of an interval that is precise enough, as 0.02"),
-    "batch_size": ("N", "most inputs that the model gets at once"),
-    "evaluations": ("NAME,NAME", "only these measurements"),
-    "seed": ("N", "all that is random follows from it"),
-    "output": ("DIR", "folder for the results; by default a new one in runs/"),
+    "draws": ("K", "counterfactuals per example and part"),
+    "precision": ("W", "sufficient half width of an interval, such as 0.02"),
+    "batch_size": ("N", "maximum number of inputs per call of the model"),
+    "evaluations": ("NAME,NAME", "only these evaluations; see heedful list"),
+    "seed": ("N", "seed of everything random"),
+    "output": ("DIR", "folder of the results; by default a new folder in runs/"),
 }
 
 
 def main(argv: list[str]) -> Callable[[], None]:
-    """Look at the words; what is returned measures, and shows the results.
+    """Parse the words; the returned function measures and prints the results.
 
     Raises:
-        HeedfulError: A word is not an argument, or a file does not exist.
+        HeedfulError: A word is not an argument.
     """
     options = vars(_parser().parse_args(argv))
-    predict, rows, settings = options["predict"], options["rows"], settings_of(options, TOLD)
+    predict, rows, settings = options["predict"], options["rows"], settings_of(options, SETTINGS)
     return partial(_measured, predict, rows, settings)
 
 
@@ -59,22 +59,20 @@ def _measured(predict: str, rows: str, settings: dict[str, Any]) -> None:
 
 
 def settings_of(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The settings of these names that were given, as :func:`heedful.measure` takes them."""
+    """The named settings on the command line, for :func:`heedful.measure`."""
     return {name: _value(name, options[name]) for name in names if options[name] is not None}
 
 
 def add_settings(parser: CommandParser, names: Iterable[str]) -> None:
-    """Have a parser take these settings of :func:`heedful.measure`."""
+    """Add the named settings of :func:`heedful.measure` to a parser."""
     for name in names:
-        value, meaning = TOLD[name]
+        metavar, about = SETTINGS[name]
         kind, default = NUMBERS.get(name, (str, None))
-        if default is not None:
-            meaning = f"{meaning} ({default})"
-        parser.add_argument(f"--{name}", metavar=value, type=kind, help=meaning)
+        about += "" if default is None else f" ({default})"
+        parser.add_argument(f"--{name}", metavar=metavar, type=kind, help=about)
 
 
 def _value(name: str, text: Any) -> Any:
-    """A setting as :func:`heedful.measure` takes it."""
     if name == "label" and text == "null":
         return None
     if name == "quoting":
@@ -86,21 +84,17 @@ def _value(name: str, text: Any) -> Any:
     if name not in ("parts", "labels") or not any(equals for _, equals, _ in pairs):
         return words
     if not all(equals for _, equals, _ in pairs):
-        raise SettingError(f"{name} {text} names some as NAME=VALUE, and others not. Write all of them in one way.")
+        raise SettingError(f"{name} {text}: write NAME=VALUE for all names or for none.")
     return {first: second for first, _, second in pairs}
 
 
 def _function(path: str) -> Any:
-    """The function that ``module:name`` names, of a module in the working folder or an installed one.
-
-    Raises:
-        HeedfulError: There is no such module, or no such function in it.
-    """
+    """Import the function ``module:name``, also from the working folder."""
     module, _, name = path.partition(":")
     sys.path.insert(0, "")
     try:
         return getattr(import_module(module), name)
-    except Exception as error:  # whatever the module does when it is imported
+    except Exception as error:  # an import may raise anything
         raise SettingError(
             f"{path} cannot be imported ({type(error).__name__}: {error}). Name a function as MODULE:FUNCTION."
         ) from error
@@ -109,17 +103,14 @@ def _function(path: str) -> Any:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "measure",
-        "Measure whether any model heeds every part of its input, as heedful.measure does.",
+        "Measure whether any model uses every part of its input, as heedful.measure does.",
         [
-            (
-                "mine:predict rows.csv --parts text,question",
-                "the function predict of mine.py, or an Endpoint there",
-            ),
-            ("MODEL_FOLDER rte", "a model of transformers, on data that --data knows"),
+            ("mine:predict rows.csv --parts text,question", "the function predict, or an Endpoint, in mine.py"),
+            ("MODEL_FOLDER rte", "a model of transformers, on data by name"),
         ],
     )
-    told = "MODULE:FUNCTION, the folder of a model, an id on the hub, or a run"
-    parser.add_argument("predict", metavar="MODEL", help=told)
+    about = "MODULE:FUNCTION, the folder of a model, a hub id, or a run"
+    parser.add_argument("predict", metavar="MODEL", help=about)
     parser.add_argument("rows", metavar="ROWS", help="a file (csv, tsv, jsonl, parquet), or data by name")
-    add_settings(parser, TOLD)
+    add_settings(parser, SETTINGS)
     return parser

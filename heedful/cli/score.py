@@ -1,4 +1,4 @@
-"""The command that measures a model by its answers to the inputs that ``heedful inputs`` wrote."""
+"""``heedful score``: measure a model by a file of its answers to the inputs of ``heedful inputs``."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,24 +11,24 @@ from heedful.records.command_lines import CommandParser
 
 
 def main(argv: list[str]) -> Callable[[], None]:
-    """Parse the words; the function that is returned measures, and shows the results.
+    """Parse the words; the returned function measures and prints the results.
 
     Raises:
         HeedfulError: A word is not an argument.
     """
     parser = CommandParser(
         "score",
-        'Measure a model by its answers to the inputs that heedful inputs wrote. A line is {"id": ..., "answer": '
-        'LABEL}, {"id": ..., "probs": {LABEL: P, ...}}, or one of the output of a batch; "" means no answer. A line '
-        "with an error, or without an answer, is a failed request: its input has no answer yet.",
+        'Measure a model by its answers to the inputs of heedful inputs. A line is {"id": ..., "answer": LABEL}, '
+        '{"id": ..., "probs": {LABEL: P, ...}}, or a line of the output of a batch; the answer "" means no answer. '
+        "A line with an error, or without an answer, is a failed request.",
         [
-            ("inputs.jsonl answers.jsonl", "the results that heedful measure would give"),
+            ("inputs.jsonl answers.jsonl", "the same results as heedful measure"),
             ("batch.jsonl output-1.jsonl output-2.jsonl -o FOLDER", "answers in several files"),
         ],
     )
-    parser.add_argument("inputs", metavar="INPUTS", help="the file of inputs, beside its .meta.json")
+    parser.add_argument("inputs", metavar="INPUTS", help="the file of inputs; INPUTS.meta.json is needed as well")
     parser.add_argument("answers", nargs="+", metavar="ANSWERS", help="files of answers")
-    parser.add_argument("-o", "--output", metavar="FOLDER", help="folder of the results; by default a new one in runs/")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="folder of the results (in runs/answers)")
     return partial(_score, parser.parse_args(argv))
 
 

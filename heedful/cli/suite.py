@@ -1,6 +1,6 @@
-"""The command that runs a recipe: finished steps are skipped, and stopped ones go on.
+"""``heedful suite`` runs a recipe; finished steps are skipped, and stopped steps resume.
 
-A recipe is a YAML file of steps, in their order, and of values for their placeholders:
+A recipe is a YAML file with steps, in order, and values of their placeholders:
 
     values:
       seed: [0, 1]
@@ -10,9 +10,9 @@ A recipe is a YAML file of steps, in their order, and of values for their placeh
       dev/<part>-<seed>: evaluate --checkpoint @models/<part>-<seed>
       table: compare @dev/*
 
-A step is a command of ``heedful``, and its name is its folder below the folder of the recipe. A report, such as
-``compare`` or ``rank``, goes to ``NAME.txt`` instead, and runs each time. ``<part>`` is a key of values and
-``<part.value>`` its value, ``@`` refers to earlier steps, ``$DATA`` is --data_path, ``$OUT`` the folder of the recipe.
+A step is a command of ``heedful``, and its name is its folder in the folder of the recipe. Reports, such as
+``compare`` or ``rank``, run each time and write ``NAME.txt``. ``<part>`` is a key of values and ``<part.value>`` its
+value; ``@`` refers to earlier steps; ``$DATA`` is --data_path, and ``$OUT`` the folder of the recipe.
 """
 
 import os
@@ -41,8 +41,8 @@ from heedful.records.storage.yaml_files import read_yaml
 RUNS, REPORTS = ("train", "evaluate"), ("compare", "matrix", "page", "rank")
 QUIET = ["--trainer.enable_progress_bar", "false"]
 PLACEHOLDER = re.compile(r"<(\w+)([.]value)?>")
-REMEDY = "Move the folder away, or name another one with --output."
-LAUNCHER = re.compile(  # by these srun and torchrun number processes; SLURM_JOB_ID and the like only describe a job
+REMEDY = "Move the folder away, or name another with --output."
+LAUNCHER = re.compile(  # variables by which srun and torchrun number processes
     r"((LOCAL|GROUP|NODE|ROLE)_)?(RANK|WORLD_SIZE)|MASTER_(ADDR|PORT)|ROLE_NAME|TORCHELASTIC_.*"
     r"|SLURM_(STEP_)?(NTASKS|NPROCS|NUM_TASKS|PROCID|LOCALID|NODEID|TASKS_PER_NODE|NTASKS_PER_.*)"
     r"|(JSM_NAMESPACE|OMPI_COMM_WORLD|PMI|PMIX)_.*"
@@ -53,10 +53,10 @@ class Step(NamedTuple):
     """One command of a recipe.
 
     Attributes:
-        name: The path of its folder below the folder of the recipe.
-        folder: Its results; log, record and lock lie beside it.
-        command: Its words.
-        needs: The steps that it refers to.
+        name: Path of the folder, relative to the folder of the recipe.
+        folder: Folder of the results; log, record and lock are next to it.
+        command: Words of the command.
+        needs: Steps that the command refers to.
     """
 
     name: str
@@ -66,64 +66,62 @@ class Step(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Command and name."""
         return f"{self.command[0]} {self.name}"
 
     def beside(self, ending: str) -> Path:
-        """A file next to the folder."""
         return self.folder.with_name(f"{self.folder.name}{ending}")
 
     def weights(self) -> str | None:
-        """The hash of the measured weights; None without results."""
+        """Hash of the measured weights; None without results."""
         results = self.folder / "results.json"
         return read_json(results)["identity"]["weights"] if results.is_file() else None
 
     def record(self, finished: bool) -> None:
-        """Write the command, and the weights of the steps that it needs."""
+        """Record the command and the weights of the needed steps."""
         weights = {need.name: need.weights() for need in self.needs}
         write_json(self.beside(".json"), {"command": self.command, "weights": weights, "finished": finished})
 
     def is_done(self) -> bool:
-        """Whether the step is finished.
-
-        Raises:
-            RunError: The folder has results of another command or of other weights.
-        """
+        """Whether the step is finished; raises RunError for results of another command or of other weights."""
         if not self.beside(".json").is_file():
             if self.folder.exists():
-                raise RunError(f"{self.folder} is not of this recipe. {REMEDY}")
+                raise RunError(f"{self.folder} is not a folder of this recipe. {REMEDY}")
             return False
         record = read_json(self.beside(".json"))
         if record["command"] != self.command:
-            before, now = shlex.join(record["command"]), shlex.join(self.command)
-            raise RunError(f"{self.folder} was made by {before}, and the recipe has {now}. {REMEDY}")
+            old, new = shlex.join(record["command"]), shlex.join(self.command)
+            raise RunError(f"{self.folder} has results of {old}, and the recipe has {new}. {REMEDY}")
         for need in self.needs:
             if need.weights() not in (None, record["weights"][need.name]):
-                raise RunError(f"{self.folder} was made of other weights than {need.folder} has. {REMEDY}")
+                raise RunError(f"{self.folder} has results of other weights than {need.folder}. {REMEDY}")
         return bool(record["finished"]) and self.folder.is_dir()
 
 
 def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
-    """The steps of a recipe in their order: one for each combination of the values that a name has placeholders for.
+    """Read the steps of a recipe in order; a name with placeholders is a step per combination of their values.
 
     Raises:
-        HeedfulError: The file cannot be read, or does not make sense; the message says where.
+        HeedfulError: The file cannot be read or is not a recipe.
     """
     recipe = read_yaml(str(path), str(path))
     is_recipe = isinstance(recipe, Mapping) and isinstance(recipe.get("steps"), Mapping)
     if not is_recipe or {*recipe} - {"steps", "values"}:
-        raise SettingError(f"{path} is not a recipe. Write steps: names and their commands, and values: if they vary.")
-    choices = {str(name): _choices(given) for name, given in (recipe.get("values") or {}).items()}
+        raise SettingError(f"{path} is not a recipe. Write steps: names and commands, and values: for placeholders.")
+    choices = {str(name): _choices(values) for name, values in (recipe.get("values") or {}).items()}
     steps: dict[str, Step] = {}
     for pattern, text in ((str(name), str(command)) for name, command in recipe["steps"].items()):
         varied = list(dict.fromkeys(name for name, _ in PLACEHOLDER.findall(pattern)))
         try:
             if unknown := {name for name, _ in PLACEHOLDER.findall(text)} - {*varied} or {*varied} - {*choices}:
-                raise SettingError(f"<{min(unknown)}> has to be in the name of the step and among the values.")
+                raise SettingError(f"<{min(unknown)}> must be in the name of the step and in values.")
             if "$DATA" in text and data is None:
-                raise SettingError("$DATA is not known. Name that folder with --data_path DIR (or make ... DATA=DIR).")
-            for chosen in product(*(choices[name] for name in varied)):
-                name, command = (_fill(each, dict(zip(varied, chosen, strict=True))) for each in (pattern, text))
+                raise SettingError("$DATA is unknown. Set --data_path DIR (or make ... DATA=DIR).")
+            for combination in product(*(choices[name] for name in varied)):
+                values = dict(zip(varied, combination, strict=True))
+                name, command = (
+                    PLACEHOLDER.sub(lambda match, values=values: values[match[1]][bool(match[2])], template)
+                    for template in (pattern, text)
+                )
                 words = [word.replace("$DATA", str(data)).replace("$OUT", str(output)) for word in shlex.split(command)]
                 steps[name] = _step(name, output / name, words, steps)
         except (HeedfulError, ValueError) as error:
@@ -131,44 +129,40 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
     return [*steps.values()]
 
 
-def _choices(given: Any) -> list[tuple[str, str]]:
-    """The keys of the values of a placeholder, and what they stand for."""
-    if not isinstance(given, Mapping):
-        given = {each: each for each in (given if isinstance(given, list) else [given])}
-    return [(str(key), "" if value is None else str(value)) for key, value in given.items()]
-
-
-def _fill(text: str, values: Mapping[str, tuple[str, str]]) -> str:
-    return PLACEHOLDER.sub(lambda found: values[found[1]][bool(found[2])], text)
+def _choices(values: Any) -> list[tuple[str, str]]:
+    """The keys and the values of a placeholder."""
+    if not isinstance(values, Mapping):
+        values = {value: value for value in (values if isinstance(values, list) else [values])}
+    return [(str(key), "" if value is None else str(value)) for key, value in values.items()]
 
 
 def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]) -> Step:
     kind = words[0] if words else ""
     if kind not in (*RUNS, *REPORTS):
-        raise SettingError(f"{kind!r} is no command of a recipe. {guess(kind, (*RUNS, *REPORTS))}")
+        raise SettingError(f"{kind!r} is not a command of recipes. {guess(kind, (*RUNS, *REPORTS))}")
     if name in earlier or not all(map(is_folder_name, name.split("/"))):
-        raise SettingError(f"{name} names two steps, or cannot name a folder. Rename one, with {FIT}.")
+        raise SettingError(f"{name} is repeated, or is not the name of a folder. Rename the step, with {FIT}.")
     command: list[str] = []
     needs: dict[str, Step] = {}
     for word in words:
         before, at, pattern = word.partition("@")
-        found = {other: step for other, step in earlier.items() if at and fnmatchcase(other, pattern)}
-        if at and not found:
-            raise SettingError(f"@{pattern} is no earlier step. {guess(pattern, earlier)}")
-        folders = [str(step.folder) for step in found.values()]
+        matching = {key: step for key, step in earlier.items() if at and fnmatchcase(key, pattern)}
+        if at and not matching:
+            raise SettingError(f"@{pattern} is not an earlier step. {guess(pattern, earlier)}")
+        folders = [str(step.folder) for step in matching.values()]
         command += folders if at and not before else [before + ",".join(folders)]
-        needs |= found
+        needs |= matching
     command += QUIET if kind in RUNS else []
     return Step(name, folder, command, [*needs.values()])
 
 
 def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
-    """The runs of shard ``number`` of ``count``, in their order; no shard has reports.
+    """The runs of shard ``number`` of ``count``, without reports; it depends on the recipe only.
 
-    Models that begin from one another stay together, with their evaluations. The longest of these groups goes first to
-    the shard with the fewest runs, so that a share depends on the recipe alone.
+    A model stays with its evaluations and with the models that start from it. The shard with the fewest runs gets the
+    largest remaining group.
     """
-    first: dict[str, str] = {}  # the run with which the group of a run begins
+    first: dict[str, str] = {}  # run to the first run of its group
     groups: dict[str, list[Step]] = {}
     for step in steps:
         if step.command[0] in RUNS:
@@ -181,21 +175,21 @@ def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
 
 
 def run(steps: Sequence[Step]) -> None:
-    """Run the steps that are not done yet, with a line on the terminal for each.
+    """Run the unfinished steps, and print a line for each.
 
     Raises:
-        HeedfulError: A step fails or lacks a run that it needs, another process runs it, or its folder has the results
-            of something else.
+        HeedfulError: A step fails or needs an unfinished step, another process runs it, or its folder has results of
+            another command.
     """
     for step in steps:
-        step.is_done()  # an error comes before the first step runs
+        step.is_done()  # raises before the first step runs
     for number, step in enumerate(steps, 1):
         step.folder.parent.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(step.folder.with_name(f".{step.folder.name}.lock"), timeout=0):
                 _run(step, f"[{number}/{len(steps)}] {step.label}")
         except Timeout:
-            raise RunError(f"Another process runs {step.name} in {step.folder}. Wait until it has ended.") from None
+            raise RunError(f"Another process runs {step.name} in {step.folder}. Wait for it.") from None
 
 
 def _run(step: Step, line: str) -> None:
@@ -203,7 +197,7 @@ def _run(step: Step, line: str) -> None:
         print(f"{line}: done before", flush=True)
         return
     if missing := [need.name for need in step.needs if not need.is_done()]:
-        raise RunError(f"{step.name} needs {', '.join(missing)}: not finished. Run these first, without --only.")
+        raise RunError(f"{step.name} needs {', '.join(missing)}. Run these steps first, without --only.")
     print(line, end="", flush=True)
     start = time.monotonic()
     try:
@@ -219,12 +213,12 @@ def _run(step: Step, line: str) -> None:
 
 
 def _model(step: Step) -> None:
-    """Train or evaluate; a training that was stopped resumes."""
+    """Train or evaluate; resume a stopped training."""
     step.record(finished=False)
     words = step.command
     if resumes := words[0] == "train" and (step.folder / "config.yaml").is_file():
         place = words.index("--init_from") if "--init_from" in words else len(words)
-        words = [*words[:place], *words[place + 2 :]]  # the checkpoint has these weights
+        words = [*words[:place], *words[place + 2 :]]  # the checkpoint has later weights
     elif step.folder.exists():
         shutil.rmtree(step.folder)
     _execute([*words, "--resume" if resumes else "--output", str(step.folder)], step.beside(".log"))
@@ -232,13 +226,7 @@ def _model(step: Step) -> None:
 
 
 def _execute(words: Sequence[str], log: Path) -> None:
-    """Run a command; a signal that ends this process ends the command first, which saves its state.
-
-    The command is not one of the processes that a launcher such as srun has started.
-
-    Raises:
-        RunError: It fails.
-    """
+    """Run a command outside of a launcher such as srun; a signal ends it first, so that it saves its state."""
     environment = {name: value for name, value in os.environ.items() if not LAUNCHER.fullmatch(name)}
     environment |= {"COLUMNS": "80", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "heedful", *words]
@@ -253,18 +241,18 @@ def _execute(words: Sequence[str], log: Path) -> None:
     if status:
         lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
         last = next((line.strip().rstrip(".") for line in reversed(lines) if line.strip()), "no output")
-        raise RunError(f"{log.stem} ended with status {status}: {last}. See {log}; the same command resumes it.")
+        raise RunError(f"{log.stem} exited with status {status}: {last}. See {log}; the same command resumes it.")
 
 
 def main(argv: list[str]) -> None:
-    """Run the steps of a recipe that are left."""
+    """Run the unfinished steps of a recipe."""
     options = _parser().parse_args(argv)
     path = named_configs("recipe").get(options.recipe, Path(options.recipe))
     output = Path(options.output or Path("runs", "suites", path.stem))
     recipe = read_recipe(path, options.data_path, output.absolute())
     only = (options.only or "").split(",")
     if unknown := [word for word in only if not any(word in step.label for step in recipe)]:
-        raise SettingError(f"--only {unknown[0]} is in no command or name of a step.")
+        raise SettingError(f"--only {unknown[0]} matches no step.")
     shard = share(recipe, *options.shard) if options.shard else recipe
     stopping.listen()
     try:
@@ -274,11 +262,11 @@ def main(argv: list[str]) -> None:
         print(f"\n{called()}: stopped by {name}: the same command resumes.", file=sys.stderr)
         sys.exit(status)
     if options.shard:
-        print("Reports are left: after all shards, the same command without --shard runs them.")
+        print("After all shards, run the reports: the same command without --shard.")
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """The number of a shard, from 1, and their count."""
+    """Parse the number of a shard, from 1, and the number of shards."""
     number, count = map(int, text.split("/"))
     if not 1 <= number <= count:
         raise ArgumentTypeError(f"there is no shard {text}")
@@ -287,15 +275,15 @@ def _shard(text: str) -> tuple[int, int]:
 
 def _parser() -> CommandParser:
     examples = [
-        ("msgs --data_path DIR", "a known recipe; DIR is the folder of all data"),
+        ("msgs --data_path DIR", "the recipe configs/recipe/msgs.yaml; DIR is the folder of all data"),
         ("msgs --data_path DIR --only train,morph", "some of its steps"),
-        ("msgs --data_path DIR --shard 3/8", "the third of eight shares, which run side by side"),
+        ("msgs --data_path DIR --shard 3/8", "the third of eight shards, which run in parallel"),
     ]
-    about = "Run the steps of a recipe: train, evaluate and rank many models. The same command resumes a stopped one."
+    about = "Run a recipe: train, evaluate and rank many models. The same command resumes a stopped recipe."
     parser = CommandParser("suite", about, examples)
     parser.add_argument("recipe", help=f"a YAML file, or one of {', '.join(named_configs('recipe'))}")
-    parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the file")
-    parser.add_argument("--output", metavar="DIR", help="folder of the recipe, by default runs/suites/NAME")
-    parser.add_argument("--only", metavar="NAMES", help="steps with one of these words in command or name")
-    parser.add_argument("--shard", metavar="I/N", type=_shard, help="share I of N of the runs, without reports")
+    parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the recipe")
+    parser.add_argument("--output", metavar="DIR", help="folder of the results (runs/suites/NAME)")
+    parser.add_argument("--only", metavar="NAMES", help="steps whose command or name has one of these words")
+    parser.add_argument("--shard", metavar="I/N", type=_shard, help="shard I of N, without reports")
     return parser

@@ -1,4 +1,4 @@
-"""The command that trains: train.py says how it is used."""
+"""The command of train.py."""
 
 from collections.abc import Iterator, Sequence
 from shlex import quote
@@ -16,7 +16,7 @@ from heedful.reports.configs import settings
 
 
 def main(words: Sequence[str]) -> None:
-    """Train as the words of the command line say."""
+    """Train with the settings of the command line."""
     options, call = divide(False, words)
     with allowing(options.allow_package):
         config = configured(call, options.config, options.output, options.init_from, options.resume, options.ckpt_path)
@@ -29,20 +29,20 @@ def main(words: Sequence[str]) -> None:
 
 
 def _show(run: Run) -> None:
-    """Print the results of a run, and what to do next."""
+    """Print the results of a run and the next commands."""
     if run.was_finished:
         print(f"{run.folder} is finished, and stays as it is.")
     run.show()
     if run.checkpoint is not None:
         path = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
         words = [*start_of("evaluate"), "--checkpoint", quote(str(path)), *_allowed(run)]
-        print(f"Every measurement, on all examples: {' '.join(words)}")
+        print(f"All evaluations, on all examples: {' '.join(words)}")
         if any(run.folder.glob("events.out.tfevents.*")):
             print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")
 
 
 def _allowed(run: Run) -> Iterator[str]:
-    """The words that allow the modules of a user's own classes, which config.yaml may not import by itself."""
+    """The words that allow modules outside of Heedful, which config.yaml alone may not import."""
     saved = settings(run.folder)
     modules = {saved[kind]["class_path"].partition(".")[0] for kind in ("data", "model")}
     for module in sorted(modules.difference(OUR_PACKAGES)):

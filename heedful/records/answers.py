@@ -1,6 +1,6 @@
-"""When an answer in free words is right, by exact match and F1 as SQuAD 2.0 defines them; and what says there is none.
+"""Exact match and F1 of SQuAD 2.0, and phrases for "no answer".
 
-Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py. The words for no answer are in ``answers.yaml``.
+Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py. The phrases are in ``answers.yaml``.
 """
 
 import re
@@ -16,7 +16,7 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalised(answer: str) -> str:
-    """An answer in lower case, without ASCII punctuation, the articles a, an and the, and superfluous spaces.
+    """Lower-case an answer, and remove ASCII punctuation, the articles a, an and the, and superfluous spaces.
 
     Example:
         >>> normalised("The  U.S. Army,"), normalised("an")
@@ -26,12 +26,12 @@ def normalised(answer: str) -> str:
 
 
 def exact_match(answer: str, golds: Sequence[str]) -> float:
-    """1 where an answer is one of the gold answers, normalised, else 0; without gold answers, "" is right."""
+    """1 if the normalised answer is a gold answer, else 0; without gold answers, "" is right."""
     return float(normalised(answer) in map(normalised, _right(golds)))
 
 
 def f1(answer: str, golds: Sequence[str]) -> float:
-    """The highest F1 of the words of an answer and of a gold answer; without gold answers, "" is right.
+    """The highest word F1 of an answer over the gold answers; without gold answers, "" is right.
 
     Example:
         >>> f1("the Roman empire", ["Empire", "Rome"])
@@ -59,31 +59,31 @@ def _phrases() -> dict[str, tuple[str, ...]]:
     return {name: tuple(map(normalised, phrases)) for name, phrases in word_lists(__file__).items()}
 
 
-def _begins(said: str, name: str) -> str:
-    """The longest phrase of a list that a text begins with; "" for none."""
-    return max((phrase for phrase in _phrases()[name] if f"{said} ".startswith(f"{phrase} ")), key=len, default="")
+def _prefix(answer: str, name: str) -> str:
+    """The longest phrase of a list that is a prefix of an answer, or ""."""
+    return max((phrase for phrase in _phrases()[name] if f"{answer} ".startswith(f"{phrase} ")), key=len, default="")
 
 
-def _without_opening(said: str) -> str:
-    return said.removeprefix(_begins(said, "openings")).strip() or said
+def _without_opening(answer: str) -> str:
+    return answer.removeprefix(_prefix(answer, "openings")).strip() or answer
 
 
-def abstains(said: str) -> bool:
-    """Whether a normalised answer says, in whatever words, that there is none.
+def abstains(answer: str) -> bool:
+    """Whether a normalised answer means "no answer".
 
     Example:
         >>> [abstains(normalised(text)) for text in ("I do not know.", "Unanswerable", "Not given to anyone", "Paris")]
         [True, True, False, False]
     """
-    rest = _without_opening(said)
-    return rest in _phrases()["abstentions"] or bool(_begins(rest, "abstaining"))
+    phrase = _without_opening(answer)
+    return phrase in _phrases()["abstentions"] or bool(_prefix(phrase, "abstaining"))
 
 
-def declines(said: str) -> bool:
-    """Whether a normalised answer refuses to answer, which is not an answer, and does not say that there is none.
+def declines(answer: str) -> bool:
+    """Whether a normalised answer refuses to answer, which is neither an answer nor "no answer".
 
     Example:
         >>> declines(normalised("I'm sorry, but I can't help with that.")), declines(normalised("I can help"))
         (True, False)
     """
-    return bool(_begins(_without_opening(said), "refusals"))
+    return bool(_prefix(_without_opening(answer), "refusals"))

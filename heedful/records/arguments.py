@@ -1,4 +1,4 @@
-"""Classes that record their constructor arguments, and such arguments as plain values for a YAML file."""
+"""Classes that record their constructor arguments, and conversion of arguments to plain values."""
 
 import inspect
 import sys
@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
-IN_MEMORY = "(in memory)"  # the placeholder in config.yaml of an object that YAML cannot hold
+IN_MEMORY = "(in memory)"  # placeholder in config.yaml for objects that YAML cannot express
 
 
 class RecordsArguments:
-    """Base of data modules, models and evaluations: the arguments that an object was constructed with.
+    """Base class of data modules, models and evaluations, which records constructor arguments.
 
     Attributes:
         arguments: Parameter name to argument, without defaults.
@@ -35,23 +35,23 @@ class RecordsArguments:
         return instance
 
     def with_arguments(self, **changed: Any) -> Self:
-        """A new object of the same class, constructed with some arguments changed."""
+        """Construct a new object of the same class with some arguments changed."""
         return type(self)(**{**self.arguments, **changed})
 
 
 def _positional(kind: type) -> list[str]:
-    """Names of the positional parameters of a class; ``*args`` continues with the parameters of its base class."""
+    """Names of the positional parameters of a class; ``*args`` continues in the base class."""
     names: list[str] = []
     for owner in (owner for owner in kind.__mro__ if "__init__" in vars(owner)):
         parameters = list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]
-        names += [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-        if not any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        names += [item.name for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
+        if not any(item.kind is item.VAR_POSITIONAL for item in parameters):
             break
     return names
 
 
 def class_path(kind: type) -> str:
-    """The import path of a class, the shortest under which its package shows it."""
+    """The shortest import path of a class."""
     parts = kind.__module__.split(".")
     modules = [".".join(parts[:n]) for n in range(2 if parts[0] == "heedful" else 1, len(parts) + 1)]
     public = (name for name in modules if getattr(sys.modules.get(name), kind.__name__, None) is kind)
@@ -59,7 +59,7 @@ def class_path(kind: type) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value for YAML; :data:`IN_MEMORY` for an object that YAML cannot hold."""
+    """Convert a value for YAML; :data:`IN_MEMORY` replaces objects that YAML cannot express."""
     if isinstance(value, RecordsArguments):
         return {"class_path": class_path(type(value)), "init_args": plain(value.arguments)}
     if is_dataclass(value) and not isinstance(value, type):
@@ -72,7 +72,7 @@ def plain(value: Any) -> Any:
         return plain(value.item() if isinstance(value, np.generic) else value.value)
     if isinstance(value, str | PathLike | timedelta):
         return fspath(value) if isinstance(value, PathLike) else str(value)
-    for kind in (bool, int, float):  # a subclass of one of these is that in a file
+    for kind in (bool, int, float):  # and their subclasses
         if isinstance(value, kind):
             return kind(value)
     return None if value is None else IN_MEMORY

@@ -1,4 +1,4 @@
-"""Command lines: a parser for the words of a subcommand, and how a user's mistake ends it."""
+"""Parser of subcommands, and exit status of commands."""
 
 import os
 import sys
@@ -16,16 +16,16 @@ WIDTH = 79  # of help
 
 
 class CommandParser(ArgumentParser):
-    """The parser of a subcommand, whose help is one screen; a flag is given whole.
+    """The parser of a subcommand, without abbreviations.
 
     Args:
-        name: The words behind ``heedful``: "compare", "figure transitions".
-        about: What it does, in a sentence or a few.
-        examples: Commands, without ``heedful NAME``, and what each does.
+        name: Name of the subcommand.
+        about: Description of the subcommand.
+        examples: Words after ``heedful NAME``, and the description of each example.
     """
 
     def __init__(self, name: str, about: str, examples: Sequence[tuple[str, str]] = (), **settings: Any) -> None:
-        each = [f"  {f'heedful {name} {words}'.rstrip()}\n      {told}" for words, told in examples]
+        each = [f"  {f'heedful {name} {words}'.rstrip()}\n      {text}" for words, text in examples]
         super().__init__(
             prog=f"heedful {name}",
             description=fill(about, WIDTH),
@@ -36,31 +36,22 @@ class CommandParser(ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the words.
-
-        Raises:
-            HeedfulError: Always.
-        """
         raise SettingError(f"{message[:1].upper()}{message[1:]}. See {self.prog} --help.")
 
 
 def called() -> str:
-    """The name by which the user started this program: "train.py", or "heedful compare"."""
+    """The name of the running command: "train.py", or "heedful compare"."""
     name = Path(sys.argv[0]).name
     return " ".join(["heedful", *sys.argv[1:2]]) if name in ("heedful", "__main__.py") else name
 
 
 def start_of(command: str) -> list[str]:
-    """The words that start a command, for a user who came by train.py and its like, or by ``heedful``.
-
-    Args:
-        command: "train" or "evaluate".
-    """
+    """The words that start "train" or "evaluate": ``heedful train``, or ``python train.py`` if scripts are in use."""
     return ["heedful", command] if called().startswith("heedful ") else ["python", f"{command}.py"]
 
 
 def run_command(main: Callable[[list[str]], None]) -> None:
-    """Run ``main`` on the words of the command line; a user's mistake becomes one sentence and exit status 2."""
+    """Run ``main`` on the words of the command line; HeedfulError is printed and exits with status 2."""
     try:
         with exit_on_broken_pipe():
             main(sys.argv[1:])
@@ -71,14 +62,14 @@ def run_command(main: Callable[[list[str]], None]) -> None:
 
 @contextmanager
 def exit_on_broken_pipe() -> Iterator[None]:
-    """Exit without a traceback when nothing reads the output any more, as behind ``| head -1``."""
+    """Exit without a traceback if stdout is a broken pipe, as in ``| head -1``."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
         try:
             print(flush=True)
-        except BrokenPipeError:  # stdout is the broken pipe, and is flushed once more at exit
+        except BrokenPipeError:  # of stdout, which is flushed again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         raise

@@ -1,4 +1,4 @@
-"""Examples by reference: their parts are those of examples of a pool, and nothing is copied."""
+"""Examples that refer to the parts of examples in a pool, without copies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,19 +11,19 @@ from heedful.records.example import Example, Part
 from heedful.records.examples import Examples
 from heedful.records.pool.contents import content_id, emptied
 
-EMPTIED = -1  # in place of a lender: the part shows nothing
+EMPTIED = -1  # the lender of an empty part
 
 
 class Composed(Sequence[Example]):
-    """Examples of a pool, of which some parts come from others; an Example is made when it is asked for.
+    """Examples of a pool in which some parts are replaced by parts of other examples.
 
     Args:
-        pool: The examples that the parts come from.
-        positions: int64 [examples], the one that each is made of: its uid, its other parts, its label, its meta.
-        lenders: Part name to int64 [examples], the position of the one that lends the part, or :data:`EMPTIED`.
-        others: Further examples, which are not in the pool; position ``len(pool) + i`` is that of the i-th.
-        label: Label of those that have a part from another example; None where they keep their own.
-        again: Whether the examples of the pool were predicted before, so that one that is as it was comes again.
+        pool: The pool.
+        positions: int64 [examples], positions of the base examples, which give uid, other parts, label and meta.
+        lenders: Part name to int64 [examples], positions of the examples that lend the part, or :data:`EMPTIED`.
+        extra: Examples outside of the pool; position ``len(pool) + i`` is the i-th.
+        label: Label of examples with a lent part; None keeps the label of the base example.
+        again: Whether the pool was predicted before, so that its unchanged examples are repeats.
 
     Example:
         >>> pool = Examples.of([Example(u, {"premise": p, "hypothesis": h}, "neutral")
@@ -37,20 +37,20 @@ class Composed(Sequence[Example]):
         pool: Examples,
         positions: np.ndarray,
         lenders: Mapping[str, np.ndarray] = MappingProxyType({}),
-        others: Sequence[Example] = (),
+        extra: Sequence[Example] = (),
         label: str | None = None,
         again: bool = False,
     ) -> None:
         self.pool = pool
         self.positions = positions
         self.lenders = lenders
-        self.others = others
+        self.extra = extra
         self.label = label
         self.again = again
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
-        """All examples of a pool as they are."""
+        """All examples of a pool, unchanged."""
         return cls(pool, np.arange(len(pool)))
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class Composed(Sequence[Example]):
             return self.take(np.arange(len(self))[i])
         position = int(self.positions[i])
         if position >= len(self.pool):
-            return self.others[position - len(self.pool)]
+            return self.extra[position - len(self.pool)]
         base = self.pool[position]
         lent = {part: int(lenders[i]) for part, lenders in self.lenders.items() if lenders[i] != position}
         if not lent:
@@ -84,7 +84,7 @@ class Composed(Sequence[Example]):
 
     @property
     def borrowed(self) -> np.ndarray:
-        """Which examples have a part from another one, or an emptied one: bool [examples]."""
+        """Which examples have a lent or an empty part: bool [examples]."""
         borrowed = np.zeros(len(self), dtype=bool)
         for lenders in self.lenders.values():
             borrowed |= lenders != self.positions
@@ -92,19 +92,16 @@ class Composed(Sequence[Example]):
 
     @property
     def repeated(self) -> np.ndarray:
-        """Which examples are those of the pool, as they are, for the second time: bool [examples]."""
+        """Which examples repeat an unchanged example of the pool: bool [examples]."""
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
     def take(self, indices: np.ndarray) -> "Composed":
-        """Some of them, in this order."""
+        """The examples at these indices, in this order."""
         lenders = {part: positions[indices] for part, positions in self.lenders.items()}
-        return Composed(self.pool, self.positions[indices], lenders, self.others, self.label, self.again)
+        return Composed(self.pool, self.positions[indices], lenders, self.extra, self.label, self.again)
 
     def column(self, name: str) -> Iterator[Part | None]:
-        """Values of a column of the pool (``label``, ``parts.<name>``, ...), in the order of the examples.
-
-        Groups are those of the pool, whatever parts are lent.
-        """
+        """Iterate over a column (``label``, ``parts.<name>``, ...); groups ignore lent parts."""
         part = name.removeprefix("parts.")
         lenders = self.lenders.get(part, self.positions) if name.startswith("parts.") else self.positions
         relabelled = self.borrowed if name == "label" and self.label is not None else np.zeros(len(self), dtype=bool)
@@ -112,7 +109,7 @@ class Composed(Sequence[Example]):
             self.positions.tolist(), lenders.tolist(), relabelled.tolist(), strict=True
         ):
             if position >= len(self.pool):
-                yield _value(self.others[position - len(self.pool)], name)
+                yield _value(self.extra[position - len(self.pool)], name)
             elif is_relabelled:
                 yield self.label
             elif lender == EMPTIED:
@@ -122,13 +119,12 @@ class Composed(Sequence[Example]):
 
 
 def column(examples: Sequence[Example], name: str) -> Iterator[Part | None]:
-    """A column (``label``, ``parts.<name>``, ...) of examples; of a pool, or composed of one, no Example is made."""
+    """Iterate over a column (``label``, ``parts.<name>``, ...) of examples, without Example objects if possible."""
     if isinstance(examples, Examples | Composed):
         return examples.column(name)
     return (_value(example, name) for example in examples)
 
 
 def _value(example: Example, name: str) -> Part | None:
-    """The value of an example in a column of a pool."""
     kind, dot, key = name.partition(".")
     return getattr(example, kind)[key] if dot else getattr(example, kind)

@@ -1,4 +1,4 @@
-"""Errors that a user can fix, and the words that their messages share."""
+"""Errors that a user can fix, and parts of their messages."""
 
 import difflib
 import re
@@ -9,10 +9,10 @@ from heedful.records.labels import listing
 
 
 class HeedfulError(Exception):
-    """Something that the user can fix: a command prints it without a traceback and ends with status 2.
+    """An error that the user can fix; commands print it without a traceback and exit with status 2.
 
-    The message is one paragraph: what is wrong, where (file, row, column, setting), and what to do. A setting is
-    written ``data.hold_out``, as in Python, in YAML and on a command line.
+    The message is one paragraph: the problem, its place (file, row, column, setting) and a remedy. Settings are written
+    ``data.hold_out``, which is right in Python, in YAML and on a command line.
 
     Examples:
         >>> str(SettingError("data.hold_out 3 leaves nothing to train on. Hold out fewer examples."))
@@ -23,7 +23,7 @@ class HeedfulError(Exception):
         return printable(Exception.__str__(self))  # of KeyError it is a repr
 
     def at(self, where: str) -> Self:
-        """The same error, its message prefixed with a place: a file, a row, a setting.
+        """Prefix the message with a place: a file, a row, a setting.
 
         Examples:
             >>> str(DataError("The column 'a' is empty.").at("data.csv, row 3"))
@@ -34,23 +34,23 @@ class HeedfulError(Exception):
 
 
 class SettingError(HeedfulError):
-    """A setting, a name or an option is unknown, out of range, or excludes another one."""
+    """A setting or a name is unknown, out of range, or excludes another setting."""
 
 
 class DataError(HeedfulError):
-    """A file, a row, a column or a label of the data is missing or not what the format says."""
+    """A file, a row, a column or a label of the data is missing or malformed."""
 
 
 class ModelError(HeedfulError):
-    """Weights, tokenizer, head or answers of a model, or the server behind it, do not fit."""
+    """Weights, tokenizer, head or answers of a model, or its server, are not usable."""
 
 
 class RunError(HeedfulError):
-    """The folder of a run, its results or checkpoints, the disk or a process is not as needed."""
+    """The folder of a run, its results, its checkpoints, the disk or a process is not usable."""
 
 
 def printable(text: str) -> str:
-    r"""A text in one line, without characters that a terminal would obey or cannot print: a name may hold any.
+    r"""Escape line breaks, control characters and unprintable characters of a text.
 
     Examples:
         >>> printable("a\nb\x1b[31m")
@@ -63,23 +63,23 @@ def printable(text: str) -> str:
     )
 
 
-def nearest(name: str, known: Collection[str]) -> str | None:
-    """The known name that is meant: the shortest that begins with this one, or else the most similar, if there is any.
+def nearest(name: str, names: Collection[str]) -> str | None:
+    """The shortest name with this prefix, or else the most similar name, if there is one.
 
     Examples:
         >>> nearest("prem", ["premise", "hypothesis"]), nearest("hypotesis", ["premise", "hypothesis"])
         ('premise', 'hypothesis')
     """
-    begun = sorted((other for other in known if name and other.startswith(name)), key=lambda other: (len(other), other))
-    return next(iter(begun or difflib.get_close_matches(name, sorted(known), 1)), None)
+    completions = sorted((full for full in names if name and full.startswith(name)), key=lambda full: (len(full), full))
+    return next(iter(completions or difflib.get_close_matches(name, sorted(names), 1)), None)
 
 
-def guess(name: str, known: Collection[str]) -> str:
-    """What to do where a name is unknown: take the one that may be meant, or else one of those that are known.
+def guess(name: str, names: Collection[str]) -> str:
+    """The remedy in the message about an unknown name: the nearest name, or else a list of all names.
 
     Examples:
         >>> guess("mnly", ["mnli", "rte"]), guess("x", ["mnli", "rte"])
         ('Do you mean mnli?', 'Known are mnli, rte.')
     """
-    near = nearest(name, known)
-    return f"Known are {listing([*known])}." if near is None else f"Do you mean {near}?"
+    near = nearest(name, names)
+    return f"Known are {listing([*names])}." if near is None else f"Do you mean {near}?"

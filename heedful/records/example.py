@@ -1,4 +1,4 @@
-"""Examples, which go into a model, and predictions, which come out of it."""
+"""Examples: inputs of a model with their gold labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ class Example:
     Attributes:
         uid: ``<data>/<split>/<source id, else a hash of the content>``; unique, and the same in every run.
         parts: Part name to content, in the order of the task.
-        label: Gold label as the :class:`~heedful.records.TaskKind` of the task writes it, or None.
-        groups: What the example must not share with a partner: each part's content (by hash), and every group column
-            that the data set's YAML names.
-        meta: Other columns, as text; results are broken down by them.
+        label: Gold label as text, in the form of the task's :class:`~heedful.records.TaskKind`, or None.
+        groups: Group name to value: the hash of the content of each part, and the group columns of the data. Examples
+            that share a group are not partners.
+        meta: Other columns as text, for breakdowns of the results.
     """
 
     uid: str
@@ -30,21 +30,21 @@ class Example:
 
     @property
     def gold(self) -> str:
-        """The label of an example that has to have one. Raises TypeError where it has none."""
+        """The gold label; raises TypeError without one."""
         if self.label is None:
             raise TypeError(f"{self.uid} has no label")
         return self.label
 
 
 def as_text(part: Part | None) -> str:
-    """A part that has to be a text. Raises TypeError for another one."""
+    """The part, if it is a text; raises TypeError for other parts."""
     if not isinstance(part, str):
         raise TypeError(f"{part!r} is not a text")
     return part
 
 
 def as_table(part: Part | None) -> Table:
-    """A part that has to be a table. Raises TypeError for another one."""
+    """The part, if it is a table; raises TypeError for other parts."""
     if not isinstance(part, Table):
         raise TypeError(f"{part!r} is not a table")
     return part
@@ -52,14 +52,14 @@ def as_table(part: Part | None) -> Table:
 
 @dataclass(frozen=True)
 class Changed:
-    """An example that an intervention has changed.
+    """An example after an intervention.
 
     Attributes:
-        example: The changed example; its ``uid`` is that of the base example.
-        partner: uid of the example that lent something, or "".
-        variant: Which of several changes of one draw this is (which table row, say), or "".
-        clusters: What the error of this row is shared with: the base uid, the partner, a context, a table.
-        allowed: Key into a table of allowed transitions, or "".
+        example: The changed example, with the ``uid`` of the base example.
+        partner: uid of the example that lent a part, or "".
+        variant: Name of the change among the changes of a draw, such as a table row, or "".
+        clusters: Names of the clusters of the row: the base uid, the partner, a context, a table.
+        allowed: Key in a table of allowed transitions, or "".
     """
 
     example: Example

@@ -18,22 +18,19 @@ from heedful.records.pool.partners import Partners
 from heedful.records.storage.files import Spool
 
 BATCH = 4096  # examples that are Python objects at a time
-CLUSTER = "cluster"  # the column of what is one cluster of intervals, where that is not each example
-CHARACTERS = 2**24  # of these examples together; one Arrow column holds less than 2 GiB
+CLUSTER = "cluster"  # the column of the cluster of intervals, if examples are not their own clusters
+CHARACTERS = 2**24  # in a batch: an Arrow column holds less than 2 GiB
 
 
 class ExamplesBuilder:
-    """Spool examples to an Arrow file on disk, batch by batch, and map it into memory.
-
-    Examples pass through; they are never all held at once.
+    """Spool examples to an Arrow file on disk in batches, and map the file into memory.
 
     Args:
         parts: Names of the parts.
-        groups: Names of the groups that are no part's content.
+        groups: Names of the groups besides the contents of the parts.
         meta: Names of the meta columns.
-        kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
-        cluster: The group or meta column whose values are the clusters of intervals; by default the first group that is
-            no part's content.
+        kinds: Part name to kind (of :data:`KINDS`), for parts that are not texts.
+        cluster: The group or meta column of the clusters of intervals; by default the first of ``groups``.
     """
 
     BATCH = BATCH
@@ -69,7 +66,7 @@ class ExamplesBuilder:
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
     ) -> None:
-        """Append one example; values stand in the order of the names given to the builder."""
+        """Append an example; values have the order of the names in the constructor."""
         texts = [part if isinstance(part, str) else part.encode() for part in parts]
         ids = [content_id(part) for part in parts]
         columns = (*ids, *map(canonical, groups), *meta)
@@ -91,25 +88,24 @@ class ExamplesBuilder:
         self._characters = 0
 
     def finish(self) -> "Examples":
-        """Close the file and return what was added."""
+        """Close the file and return the examples."""
         self._flush()
         return Examples(self._spool.finish())
 
 
 class Examples(Sequence[Example]):
-    """A pool of examples over an Arrow table; an Example is made when it is asked for.
+    """A pool of examples in an Arrow table; Example objects are created on access.
 
     Args:
-        table: Columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and perhaps ``cluster``,
-            all strings; those of tables and pictures hold what their ``encode`` makes of them, and say so in their
-            metadata.
+        table: Columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and optionally
+            ``cluster``, all strings. Tables and pictures are encoded by their ``encode``; the metadata name their kind.
 
     Attributes:
-        kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
-        tables: The parts that are tables.
-        has_clusters: Whether clusters of intervals are larger than an example, such as all that share a premise.
-        no_gold: How many rows were left out when these were loaded, for want of a gold label.
-        origin: The file or other source that these were loaded from, if any.
+        kinds: Part name to kind (of :data:`KINDS`), for parts that are not texts.
+        tables: Names of the parts that are tables.
+        has_clusters: Whether the table has clusters of intervals.
+        no_gold: Number of rows that were dropped for lack of a gold label.
+        origin: The file or other source of the examples.
     """
 
     no_gold = 0
@@ -117,7 +113,7 @@ class Examples(Sequence[Example]):
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-        self._made: dict[tuple[Any, ...], Any] = {}
+        self._cache: dict[tuple[Any, ...], Any] = {}
         columns = table.column_names
         self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
         self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
@@ -133,15 +129,15 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
-        """Build a pool from examples in memory; content groups are computed, further groups are taken over."""
+        """Build a pool from examples in memory; content groups are computed, other groups are copied."""
         examples = list(examples)
         if not examples:
-            raise DataError("There is no example, so that no part is known. Give one or more.")
+            raise DataError("There are no examples. Give one or more.")
         parts = tuple(examples[0].parts)
         extra = tuple(g for g in examples[0].groups if g not in parts)
         meta = tuple(examples[0].meta)
         first = examples[0].parts.items()
-        kinds = {name: kind for name, part in first for kind, made in KINDS.items() if isinstance(part, made)}
+        kinds = {name: kind for name, part in first for kind, owner in KINDS.items() if isinstance(part, owner)}
         builder = ExamplesBuilder(parts, extra, meta, kinds)
         for e in examples:
             values = [e.parts[p] for p in parts]
@@ -150,12 +146,12 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def concatenate(cls, pools: Sequence["Examples"]) -> "Examples":
-        """One pool of several that have the same parts, with the further groups and meta columns that all have."""
+        """Concatenate pools with the same parts; other groups and meta columns must be in all pools to stay."""
         shared = set.intersection(*(set(pool.table.column_names) for pool in pools)) - {CLUSTER}
         tables = [pool.table.select([n for n in pools[0].table.column_names if n in shared]) for pool in pools]
-        if any(pool.has_clusters for pool in pools):  # an example without one is alone
+        if any(pool.has_clusters for pool in pools):  # without clusters, each example is one
             clusters = [pool.table[CLUSTER if pool.has_clusters else "uid"] for pool in pools]
-            tables = [table.append_column(CLUSTER, own) for table, own in zip(tables, clusters, strict=True)]
+            tables = [table.append_column(CLUSTER, column) for table, column in zip(tables, clusters, strict=True)]
         return cls(pa.concat_tables(tables))
 
     def __len__(self) -> int:
@@ -163,7 +159,7 @@ class Examples(Sequence[Example]):
 
     @property
     def is_unlabelled(self) -> bool:
-        """Whether there are examples, and none of them has a gold label."""
+        """Whether the pool is not empty and has no gold labels."""
         return 0 < len(self) == self.table["label"].null_count
 
     @overload
@@ -173,7 +169,7 @@ class Examples(Sequence[Example]):
     def __getitem__(self, key: slice) -> "Examples": ...
 
     def __getitem__(self, key: int | str | slice) -> "Example | Examples":
-        """The example at a position, or with a uid; the examples of a slice."""
+        """The example at a position or with a uid, or the examples of a slice."""
         if isinstance(key, slice):
             return self.take(range(len(self))[key])
         i = self.position(key) if isinstance(key, str) else range(len(self))[key]
@@ -190,7 +186,6 @@ class Examples(Sequence[Example]):
         return (self[i] for i in range(len(self)))
 
     def _decode(self, name: str, text: str) -> Part:
-        """A value of a table column; only tables and pictures are encoded."""
         return self._decoders[name](text) if name in self._decoders else text
 
     @cached_property
@@ -199,50 +194,46 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def uids(self) -> pa.Array:
-        """All uids in one piece, for a fast ``take``."""
+        """All uids in one chunk, for a fast ``take``."""
         return pa.concat_arrays(self.table["uid"].chunks) if len(self) else pa.array([], pa.string())
 
     @cached_property
     def uid_keys(self) -> np.ndarray:
-        """A 64-bit hash of each uid (:func:`keys`): uint64 [examples]."""
+        """64-bit hashes (:func:`keys`) of the uids: uint64 [examples]."""
         return keys(column_texts(self.table, "uid"))
 
     @cached_property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Keys of all uids, sorted, and the position of each."""
+        """Sorted keys of the uids, and their positions."""
         order = np.argsort(self.uid_keys, kind="stable").astype(np.int32)
         return self.uid_keys[order], order
 
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
-        """Which examples may lend some parts to which.
+        """Partners for a swap of some parts.
 
-        A part that is the same in all examples makes nobody related, unless nothing else is lent.
+        A part with the same content in all examples relates no examples, unless it is the only part to swap.
 
         Args:
-            parts: The parts that are lent.
-            within: A meta column; partners have the same in it.
+            parts: The parts to swap.
+            within: A meta column whose value partners share.
         """
         same = [] if set(parts) <= {*self._constants} else self._constants
-        among = self._once("related", within, *same, make=lambda: related(self.table, within, same))
-        kept = [part for part in self.parts if part not in parts] or self.parts  # all are lent: no pair comes of it
-        columns = [[f"groups.{part}" for part in some] for some in (kept, parts)]
-        return self._once(
-            "partners",
-            tuple(parts),
-            within,
-            make=lambda: Partners(among, *(numbered(self.table, names) for names in columns)),
-        )
+        relation = self._once("related", within, *same, make=lambda: related(self.table, within, same))
+        remaining = [part for part in self.parts if part not in parts] or self.parts  # no new pair if all are swapped
+        numbers = [[f"groups.{part}" for part in names] for names in (remaining, parts)]
+        make = lambda: Partners(relation, *(numbered(self.table, names) for names in numbers))  # noqa: E731
+        return self._once("partners", tuple(parts), within, make=make)
 
     @cached_property
     def _constants(self) -> list[str]:
-        """The parts whose content is the same in all examples, as the instruction of a prompt may be."""
+        """The parts with the same content in all examples, such as the instruction of a prompt."""
         return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
-        """What an evaluation asks for in every epoch."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
+        """Compute a value once per pool."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
 
     @cached_property
     def uid_order(self) -> np.ndarray:
@@ -251,7 +242,7 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over uids, labels and groups (which hold the content of every part)."""
+        """sha256 over uids, labels and groups, which include the content of every part."""
         digest = hashlib.sha256(repr(self.parts).encode())
         for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
             digest.update(name.encode())
@@ -260,47 +251,38 @@ class Examples(Sequence[Example]):
         return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
-        """Identity of each example's label and content: 16 hexadecimal digits, the same whatever else the pool holds.
+        """Hashes of label and content: 16 hexadecimal digits per example, independent of the rest of the pool.
 
         Args:
-            parts: The parts that the data have, of which a pool with fewer still keeps the content.
+            parts: The parts of the data; a pool with fewer parts still has their content groups.
         """
         names = tuple(sorted(part for part in parts if part in self.groups))
-        return self._once(
-            "contents", names, make=lambda: identities(self.table, ["label", *(f"groups.{n}" for n in names)])
-        )
+        columns = ["label", *(f"groups.{name}" for name in names)]
+        return self._once("contents", names, make=lambda: identities(self.table, columns))
 
     def content_keys(self, parts: Sequence[str]) -> np.ndarray:
-        """A 64-bit hash of the content of some parts, without the label: uint64 [examples], equal for equal contents.
-
-        Args:
-            parts: As for :meth:`contents`.
-        """
+        """64-bit hashes of the content of some parts, without the label: uint64 [examples]; see :meth:`contents`."""
         names = tuple(part for part in parts if part in self.groups)
         return self._once("content keys", names, make=lambda: joined(self.table, [f"groups.{name}" for name in names]))
 
     def clusters(self, parts: Sequence[str]) -> pa.Array:
-        """What is one in intervals: texts [examples]; null where an example is alone.
+        """Clusters of intervals: texts [examples], null for clusters of one example; see :meth:`contents`.
 
-        It is the cluster that the data name. Without one, examples with equal parts are one.
-
-        Args:
-            parts: As for :meth:`contents`.
+        Without clusters in the data, examples with equal parts are a cluster.
         """
         if self.has_clusters:
             return self.texts(CLUSTER, np.arange(len(self)))
         return self._once("clusters", tuple(parts), make=lambda: _repeated(self.content_keys(parts)))
 
     def uid(self, i: int) -> str:
-        """The uid at a position."""
         return self.value("uid", i)
 
     def value(self, name: str, i: int) -> Any:
-        """The value of a table column (``label``, ``parts.<name>``, ...) at a position: a :class:`Part` or None."""
+        """The value of a column (``label``, ``parts.<name>``, ...) at a position: a :class:`Part` or None."""
         return self._decode(name, self._columns[name][int(i)].as_py())
 
     def position(self, uid: str) -> int:
-        """Position of a uid. Raises KeyError where there is none."""
+        """Position of a uid; raises KeyError for an unknown uid."""
         sorted_keys, positions = self._positions
         key = keys([uid])[0]
         for k in range(int(np.searchsorted(sorted_keys, key)), len(sorted_keys)):
@@ -311,16 +293,16 @@ class Examples(Sequence[Example]):
         raise KeyError(uid)
 
     def texts(self, name: str, positions: np.ndarray) -> pa.Array:
-        """The values of a table column at some positions, as the table holds them: texts [positions]."""
+        """The encoded values of a column at some positions: texts [positions]."""
         return self.table[name].take(positions).combine_chunks()
 
     def column(self, name: str) -> Iterator[Part | None]:
-        """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
+        """Iterate over the values of a column (``uid``, ``label``, ``parts.<name>``, ...)."""
         texts = column_texts(self.table, name)
         return map(self._decoders[name], texts) if name in self._decoders else texts
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
-        """The examples at these positions, in this order. Raises IndexError for one that is not there."""
+        """The examples at these positions, in this order; raises IndexError for invalid positions."""
         positions = np.asarray(positions, dtype=np.int64)
         if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
             raise IndexError(f"The positions go from 0 to {len(self) - 1}.")
@@ -330,8 +312,7 @@ class Examples(Sequence[Example]):
         return Examples(spool.finish())
 
     def with_column(self, name: str, values: pa.Array | pa.ChunkedArray) -> "Examples":
-        """The same examples with another column (``uid``, ``meta.<name>``, ``cluster``) in place of the one of that
-        name, or beside the others."""
+        """Add or replace a column (``uid``, ``meta.<name>``, ``cluster``)."""
         names = self.table.column_names
         if name not in names:
             return Examples(self.table.append_column(name, values))
@@ -339,16 +320,16 @@ class Examples(Sequence[Example]):
         return Examples(self.table.set_column(i, self.table.schema.field(i), values))
 
     def without_column(self, name: str) -> "Examples":
-        """The same examples without a column, which may be absent."""
+        """Remove a column, which may be absent."""
         return Examples(self.table.drop_columns([name]) if name in self.table.column_names else self.table)
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
-        """The same examples with these parts only, in this order; groups of the parts left out remain."""
-        others = [c for c in self.table.column_names if not c.startswith("parts.")]
-        return Examples(self.table.select(others[:2] + [f"parts.{p}" for p in parts] + others[2:]))
+        """Select parts, in this order; the groups of other parts remain."""
+        columns = [c for c in self.table.column_names if not c.startswith("parts.")]
+        return Examples(self.table.select(columns[:2] + [f"parts.{p}" for p in parts] + columns[2:]))
 
     def rename_parts(self, names: Sequence[str]) -> "Examples":
-        """The same examples with other names for the parts, in their order; a further group of that name gives way."""
+        """Rename all parts, in their order; replaces other groups with these names."""
         pairs = list(zip(self.parts, names, strict=True))
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
         columns = [c for c in self.table.column_names if c in new or c not in new.values()]
@@ -356,12 +337,12 @@ class Examples(Sequence[Example]):
 
 
 def repeats(keys: np.ndarray) -> int:
-    """How many of some examples are repeats of others, by their :meth:`Examples.content_keys`."""
+    """Number of examples that repeat an earlier example, by their :meth:`Examples.content_keys`."""
     return len(keys) - len(np.unique(keys))
 
 
 def _repeated(content_keys: np.ndarray) -> pa.Array:
-    """The contents that stand more than once, as 16 hexadecimal digits, null for the others: texts [examples]."""
-    _, of, counts = np.unique(content_keys, return_inverse=True, return_counts=True)
-    names = (f"{key:016x}" if n > 1 else None for key, n in zip(content_keys.tolist(), counts[of], strict=True))
+    """Repeated contents as 16 hexadecimal digits, null for unique contents: texts [examples]."""
+    _, inverse, counts = np.unique(content_keys, return_inverse=True, return_counts=True)
+    names = (f"{key:016x}" if n > 1 else None for key, n in zip(content_keys.tolist(), counts[inverse], strict=True))
     return pa.array(list(names), pa.string())

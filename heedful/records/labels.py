@@ -1,9 +1,9 @@
-"""Names of labels: when two are the same, and how many are shown; shares in messages."""
+"""Comparison of label names; labels, shares and numbers in messages."""
 
 import re
 from collections.abc import Sequence
 
-MANY = 20  # labels; of more, there are no numbers for each
+MANY = 20  # labels; with more labels, there are no numbers per label
 
 
 def same_name(name: str) -> str:
@@ -12,7 +12,7 @@ def same_name(name: str) -> str:
 
 
 def listing(labels: Sequence[str]) -> str:
-    """Labels for a message: all of them, or the first few of many.
+    """Join labels for a message; of many labels, the first five.
 
     Example:
         >>> listing(["yes", "no"]), listing([str(i) for i in range(3129)])
@@ -24,7 +24,7 @@ def listing(labels: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent, for a message: with two significant digits.
+    """Format a share in percent with two significant digits.
 
     Example:
         >>> percent(0.831), percent(0.2), percent(0.00012)
@@ -34,7 +34,7 @@ def percent(share: float) -> str:
 
 
 def agree(n: int, singular: str, plural: str) -> str:
-    """A number before the words that agree with it, for a message.
+    """Format a number with the singular or the plural of its noun.
 
     Example:
         >>> agree(1, "example is", "examples are"), agree(3129, "example is", "examples are")
@@ -44,7 +44,7 @@ def agree(n: int, singular: str, plural: str) -> str:
 
 
 def is_entailment(label: str) -> bool:
-    """Whether a label is "entailment", however it is spelled.
+    """Whether a label is a spelling of "entailment".
 
     Example:
         >>> is_entailment("ENTAILMENT"), is_entailment("not_entailment")
@@ -54,7 +54,7 @@ def is_entailment(label: str) -> bool:
 
 
 def is_non_entailment(label: str) -> bool:
-    """Whether a label is the absence of entailment, however it is spelled.
+    """Whether a label is a spelling of "not entailment".
 
     Example:
         >>> is_non_entailment("not_entailment"), is_non_entailment("Non-Entailment"), is_non_entailment("neutral")

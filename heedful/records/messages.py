@@ -1,4 +1,4 @@
-"""Messages to the user while something runs: one line on stderr, by the first process alone."""
+"""Messages and warnings on rank 0."""
 
 import logging
 import os
@@ -11,10 +11,7 @@ RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  #
 
 
 class StderrHandler(logging.StreamHandler):
-    """Writes to the ``sys.stderr`` of the moment, which a progress bar replaces while it is shown.
-
-    It leaves records to the handlers of the root logger where there are any, as of ``logging.basicConfig``.
-    """
+    """Write to the current ``sys.stderr``, which progress bars replace, unless the root logger has handlers."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -32,23 +29,18 @@ LOGGER.addHandler(StderrHandler())
 
 
 def rank() -> int:
-    """Rank of this process, as far as it is known by now.
-
-    torch.distributed knows it once the processes are connected; before, Lightning does, where that is imported, or else
-    the environment, which a launcher has set.
-    """
+    """Rank of this process: by torch.distributed, or else by Lightning, or else by the launcher's variables."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank()
-    of_lightning = sys.modules.get("lightning_utilities.core.rank_zero")
-    known = getattr(getattr(of_lightning, "rank_zero_only", None), "rank", None)
-    if known is not None:
-        return known
+    lightning = sys.modules.get("lightning_utilities.core.rank_zero")
+    if (number := getattr(getattr(lightning, "rank_zero_only", None), "rank", None)) is not None:
+        return number
     return next((int(os.environ[name]) for name in RANK_VARIABLES if name in os.environ), 0)
 
 
 def inform(message: str) -> None:
-    """Log a message on rank 0, at the level INFO, to the logger "heedful"."""
+    """Log a message on rank 0, at level INFO, to the logger "heedful"."""
     if rank() == 0:
         LOGGER.info(message, stacklevel=2)
 

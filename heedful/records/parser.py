@@ -1,4 +1,4 @@
-"""The parser of settings: jsonargparse, with texts that stay texts, live objects, and messages in words of settings."""
+"""The parser of settings: jsonargparse, with texts that stay texts, and objects in memory as values."""
 
 import re
 import sys
@@ -6,15 +6,22 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, Union, get_args, get_origin
+from types import UnionType
+from typing import Any, NoReturn, Union, get_args, get_origin
 
 import yaml
-from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
+from jsonargparse import ArgumentParser, Namespace, dict_to_namespace, set_parsing_settings
 
 from heedful.records.errors import SettingError, nearest
 
-LONGEST = 60  # characters of a value in a message
+DEFAULTS: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False, "add_help": False}
+LONGEST = 60  # characters of a value or of a type in a message
+PROBLEMS = (  # of a class that a setting names, in the words of jsonargparse
+    r"(?:Option|Key) '[\w.]+' is not (?:accepted|expected)",
+    r"arguments are required: [\w.]+",
+    r"""Key ["'][\w.]+["'] is required""",
+)
+TYPE = re.compile(r"<class '(?:\w+\.)*(\w+)'>|(?:\w+\.)+(?=\w)")  # the name of a type without its module
 
 set_parsing_settings(
     import_path_denylist=[],  # no further modules; naming any enforces the list of jsonargparse, such as os and pickle
@@ -41,13 +48,16 @@ class InMemory:
 
 
 class Parser(ArgumentParser):
-    """A parser that raises :class:`SettingError`, in the words of settings rather than of Python's types.
+    """A parser without abbreviations and without ``--help`` that raises :class:`SettingError`.
 
     Attributes:
-        given: The nested settings that it parses at present.
+        nested: The nested settings that are being parsed, for messages.
     """
 
-    given: Mapping[str, Any] = {}
+    nested: Mapping[str, Any] = {}
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **DEFAULTS | settings)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         raise SettingError(_readable(message, self)) from None
@@ -60,24 +70,24 @@ class Parser(ArgumentParser):
     @cached_property
     def names(self) -> list[str]:
         """Dotted names of all settings."""
-        every = [action.dest for action in self._actions]
-        groups = {name.partition(".")[0] for name in every if "." in name}
-        return [name for name in every if name not in groups and not name.endswith(".help")]
+        names = [action.dest for action in self._actions]
+        groups = {name.partition(".")[0] for name in names if "." in name}
+        return [name for name in names if name not in groups and not name.endswith(".help")]
 
     def takes_text(self, name: str) -> bool:
-        """Whether a text is a value of a setting."""
+        """Whether a setting may be a text."""
         hint = getattr(self.actions[name], "_typehint", str)
         return hint is str or (get_origin(hint) in (Union, UnionType) and str in get_args(hint))
 
     def has_group(self, name: str) -> bool:
         """Whether some settings begin with this name and a dot."""
-        return any(other.startswith(f"{name}.") for other in self.names)
+        return any(setting.startswith(f"{name}.") for setting in self.names)
 
 
 @cache
 def class_parser(owner: type, name: str) -> Parser:
     """The parser of the settings of one class alone, under a name such as "data"."""
-    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
+    parser = Parser()
     parser.add_class_arguments(owner, name, instantiate=False, skip={"loader"})
     return with_integers_first(parser)
 
@@ -90,8 +100,7 @@ def with_integers_first(parser: Parser) -> Parser:
         if hint is not None and action.dest in ("data.path", "data.same"):
             action._typehint = hint | InMemory  # type: ignore[attr-defined]
         elif int in members:  # 1 batch is not 1.0, which means all; typing returns an equal union in another order
-            others = [member for member in members if member is not int]
-            action._typehint = Union.__getitem__((int, *others))  # type: ignore[attr-defined]
+            action._typehint = Union.__getitem__((int, *(member for member in members if member is not int)))  # type: ignore[attr-defined]
     return parser
 
 
@@ -126,9 +135,9 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
         if not isinstance(inner, Mapping):
             raise SettingError(f"{name}: {inner!r} is not a mapping of settings.")
         for inner_name in inner:
-            whole = f"{name}.{inner_name}"
-            if whole not in parser.names and not parser.has_group(whole):
-                raise SettingError(_unknown(whole, parser))
+            dotted = f"{name}.{inner_name}"
+            if dotted not in parser.names and not parser.has_group(dotted):
+                raise SettingError(_unknown(dotted, parser))
 
 
 def _unknown(name: str, parser: Parser) -> str:
@@ -136,10 +145,10 @@ def _unknown(name: str, parser: Parser) -> str:
     group, _, last = name.rpartition(".")
     if group and not parser.has_group(group):
         group, last = "", name.partition(".")[0]
-    known = [other for other in parser.names if other.rpartition(".")[0] == group]
+    candidates = [setting for setting in parser.names if setting.rpartition(".")[0] == group]
     if not group:
-        known += sorted({other.partition(".")[0] for other in parser.names if "." in other})
-    near = nearest(last, [other.removeprefix(f"{group}.") for other in known])
+        candidates += sorted({setting.partition(".")[0] for setting in parser.names if "." in setting})
+    near = nearest(last, [setting.removeprefix(f"{group}.") for setting in candidates])
     subject = f"{group} has no setting {last}" if group else f"There is no setting {name}"
     return f"{subject} (did you mean {near}?)." if near else f"{subject}. The page Settings of the docs lists all."
 
@@ -173,7 +182,7 @@ def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
 
 
 def _readable(message: str, parser: Parser) -> str:
-    """A message of jsonargparse in one or two sentences."""
+    """The message of jsonargparse in one sentence that begins with the setting."""
     flat = " ".join(message.split())
     if match := re.match(r"[Uu]nrecognized arguments: (\S+)", flat):
         word = match[1].partition("=")[0]
@@ -182,53 +191,18 @@ def _readable(message: str, parser: Parser) -> str:
         return _unknown(word.removeprefix("--").replace("init_args.", ""), parser)
     if match := re.match(r"argument --([\w.]+): expected", flat):
         return f"{match[1]} needs a value."
-    if match := re.match(r'Parser key "([\w.]+)"', flat):
-        return _misfit(match[1], message, parser)
-    return f"{flat[:200].rstrip('.')}."
-
-
-def _misfit(name: str, message: str, parser: Parser) -> str:
-    """The message for a value of another type, or for a class that cannot be built."""
-    owner = match[1] if (match := re.search(r"class_path['=:\" ]+[\w.]*?(\w+)'", message)) else ""
-    if match := re.search(r"(?:Option|Key) '([\w.]+)' is not (?:accepted|expected)", message):
-        return f"{name}: {owner or 'the class'} has no setting {match[1]}."
-    if match := re.search(r"""arguments are required: ([\w., ]+)|Key ["']([\w.]+)["'] is required""", message):
-        return f"{name}: {owner or 'the class'} lacks {(match[1] or match[2]).rstrip('.')}."
-    given = re.search(r"(?:Given value|Got value): (.*)\Z", message, re.DOTALL)
-    value = " ".join(given[1].split()) if given else str(_at(parser.given, name))
-    shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
-    if re.search(r"dot import path|not a subclass|No module named|has no attribute", message):
-        callbacks = dir(sys.modules.get("pytorch_lightning.callbacks"))
-        near = nearest(value, [kind for kind in callbacks if kind[0].isupper()])
-        return f"{name}: there is no class {shown}{f' (did you mean {near}?)' if near else ''}."
-    hint = next((getattr(action, "_typehint", None) for action in parser._actions if action.dest == name), None)
-    return f"{name}: {shown} is not {described(hint)}."
-
-
-def _at(values: Any, name: str) -> Any:
-    """The value at a dotted name in nested settings."""
-    for part in name.split("."):
-        values = values.get(part) if isinstance(values, Mapping) else None
-    return values
-
-
-def described(hint: Any) -> str:
-    """The name of a type in a message.
-
-    Example:
-        >>> described(Union[int, None]), described(Literal["max", "min"])
-        ('int or None', 'max or min')
-    """
-    if get_origin(hint) in (Union, UnionType):
-        members = [described(member) for member in get_args(hint) if member is not InMemory]
-        return " or ".join(dict.fromkeys(choice for member in members for choice in member.split(" or ")))
-    if get_origin(hint) is Literal:
-        return " or ".join(map(str, get_args(hint)))
-    if args := get_args(hint):
-        return f"{getattr(get_origin(hint), '__name__', hint)} of {', '.join(map(described, args))}"
-    if hint is NoneType:
-        return "None"
-    return getattr(hint, "__name__", str(hint))
+    if (key := re.match(r'Parser key "([\w.]+)"', flat)) is None:
+        return f"{flat[:200].rstrip('.')}."
+    name, value = key[1], re.search(r"(?:Given value|Got value): (.*)", flat)
+    shown_value = str(value[1] if value else dict_to_namespace(parser.nested).get(key[1]))[:LONGEST]
+    if problem := re.search("|".join(PROBLEMS), flat):
+        return f"{name}: {problem[0].rstrip('.')}."
+    if re.search(r"import path|No module named|has no attribute", flat):
+        classes = [kind for kind in dir(sys.modules.get("pytorch_lightning.callbacks")) if kind[0].isupper()]
+        near = nearest(shown_value, classes)
+        return f"{name}: there is no class {shown_value}{f' (did you mean {near}?)' if near else ''}."
+    expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(name), "_typehint", "valid")))
+    return f"{name}: {shown_value} is not of type {expected.replace(' | ', ' or ')[:LONGEST]}."
 
 
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
@@ -236,35 +210,12 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
     values = {name: inner for name, inner in values.items() if inner != {}}  # an evaluation without settings
     if not values:
         return before
-    parser.given = values
+    parser.nested = values
     try:
         require_known(parser, values)
         return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_validation=True)
     except SettingError as error:
         raise error.at(where) if where else error from None
-
-
-@cache
-def _function_parser(function: Any, skip: tuple[str, ...]) -> Parser:
-    parser = Parser(exit_on_error=False, allow_abbrev=False, add_help=False)
-    parser.add_function_arguments(function, skip=set(skip), fail_untyped=False)
-    return parser
-
-
-def require_types(function: Any, arguments: Mapping[str, Any], skip: tuple[str, ...]) -> None:
-    """Refuse arguments of other types than a function takes.
-
-    Args:
-        function: The function.
-        arguments: Its arguments by name.
-        skip: Parameters that take many types.
-
-    Raises:
-        SettingError: An argument has another type.
-    """
-    parser = _function_parser(function, skip)
-    parser.given = {name: value for name, value in arguments.items() if name in parser.names}
-    parser.parse_object(texts(parser.given))
 
 
 def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = "") -> Any:
@@ -282,8 +233,7 @@ def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = 
     parser = class_parser(owner, name)
     values = parsed(parser, {name: settings} if settings else {}, Namespace(), where)
     parser.parse_object(values)  # nothing is missing
-    made = parser.instantiate(values)
-    return owner(**unwrapped(made.get(name) or {}))
+    return owner(**unwrapped(parser.instantiate(values).get(name) or {}))
 
 
 def unwrapped(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Random numbers that depend on what they are for, and on nothing else."""
+"""Random numbers from keys: (seed, purpose, uid, draw), without global state."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 ROUNDS = 10  # of Philox
-CHUNK = 2**13  # blocks at a time, which the processor's cache holds
+CHUNK = 2**13  # blocks at a time, for the processor's cache
 MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 WEYL = 0x9E3779B9, 0xBB67AE85
-WORDS = np.uint64(2**32)  # how many there are
-LOW = np.uint64(2**32 - 1)  # mask of one
-HALF = np.uint64(32)  # bits of one
+WORDS = np.uint64(2**32)  # number of distinct words
+LOW = np.uint64(2**32 - 1)  # mask of the low word
+HALF = np.uint64(32)  # bits of a word
 
 
 def generator(*key: str | int) -> np.random.Generator:
     """A Philox generator keyed by the sha256 of ``key``.
 
-    The same key gives the same numbers in every process, in any order of calls, on any number of processes.
+    Equal keys give equal numbers in every process and in any order of calls.
 
     Example:
         >>> int(generator(0, "swap", "mnli/validation/7", 3).integers(1000))
@@ -27,7 +27,7 @@ def generator(*key: str | int) -> np.random.Generator:
 
 
 def random_key(*key: str | int) -> int:
-    """A key of :func:`philox`, 64 bits of the sha256 of ``key``."""
+    """A key for :func:`philox`: 64 bits of the sha256 of ``key``."""
     return int.from_bytes(_digest(key)[:8], "little")
 
 
@@ -37,13 +37,13 @@ def _digest(key: Sequence[str | int]) -> bytes:
 
 
 def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
-    """Philox4x32-10: four random words for each counter, which depend on the key and the counter alone.
+    """Philox4x32-10: four random words per counter, a function of key and counter.
 
     Source: Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
 
     Args:
         key: 64 bits.
-        counter: Four columns of 32 bits, the lowest first; each an array [n], or one number for all.
+        counter: Four columns of 32 bits, the lowest first; each is an array [n], or a number.
 
     Returns:
         uint32 [4, n].
@@ -62,7 +62,7 @@ def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
 
 
 def _rounds(key: int, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """All rounds on a few counters; 64 bits hold each product."""
+    """All rounds on some counters; products have 64 bits."""
     c0, c1, c2, c3 = (column.astype(np.uint64) for column in columns)
     k0 = key & 0xFFFFFFFF
     k1 = key >> 32
@@ -79,28 +79,28 @@ def _rounds(key: int, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def words_of(key: int, uid_keys: np.ndarray, draws: np.ndarray | int = 0, block: int = 0) -> np.ndarray:
-    """Four random words for each uid and draw: uint32 [4, uids].
+    """Four random words per uid and draw: uint32 [4, uids].
 
     Args:
-        key: What they are for: a :func:`random_key`.
-        uid_keys: uint64 [uids], as ``Examples.uid_keys`` has them.
-        draws: Which draw, [uids] or one for all; less than 2**32.
+        key: A :func:`random_key` of the purpose.
+        uid_keys: ``Examples.uid_keys``: uint64 [uids].
+        draws: Numbers of the draws, [uids] or a number; below 2**32.
         block: 0 for the first four words, 1 for the next four, and so on.
     """
     return philox(key, (uid_keys & LOW, uid_keys >> HALF, draws, block))
 
 
 def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers from 0 to ``bounds`` - 1, and which words yield one; over those that do, all numbers are equally likely.
+    """Uniform numbers from 0 to ``bounds`` - 1, and which words are accepted (rejection sampling).
 
     Source: Lemire 2019, "Fast Random Integer Generation in an Interval".
 
     Args:
         words: Random words, uint32 [n].
-        bounds: int64 [n], or one for all; from 1 to 2**32.
+        bounds: int64 [n], or a number; from 1 to 2**32.
 
     Returns:
-        int64 [n], and bool [n].
+        Numbers, int64 [n], and accepted, bool [n].
     """
     bounds = np.asarray(bounds, dtype=np.uint64)
     products = words.astype(np.uint64) * bounds
@@ -115,18 +115,18 @@ def integers(
     blocks: Iterable[int],
     accepts: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """For each uid and draw, a random number below its bound, equally likely among all that are accepted.
+    """For each uid and draw, a random number below its bound, uniform over the accepted numbers.
 
     Args:
-        key: What they are for: a :func:`random_key`.
+        key: A :func:`random_key` of the purpose.
         uid_keys: uint64 [n].
-        draws: Which draw, [n].
+        draws: Numbers of the draws, [n].
         bounds: int64 [n], from 1 to 2**32.
-        blocks: Blocks of four words that are tried in turn; another number needs others.
-        accepts: Maps places int64 [some] and the numbers proposed for them to bool [some]; None accepts all.
+        blocks: Blocks of four words to try in turn.
+        accepts: Function from indices, int64 [m], and proposed numbers, int64 [m], to bool [m]; None accepts all.
 
     Returns:
-        int64 [n]; -1 where none of the proposed ones was accepted.
+        int64 [n]; -1 if no proposed number was accepted.
     """
     numbers = np.full(len(uid_keys), -1, dtype=np.int64)
     waiting = np.arange(len(uid_keys))

@@ -1,13 +1,13 @@
-"""Rows: one line per prediction, from which every metric is computed.
+"""Rows: one row per prediction, from which every metric is computed.
 
-A row says what was asked (uid, intervention, part, variant, draw), what the model answered before (``y``, ``p``) and
-after the change (``y2``, ``p2``), what its error is shared with (``clusters``), and by what a breakdown groups it
-(``slices``: "name=value" for each meta column of the base example). ``group`` is the cluster of intervals, such as
-the table or the premise of the base example; null where each example is alone. ``gold`` is the label of the
-example as changed. ``unread`` is true where the model receives the same as for the base example, since what was changed
-is cut off, say; null where that is not known, or nothing was changed. A
-base row has intervention "base", draw -1 and no ``y2``, and its ``content`` identifies the label and the parts of the
-example: rows of two runs are joined only where these are the same. The null control has draw -1 as well.
+The key of a row is uid, intervention, part, variant and draw. ``y`` and ``p`` are the prediction before the change,
+``y2`` and ``p2`` after it; ``gold`` is the label of the changed example. ``clusters`` names the base example, the
+partner and other clusters of the error; ``group`` is the cluster of intervals, such as the table or the premise of the
+base example, and null if each example is a cluster. ``slices`` has "name=value" for each meta column of the base
+example. ``unread`` is true if the model receives the same input as for the base example, as when the change is cut
+off; null if this is unknown or nothing was changed. Base rows have the intervention "base", draw -1 and no ``y2``;
+their ``content`` is a hash of label and parts, which must be equal to join rows of two runs. Null controls have draw
+-1 as well.
 """
 
 import hashlib
@@ -26,19 +26,19 @@ from heedful.records.pool.contents import keys
 from heedful.records.storage.schema import ENTRY, SCHEMA, require_schema
 
 BASE = "base"
-SPLIT = "split"  # the meta column that several splits are told apart by
+SPLIT = "split"  # the meta column with the name of the split
 NO_DRAW = -1
-MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
+MOST_DRAWS = 2**15 - 1  # int16
 GROUP = 65_536  # rows of a Parquet row group
 UNREAD = "unread"
 KEY = ("uid", "intervention", "part", "variant", "draw")
-ABOUT = "uid", "group", "content"  # texts about the base example
+ABOUT = "uid", "group", "content"  # text columns of the base example
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
 
 def schema(labels: int) -> pa.Schema:
-    """The columns of rows about a task with this many labels."""
-    probs = pa.list_(pa.float32(), max(1, labels))  # without labels all are null; Arrow crashes on lists of length 0
+    """The columns of rows for a task with this number of labels."""
+    probs = pa.list_(pa.float32(), max(1, labels))  # Arrow crashes on lists of length 0
     return pa.schema(
         [(name, pa.string()) for name in STRINGS]
         + [("version", pa.int16()), ("draw", pa.int16()), ("p", probs), ("p2", probs)]
@@ -55,10 +55,7 @@ def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -
 
 
 def lists_of(*columns: pa.Array) -> pa.ListArray:
-    """Rows of lists: the first of each column, the second of each, and so on.
-
-    Args:
-        columns: One or more arrays of texts [rows].
+    """Zip arrays of texts into an array of lists.
 
     Examples:
         >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
@@ -73,70 +70,66 @@ def where(rows: pa.Table, **equal: Any) -> np.ndarray:
     """Which rows have the given value in each named column: bool [rows]."""
     mask = np.ones(rows.num_rows, dtype=bool)
     for name, value in equal.items():
-        here = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
-        mask &= pc.fill_null(here, False).to_numpy()
+        equals = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
+        mask &= pc.fill_null(equals, False).to_numpy()
     return mask
 
 
 def select(rows: pa.Table, **equal: Any) -> pa.Table:
-    """The rows in which each named column has the given value; a copy, where ``where`` is none.
-
-    Examples:
-        >>> base = select(rows, intervention="base")  # doctest: +SKIP
-    """
+    """The rows in which each named column has the given value, as in ``select(rows, intervention="base")``."""
     return rows.filter(pa.array(where(rows, **equal))) if equal else rows
 
 
 def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
-    """Whether two columns of text hold the same: bool [rows]; null is the same as nothing."""
+    """Whether two columns of text are equal: bool [rows]; null equals nothing."""
     return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
 
 
 def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """A column of few different texts as numbers: int32 [rows], and the text that each number stands for."""
+    """Encode a column of texts: int32 [rows], and the text of each number."""
     names = pc.unique(rows[name])
     numbers = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
     return np.concatenate([np.zeros(0, dtype=np.int32), *numbers]), names.to_pylist()
 
 
 def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """A meta column of the base examples as numbers: int32 [rows], and the text that each number stands for.
+    """Encode a meta column of the base examples: int32 [rows], and the text of each number.
 
     Raises:
-        HeedfulError: A row has no slice of this name.
+        RunError: A row has no slice of this name.
     """
     lists = rows["slices"].combine_chunks()
     prefix = f"{name}="
     values = pc.list_flatten(lists)
-    here = pc.starts_with(values, prefix)
-    texts = pc.utf8_slice_codeunits(values.filter(here), len(prefix))
-    rows_with_one = pc.count_distinct(pc.list_parent_indices(lists).filter(here)).as_py()
-    if not len(texts) == rows_with_one == rows.num_rows:
-        raise RunError(f"The rows do not each say of which {name!r} they are. Evaluate again.")
+    matches = pc.starts_with(values, prefix)
+    texts = pc.utf8_slice_codeunits(values.filter(matches), len(prefix))
+    rows_with_slice = pc.count_distinct(pc.list_parent_indices(lists).filter(matches)).as_py()
+    if not len(texts) == rows_with_slice == rows.num_rows:
+        raise RunError(f"Some rows have no slice {name!r}. Evaluate again.")
     return codes(pa.table({name: texts}), name)
 
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:
-    """The rows of one of several splits, by the slice "split"."""
-    of, names = sliced(rows, SPLIT)
-    return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[of]))
+    """The rows of a split, by the slice "split"."""
+    numbers, names = sliced(rows, SPLIT)
+    return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[numbers]))
 
 
 def runs(rows: pa.Table, name: str) -> np.ndarray:
-    """The number of the run of equal values that each row stands in: int32 [rows].
+    """Number the runs of equal values in a column: int32 [rows].
 
-    In rows in their canonical order, which ``require_canonical`` asks for, each uid is one run.
+    In canonical order, see ``require_canonical``, each uid is one run.
     """
     column = rows[name]
     starts = np.zeros(rows.num_rows, dtype=np.int32)
     for start in range(1, rows.num_rows, GROUP):
-        here = column.slice(start, GROUP)
-        starts[start : start + GROUP] = pc.not_equal(here, column.slice(start - 1, len(here))).to_numpy()
+        block = column.slice(start, GROUP)
+        starts[start : start + GROUP] = pc.not_equal(block, column.slice(start - 1, len(block))).to_numpy()
     return np.cumsum(starts, dtype=np.int32)
 
 
 def cluster_of(rows: pa.Table) -> np.ndarray:
-    """The number of the cluster of each row, its group or else its uid: int [rows]."""
+    """Number the clusters of rows, by group or else uid: int [rows]."""
     if rows["group"].null_count == rows.num_rows:
         return runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
@@ -155,7 +148,7 @@ def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     if not lent.num_rows:
         return clusters, lenders
     names = pc.unique(pc.coalesce(rows["group"], rows["uid"]))
-    lender = pc.list_element(lent["clusters"].combine_chunks(), 1)  # the first is the example's own uid
+    lender = pc.list_element(lent["clusters"].combine_chunks(), 1)  # the first is the uid of the base example
     unique = pc.unique(lender)
     numbers = pc.index_in(unique, value_set=names)
     elsewhere = len(names) + (keys(unique.to_pylist()) >> np.uint64(2)).astype(np.int64)
@@ -165,15 +158,11 @@ def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def require_canonical(rows: pa.Table) -> None:
-    """Check that rows ascend by :data:`KEY`, and that no two have the same.
-
-    Raises:
-        HeedfulError: They are in another order, or one stands twice.
-    """
+    """Check that rows are sorted by :data:`KEY` and unique; raise RunError if not."""
     for start in range(0, rows.num_rows - 1, GROUP):
-        here = rows.select(KEY).slice(start, GROUP + 1)
-        first = here.slice(0, here.num_rows - 1)
-        second = here.slice(1)
+        block = rows.select(KEY).slice(start, GROUP + 1)
+        first = block.slice(0, block.num_rows - 1)
+        second = block.slice(1)
         tied = np.ones(first.num_rows, dtype=bool)
         wrong = np.zeros(first.num_rows, dtype=bool)
         for name in KEY:
@@ -181,10 +170,7 @@ def require_canonical(rows: pa.Table) -> None:
             tied &= pc.equal(first[name], second[name]).to_numpy()
         if (wrong | tied).any():
             uid = second["uid"][int((wrong | tied).argmax())].as_py()
-            raise RunError(
-                f"The rows are not in their order from {uid} on, or one stands twice there. Sort them by "
-                f"{', '.join(KEY)}."
-            )
+            raise RunError(f"Rows are not sorted by {', '.join(KEY)}, or repeated, at the uid {uid}.")
 
 
 def strings(rows: pa.Table, name: str) -> np.ndarray:
@@ -201,11 +187,7 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
-    """Write rows to Parquet, each page with a checksum; ``metadata`` goes into the schema as JSON.
-
-    Returns:
-        The sha256 of the file.
-    """
+    """Write rows to Parquet with ``metadata`` as JSON in the schema; return the sha256 of the file."""
     entry = json.dumps({"schema": SCHEMA, **metadata}, sort_keys=True)
     rows = rows.replace_schema_metadata({ENTRY: entry})
     repeated = [name for name in (*STRINGS, "version", "draw") if name != "partner" and name in rows.schema.names]
@@ -220,13 +202,13 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """Read rows and their metadata.
 
     Raises:
-        HeedfulError: The file is missing, damaged, or was not written by ``save_rows``.
+        RunError: The file is missing, damaged, or not from ``save_rows``.
     """
     try:
         rows = pq.read_table(path, memory_map=True, page_checksum_verification=True)
     except FileNotFoundError:
-        raise RunError(f"{path} does not exist. Evaluate again, with that evaluation among evaluations.") from None
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:  # a length may be any number
+        raise RunError(f"{path} does not exist. Evaluate again, with this evaluation in evaluations.") from None
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or "it is not a whole Parquet file"
         raise RunError(f"{path} cannot be read: {reason}. Evaluate again.") from None
     try:
@@ -237,22 +219,18 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def contents(rows: pa.Table) -> dict[str, str]:
-    """uid to content of the examples that base rows are about."""
+    """uid to content of the base examples."""
     base = select(rows, intervention=BASE)
     return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
 
 
 def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
-    """How the examples of two runs differ, in words that follow a colon; None where they are the same.
+    """Describe how the examples of two runs, uid to content, differ; None if they are equal.
 
-    Whatever joins rows of two runs by uid asks here first.
-
-    Args:
-        first: uid to content, as of ``contents``.
-        second: The same of another run.
+    Code that joins rows of two runs must check this.
     """
-    if lone := sorted(first.keys() ^ second.keys()):
-        return f"{len(lone):,} are in one of them only, the first is {lone[0]}"
-    if other := sorted(uid for uid, content in first.items() if content != second[uid]):
-        return f"{len(other):,} of {len(first):,} have another text or label, the first is {other[0]}"
+    if unpaired := sorted(first.keys() ^ second.keys()):
+        return f"{len(unpaired):,} are in one run only, the first is {unpaired[0]}"
+    if changed := sorted(uid for uid, content in first.items() if content != second[uid]):
+        return f"{len(changed):,} of {len(first):,} have another text or label, the first is {changed[0]}"
     return None

@@ -1,4 +1,4 @@
-"""When two free texts are one answer."""
+"""Equality of free-text answers."""
 
 import re
 from collections.abc import Callable, Hashable
@@ -8,14 +8,14 @@ from heedful.records.errors import ModelError, SettingError
 from heedful.records.task import NO_LABEL
 
 ARTICLES = {"a", "an", "the"}
-AROUND = re.compile(r"^[^\w<>=+$-]+|[^\w<>=+%$-]+$")  # a word; signs and units are not around it, but of it
+AROUND = re.compile(r"^[^\w<>=+$-]+|[^\w<>=+%$-]+$")  # punctuation around a word, except signs and units
 
 
 def normal_form(text: str) -> str:
-    """An answer in lower case, without punctuation around its words, superfluous spaces, and articles beside others.
+    """Lower-case an answer, and remove punctuation around words, superfluous spaces, and articles before other words.
 
-    What stands within a word, as in 3.5 or 1/2, and a sign before it stay: numbers remain what they are. Source: after
-    the form of SQuAD 2.0 (evaluate-v2.0.py), which leaves out all punctuation.
+    Punctuation within words and signs stay, so that numbers such as -3.5 and 1/2 do not change. Source: based on SQuAD
+    2.0 (evaluate-v2.0.py), which removes all punctuation.
 
     Example:
         >>> [normal_form(text) for text in ("The  Eiffel Tower.", "A", "-3.5!", "...")]
@@ -30,18 +30,18 @@ FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact
 
 
 class Same:
-    """Writes texts that are one answer alike: as the first of them that it met.
+    """Map texts that are the same answer to one representative, the first of them.
 
     Args:
         same: "normalised", by :func:`normal_form`; "exact"; or a function from an answer to its normal form, None for
-            no answer. It is called once for each text.
+            no answer, which is called once per text.
 
     Attributes:
-        given: The argument.
-        representatives: Each text that it has met, to the one that stands for it.
+        setting: The argument ``same``.
+        representatives: Text to representative.
 
     Raises:
-        HeedfulError: It is something else.
+        SettingError: ``same`` is something else.
 
     Example:
         >>> same = Same()
@@ -51,27 +51,24 @@ class Same:
 
     def __init__(self, same: str | Callable[[str], Any] = "normalised") -> None:
         if not callable(same) and (not isinstance(same, str) or same not in FORMS):
-            raise SettingError(
-                f"same {same!r} does not say when two texts are the same. Give normalised, exact, or a function from "
-                "an answer to its normal form."
-            )
-        self.given = same
+            raise SettingError(f"same {same!r} is unknown. Give normalised, exact, or a function to a normal form.")
+        self.setting = same
         self._form: Callable[[str], Any] = FORMS[same] if isinstance(same, str) else same
         self.representatives: dict[str, str] = {}
-        self._first: dict[Hashable, str] = {None: NO_LABEL}  # form to the first text of that form
+        self._first: dict[Hashable, str] = {None: NO_LABEL}  # form to its first text
 
     def __call__(self, text: str) -> str:
-        """The first text of the same form; NO_LABEL for no answer.
+        """The representative of a text; NO_LABEL for no answer.
 
         Raises:
-            HeedfulError: The user's function raises, or its form of a text cannot be compared.
+            ModelError: The user's function fails.
         """
         if text not in self.representatives:
             try:
                 self.representatives[text] = self._first.setdefault(self._form(text), text)
             except Exception as error:
                 raise ModelError(
-                    f"same raised {type(error).__name__} for the text {text[:80]!r} ({error}). Give a function from an "
-                    "answer to its normal form, which returns None for no answer."
+                    f"same raised {type(error).__name__} for the text {text[:80]!r} ({error}). Give a function to a "
+                    "normal form, or to None for no answer."
                 ) from error
         return self.representatives[text]

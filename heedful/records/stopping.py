@@ -1,4 +1,4 @@
-"""SIGTERM: a command ends with status 143 and a sentence, at once or where its work can be taken up again."""
+"""SIGTERM: a command exits with status 143, at once or after it has saved its state."""
 
 import os
 import signal
@@ -6,14 +6,14 @@ import time
 from typing import Any
 
 STATUS = 128 + signal.SIGTERM
-REPEATED = 1.0  # seconds within which a second signal is the first one again: torchrun passes on what all receive
+REPEATED = 1.0  # seconds within which torchrun may repeat a signal
 
 
 class Stopped(SystemExit):
-    """Ends the process with status 143.
+    """End the process with status 143.
 
     Args:
-        message: What the user reads; it may be replaced by whoever knows more.
+        message: The message for the user.
     """
 
     def __init__(self, message: str = "stopped by SIGTERM before there were results.") -> None:
@@ -25,7 +25,7 @@ class Stopped(SystemExit):
 
 
 class _Signal:
-    """When SIGTERM came, and whether it may end the work in the middle."""
+    """Time of the first SIGTERM, and whether it is only recorded."""
 
     since: float | None = None
     postponed = False
@@ -42,27 +42,27 @@ def _receive(number: int, frame: Any) -> None:
 
 
 def listen() -> None:
-    """From now on, SIGTERM raises :class:`Stopped`; a second one, a second later, ends the process at once."""
+    """Raise :class:`Stopped` on SIGTERM; a second signal, a second later, kills the process."""
     _Signal.since = None
     _Signal.postponed = False
     signal.signal(signal.SIGTERM, _receive)
 
 
 def postpone(later: bool = True) -> None:
-    """Let SIGTERM only be noted, for what must not end in the middle; see :func:`requested`. Or no longer."""
+    """Only record SIGTERM, for work that must not be interrupted; see :func:`requested`. False ends this."""
     _Signal.postponed = later
 
 
 def is_postponed() -> bool:
-    """Whether SIGTERM is only noted."""
+    """Whether SIGTERM is only recorded."""
     return _Signal.postponed
 
 
 def requested() -> bool:
-    """Whether SIGTERM came."""
+    """Whether SIGTERM was received."""
     return _Signal.since is not None
 
 
 def leave_to_parent(_: int = 0) -> None:
-    """In a process that prepares batches: it ends when its parent does, which may need it until then."""
+    """Ignore SIGTERM in a worker that prepares batches; it ends with its parent."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Tasks and their kinds: how gold labels are written, and when an answer is right."""
+"""Tasks and kinds of tasks: form of gold labels, and correctness of answers."""
 
 import json
 from abc import ABC, abstractmethod
@@ -16,19 +16,19 @@ from heedful.records.labels import listing
 from heedful.records.parts.table import TableForm
 from heedful.records.parts.template import keep_parts, plain_template
 
-NO_LABEL = "(no label)"  # the answer of a model that wrote something else than a label
+NO_LABEL = "(no label)"  # a written answer that is not a label
 
 
 class TaskKind(ABC):
-    """A kind of task; there is one object of each, in :data:`KINDS`.
+    """A kind of task; :data:`KINDS` has an instance of each subclass.
 
-    A gold label is text wherever it is stored, as :meth:`write_gold` makes it, and :meth:`parse_gold` reads it.
+    Gold labels are stored as text; :meth:`write_gold` and :meth:`parse_gold` convert them.
 
     Attributes:
-        name: The name in checkpoints and messages.
-        has_labels: Whether the answers are the labels of the task.
+        name: Name in checkpoints and messages.
+        has_labels: Whether answers are labels of the task.
         exclusive: Whether exactly one label is right.
-        quality: The metric that the best epoch is best in.
+        quality: Metric that determines the best epoch.
     """
 
     name: str
@@ -39,77 +39,77 @@ class TaskKind(ABC):
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> str:  # a copy and an unpickled one are the same object
+    def __reduce__(self) -> str:  # copies and unpickled objects are the singleton
         return self.name.upper()
 
     def parse_gold(self, text: str) -> Any:
-        """A gold label as an object."""
+        """Convert a gold label from text."""
         return json.loads(text)
 
     def write_gold(self, gold: Any) -> str:
-        """A gold label as text."""
+        """Convert a gold label to text."""
         return json.dumps(gold, sort_keys=True, ensure_ascii=False)
 
     def parse_golds(self, texts: Iterable[str]) -> list[Any]:
-        """Gold labels as objects; equal texts give the same object."""
+        """Convert gold labels from text; equal texts share an object."""
         return list(map(cache(self.parse_gold), texts))
 
     @abstractmethod
     def score(self, answer: str, gold: Any) -> float:
-        """How right an answer is, from 0 to 1, given a gold label as an object."""
+        """Score of an answer from 0 to 1, given a parsed gold label."""
 
     def scores(self, answers: Iterable[str], golds: Iterable[str]) -> np.ndarray:
-        """How right each answer is, given its gold label as text: float64 [answers]."""
+        """Scores of answers, given gold labels as text: float64 [answers]."""
         pairs = zip(answers, self.parse_golds(golds), strict=True)
         return np.array([self.score(answer, gold) for answer, gold in pairs], dtype=np.float64)
 
-    def alike(self, answer: str, other: str) -> bool:
-        """Whether two answers are the same."""
-        return answer == other
+    def alike(self, first: str, second: str) -> bool:
+        """Whether two answers are equal."""
+        return first == second
 
-    def heeds(self, answer: str, other: str) -> bool:
-        """Whether the answer after a change of a part is what attentiveness asks for: another one."""
-        return not self.alike(answer, other)
+    def heeds(self, before: str, after: str) -> bool:
+        """Whether the answers before and after a change of a part count as attentive: they differ."""
+        return not self.alike(before, after)
 
     def default_answer(self, default_label: str | None) -> str | None:
-        """The answer to parts that have nothing to do with each other, or None."""
+        """The answer for unrelated parts, or None."""
         return default_label
 
     @abstractmethod
     def best_answer(self, golds: Sequence[str]) -> str:
-        """The answer that is worth most if it is given to all, from one gold label or more as text.
+        """The constant answer with the highest total score, given gold labels as text.
 
-        Of several it is the one that gold names first; of soft labels the first by name.
+        Ties are resolved by the order of gold labels; for soft labels, by name.
         """
 
     @abstractmethod
     def default_gold(self, label: str) -> str:
-        """The gold label, as text, of parts that have nothing to do with each other."""
+        """The gold label of unrelated parts, as text."""
 
     def display_gold(self, text: str) -> str:
-        """A gold label for people."""
+        """Format a gold label for display."""
         return text
 
     def distribution(self, labels: tuple[str, ...]) -> tuple[str, ...]:
-        """The labels that the probabilities of a prediction are of; soft labels are thousands and not exclusive."""
+        """The labels that have probabilities in a prediction; soft labels have none, since there are thousands."""
         return labels if self.exclusive else ()
 
     def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
-        """The targets that a model is trained towards.
+        """Training targets.
 
         Args:
-            golds: Gold labels as text; None for none.
-            labels: The number of each label.
+            golds: Gold labels as text, or None.
+            labels: Label to number.
 
         Returns:
-            int64 [examples], the number of the gold label, -1 for none; of soft labels, the worth of each label,
-            float32 [examples, labels].
+            int64 [examples], the numbers of the gold labels, -1 without one; for soft labels float32 [examples,
+            labels], the score of each label.
         """
         return np.full(len(golds), -1, dtype=np.int64)
 
 
 class Classification(TaskKind):
-    """One label is right; gold is its name."""
+    """One label is right; the gold label is its name."""
 
     name = "classification"
     exclusive = True
@@ -134,9 +134,9 @@ class Classification(TaskKind):
 
 
 class Soft(TaskKind):
-    """Several labels are right, each of its worth; gold is a JSON object of answer to worth, with sorted keys.
+    """Several labels are right; the gold label is a JSON object from answers to scores, with sorted keys.
 
-    An answer that gold does not name is worth nothing. Gold may name answers that are not labels.
+    Other answers have the score 0. Answers in gold labels need not be labels.
     """
 
     name = "soft"
@@ -163,7 +163,7 @@ class Soft(TaskKind):
 
 
 class Span(TaskKind):
-    """The answer is a piece of the first part, or "" for none; gold is a JSON list of right answers, [] for none."""
+    """The answer is a span of the first part, or ""; the gold label is a JSON list of right answers, or []."""
 
     name = "span"
     has_labels = False
@@ -172,13 +172,13 @@ class Span(TaskKind):
     def score(self, answer: str, gold: Sequence[str]) -> float:
         return exact_match(answer, gold) if answer != NO_LABEL else 0.0
 
-    def alike(self, answer: str, other: str) -> bool:
-        """Whether they are the same when normalised; an answer of nothing but an article is not the same as none."""
-        return normalised(answer) == normalised(other) and bool(answer) == bool(other)
+    def alike(self, first: str, second: str) -> bool:
+        """Whether two answers are equal after normalisation; an article alone is not "no answer"."""
+        return normalised(first) == normalised(second) and bool(first) == bool(second)
 
-    def heeds(self, answer: str, other: str) -> bool:
-        """Whether the answer becomes none."""
-        return other == NO_ANSWER
+    def heeds(self, before: str, after: str) -> bool:
+        """Whether the answer after the change is "no answer"."""
+        return after == NO_ANSWER
 
     def default_answer(self, default_label: str | None) -> str:
         return NO_ANSWER
@@ -194,9 +194,7 @@ class Span(TaskKind):
 
 
 class FreeText(Classification):
-    """The answer is any text; gold is one. Texts that count as one answer are written alike before they are compared
-    (:class:`~heedful.records.same.Same`).
-    """
+    """The answer is any text; :class:`~heedful.records.same.Same` maps equal answers to one text."""
 
     name = "text"
     has_labels = False
@@ -210,8 +208,8 @@ TEXT = FreeText()
 KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN, TEXT)}
 
 
-def same_parts(parts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """For each part, which of as many others is the same: that of its name; those of other names go by their order.
+def same_parts(parts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Match parts with as many names: by equal names, and the remaining parts by order.
 
     Example:
         >>> same_parts(["premise", "hypothesis"], ["hypothesis", "premise"])
@@ -219,23 +217,23 @@ def same_parts(parts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
         >>> same_parts(["premise", "hypothesis"], ["hypothesis", "table"])
         ('table', 'hypothesis')
     """
-    renamed = iter([name for name in others if name not in parts])
-    return tuple(name if name in others else next(renamed) for name in parts)
+    renamed = iter([name for name in names if name not in parts])
+    return tuple(name if name in names else next(renamed) for name in parts)
 
 
 @dataclass(frozen=True)
 class Task:
-    """The question that is asked, and the parts that it is about.
+    """Parts, labels and texts of a task.
 
     Attributes:
-        kind: How answers and gold labels are written and compared.
-        parts: Names of the parts, in the order in which a model reads them.
-        labels: Names of the labels, in the order of a model's outputs; a span task has none.
-        default_label: The label of parts that have nothing to do with each other, or None; "" (no answer) for spans.
-        form: How tables among the parts are put into words.
-        template: The words around the parts, for a model that reads one text; it may name parts that are missing here.
-        verbalisers: What a model writes for a label, where that is not the label's name.
-        pictures: Which of the parts are pictures.
+        kind: The kind of task.
+        parts: Names of the parts, in the order of the model's input.
+        labels: Names of the labels, in the order of the model's outputs; empty for spans.
+        default_label: The label of unrelated parts, or None; "" (no answer) for spans.
+        form: Text form of tables.
+        template: Template of the input, for models of one text; it may have further parts.
+        verbalisers: Label to the text that a model writes, if it is not the name of the label.
+        pictures: Names of the parts that are pictures.
     """
 
     kind: TaskKind
@@ -249,46 +247,44 @@ class Task:
 
     def __post_init__(self) -> None:
         if NO_LABEL in self.labels:
-            raise SettingError(
-                f"A label is called {NO_LABEL!r}, which stands for answers that are not a label. Give it another name."
-            )
+            raise SettingError(f"The label {NO_LABEL!r} is reserved for answers that are not labels. Rename it.")
         choices = (NO_ANSWER,) if self.kind is SPAN else self.labels
         if self.default_label not in (None, *choices) and self.kind is not TEXT:
             remedy = f"The labels are {listing(choices)}." if self.labels else "Leave it out."
             raise SettingError(f"The default label {self.default_label!r} is not a label. {remedy}")
 
     def as_dict(self) -> dict[str, Any]:
-        """The task as plain values, the kind by its name."""
+        """Convert to plain values."""
         return {**asdict(self), "kind": self.kind.name}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Task":
-        """The task that :meth:`as_dict` describes."""
+        """Convert from the values of :meth:`as_dict`."""
         names = {key: tuple(values[key]) for key in ("parts", "labels", "pictures") if key in values}
         form = TableForm(**values.get("form", {}))
         return cls(**{**values, **names, "kind": KINDS[values["kind"]], "form": form})
 
     @property
     def default_gold(self) -> str | None:
-        """The gold label of parts that have nothing to do with each other."""
+        """The gold label of unrelated parts, as text, or None."""
         return None if self.default_label is None else self.kind.default_gold(self.default_label)
 
     def in_order_of(self, parts: Sequence[str]) -> "Task":
-        """The task with its parts in the order of these, which are as many (see :func:`same_parts`)."""
+        """Reorder the parts (see :func:`same_parts`)."""
         ordered = same_parts(parts, self.parts)
         return replace(self, parts=ordered, pictures=tuple(part for part in ordered if part in self.pictures))
 
     @property
     def distribution(self) -> tuple[str, ...]:
-        """The labels that the probabilities of a prediction are of; empty where there are no probabilities."""
+        """The labels that have probabilities in a prediction; may be empty."""
         return self.kind.distribution(self.labels)
 
     @property
     def wording(self) -> str:
-        """The template with the parts of this task alone."""
+        """The template without the parts that the task lacks."""
         return keep_parts(self.template or plain_template(self.parts), self.parts)
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The text that a model writes for each label, in the order of the labels."""
+        """The text that a model writes for each label."""
         return tuple(self.verbalisers.get(label, label) for label in self.labels)

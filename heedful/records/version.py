@@ -1,4 +1,4 @@
-"""The version of Heedful, which setup.cfg reads from here, and what a citation calls it."""
+"""Version (which setup.cfg reads), title and authors of Heedful."""
 
 VERSION = "0.1.0"
 TITLE = "Heedful: does a classifier heed every part of its input?"

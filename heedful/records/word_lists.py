@@ -1,4 +1,4 @@
-"""Lists of words, which lie in a YAML file beside the module that uses them."""
+"""Word lists in YAML files, which have the names of their modules."""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +7,5 @@ import yaml
 
 
 def word_lists(module: str) -> dict[str, Any]:
-    """The lists and mappings of the YAML file that is called as a module; every word is a text, also "no" and "1".
-
-    Args:
-        module: ``__file__`` of the module.
-    """
+    """Read the YAML file of the module with this ``__file__``; all words are texts, also "no" and "1"."""
     return yaml.load(Path(module).with_suffix(".yaml").read_text("utf-8"), Loader=yaml.BaseLoader)

@@ -6,7 +6,7 @@ from typing import Any
 
 from heedful.records import RunError
 from heedful.records.storage.results import BACKBONE, CONFIG
-from heedful.records.storage.schema import whole
+from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import read_yaml
 
 EXPORTED = Path(BACKBONE).parts
@@ -39,7 +39,7 @@ def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
         was "trained" there.
     """
     sections = {
-        kind: config[kind]["init_args"] | {"class_path": whole(kind, config[kind]["class_path"])}
+        kind: config[kind]["init_args"] | {"class_path": full_path(kind, config[kind]["class_path"])}
         for kind in ("model", "data")
     }
     checkpoint = config.get("checkpoint")  # of a run, settings of how they are kept

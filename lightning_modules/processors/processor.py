@@ -97,8 +97,8 @@ class NumberProcessor(Processor):
         """The numbers of composed examples, from the numbers of their pool: int32 [parts, examples]."""
         numbers = self.numbers(examples.pool)
         positions = examples.positions
-        if len(examples.others):
-            numbers = np.concatenate([numbers, self._numbers(examples.others)], axis=1)
+        if len(examples.extra):
+            numbers = np.concatenate([numbers, self._numbers(examples.extra)], axis=1)
         gathered = numbers[:, positions]
         for row, part in enumerate(self.parts):
             if part not in examples.lenders:

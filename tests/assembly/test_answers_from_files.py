@@ -192,13 +192,6 @@ def test_answers_that_are_refused(answered: list[Line], case: str) -> None:
         score("inputs.jsonl", "changed.jsonl", trainer=QUIET)
 
 
-def test_an_empty_answer_is_no_label(answered: list[Line]) -> None:
-    write_lines(
-        "answers.jsonl", [{**line, "answer": "" if i < 3 else line["answer"]} for i, line in enumerate(answered)]
-    )
-    assert score("inputs.jsonl", "answers.jsonl", trainer=QUIET).content["counts"]["no_label"] == 3
-
-
 def test_other_inputs_than_those_that_were_written(answered: list[Line]) -> None:
     write_lines("rows.jsonl", [{**row, "premise": row["premise"].upper()} for row in ROWS])
     with refused(DataError, "inputs.jsonl", "'premise': 'P "):

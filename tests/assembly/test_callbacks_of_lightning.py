@@ -1,6 +1,5 @@
 """Lightning's own callbacks: what is measured is what is saved, or one sentence says what to do."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import heedful
 from heedful.callbacks import Accuracy, Engine
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
-from heedful.lightning_modules.optimizer import Schedule
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import SettingError
 
@@ -24,7 +22,6 @@ from commands import results_of
 from refusals import refused
 from tiers import first_tier
 
-PAGE = Path(__file__).parents[2] / "docs" / "train.md"
 EPOCHS = 2
 
 
@@ -53,13 +50,13 @@ WORK: dict[str, Callable[[], Callback]] = {
     "RichProgressBar": lightning.RichProgressBar,
 }
 REFUSED: dict[str, tuple[Callable[[], Callback], str]] = {
-    "BackboneFinetuning": (lightning.BackboneFinetuning, "Take a BaseFinetuning of your own"),
+    "BackboneFinetuning": (lightning.BackboneFinetuning, "BaseFinetuning"),
     "StochasticWeightAveraging": (
         lambda: lightning.StochasticWeightAveraging(1e-3),
-        "Take WeightAveraging or EMAWeightAveraging.",
+        "Use WeightAveraging.",
     ),
-    "LearningRateFinder": (lambda: lightning.LearningRateFinder(num_training_steps=20), "set model.learning_rate."),
-    "BatchSizeFinder": (lightning.BatchSizeFinder, "set data.batch_size."),
+    "LearningRateFinder": (lambda: lightning.LearningRateFinder(num_training_steps=20), "Set model.learning_rate."),
+    "BatchSizeFinder": (lightning.BatchSizeFinder, "Set data.batch_size."),
 }
 
 
@@ -75,12 +72,6 @@ def train(tiny_bert: Path, folder: Path, *callbacks: Callback, batch_size: int =
 def checkpoints(folder: Path) -> list[dict[str, Any]]:
     """The checkpoints of each epoch."""
     return [torch.load(path, weights_only=True) for path in sorted(folder.glob("checkpoints/best-*.ckpt"))]
-
-
-def test_the_table_of_the_docs_is_that_of_the_tests() -> None:
-    table = PAGE.read_text(encoding="utf-8").split("## Lightning's callbacks")[1].split("\n## ")[0]
-    rows = dict(re.findall(r"^\| `(\w+)` \| (works|refused)\b", table, re.MULTILINE))
-    assert rows == dict.fromkeys(WORK, "works") | dict.fromkeys(REFUSED, "refused")
 
 
 @pytest.mark.parametrize("name", first_tier(2, WORK))
@@ -125,32 +116,6 @@ def test_a_callback_that_does_not_fit_is_refused(
         train(tiny_bert, tmp_path / "run", callback(), batch_size=4)  # steps enough for a finder
 
 
-@pytest.mark.parametrize(
-    ("callback", "settings", "fact"),
-    [
-        (lambda: lightning.GradientAccumulationScheduler({0: 2}), {"accumulate_grad_batches": 2}, "both say"),
-        (lightning.DeviceStatsMonitor, {"logger": False}, "DeviceStatsMonitor"),
-    ],
-)
-def test_a_callback_beside_other_settings_is_refused(
-    callback: Callable[[], Callback], settings: dict[str, Any], fact: str, tiny_bert: Path, tmp_path: Path
-) -> None:
-    with refused(SettingError, fact):
-        train(tiny_bert, tmp_path / "run", callback(), **settings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("until", [1, EPOCHS])
-def test_frozen_weights_stay_until_they_are_unfrozen(until: int, tiny_bert: Path, tmp_path: Path) -> None:
-    train(tiny_bert, tmp_path / "run", Freeze(until))
-    name = "network.bert.encoder.layer.0.output.dense.weight"
-    before = load_file(tiny_bert / "model.safetensors")
-    before = before[next(key for key in before if name.endswith(key))]
-    first, last = (checkpoint["state_dict"][name] for checkpoint in checkpoints(tmp_path / "run"))
-    assert torch.equal(first, before)
-    assert torch.equal(last, before) == (until == EPOCHS)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("callback", [lambda: Freeze(1), lambda: lightning.EMAWeightAveraging(decay=0.5)])
 def test_a_resumed_run_with_a_callback_ends_in_the_same_weights(
@@ -165,28 +130,6 @@ def test_a_resumed_run_with_a_callback_ends_in_the_same_weights(
     whole, cut = (checkpoints(tmp_path / name) for name in ("whole", "cut"))
     assert [weights_hash(c["state_dict"]) for c in whole] == [weights_hash(c["state_dict"]) for c in cut]
     assert written(tmp_path / "whole") == written(tmp_path / "cut")
-
-
-@pytest.mark.slow
-def test_a_pruned_run_does_not_go_on_without_its_masks(tiny_bert: Path, tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError):
-        train(tiny_bert, tmp_path / "run", WORK["ModelPruning"](), Fall(6))
-    with refused(SettingError, "ModelPruning", "masks"):
-        settings = {"callbacks": [WORK["ModelPruning"](), Fall()]}
-        heedful.train(resume=tmp_path / "run", data=pairs(n_train=64, batch_size=16), trainer=settings)
-
-
-@pytest.mark.slow
-def test_the_learning_rate_falls_to_nothing_where_steps_grow_shorter(tiny_bert: Path, tmp_path: Path) -> None:
-    rates = []
-
-    class Note(Callback):
-        def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-            rates.append((trainer.global_step, trainer.optimizers[0].param_groups[0]["lr"]))
-
-    train(tiny_bert, tmp_path / "run", lightning.GradientAccumulationScheduler({0: 2, 1: 1}), Note())
-    assert rates[-1] == (6, 0)  # 4 batches an epoch: 2 steps, then 4
-    assert min(rate for step, rate in rates if step < 6) > 0
 
 
 def bound(model: Classifier, data: Planted) -> None:
@@ -209,18 +152,6 @@ def test_a_trainer_of_ones_own_has_weights_for_callbacks_once_the_model_is_bound
     else:
         with refused(SettingError, "Freeze", "model.bind(data.task, trains=True)"):
             trainer.fit(model, data)
-
-
-def test_groups_that_are_added_fall_with_the_others() -> None:
-    first, second = (torch.nn.Parameter(torch.ones(1)) for _ in range(2))
-    optimizer = torch.optim.AdamW([first], lr=1.0)
-    schedule = Schedule(optimizer, lambda step: 1 - step / 4)
-    optimizer.step()
-    schedule.step()
-    optimizer.add_param_group({"params": [second], "lr": 0.1})
-    optimizer.step()
-    schedule.step()
-    assert [group["lr"] for group in optimizer.param_groups] == [0.5, pytest.approx(0.05)]
 
 
 SCRIPT = """

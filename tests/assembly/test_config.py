@@ -1,13 +1,10 @@
 """Settings of a run: one parser for words and for Python, and a config.yaml that reads back to the same values."""
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Union
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonargparse import Namespace
@@ -18,7 +15,6 @@ from heedful.assembly.short_names import section_of
 from heedful.assembly.trainers import allowing
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText, Planted
-from heedful.datamodules.sources.source import Hub
 from heedful.lightning_modules import Encoder
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY, plain
@@ -28,18 +24,12 @@ from heedful.records.storage.yaml_files import parse_yaml
 
 from refusals import refused
 
-ROOT = Path(__file__).parents[2]
 OWN = {"name": "m", "parts": {"a": "x", "b": "y"}, "labels": {"u": [0], "v": [1]}}
 
 
 def again(config: Config) -> Config:
     """The settings that config.yaml says."""
     return resolve(config.evaluating, Call(layers=[Layer(parse_yaml(dump(config.as_dict()), "config.yaml"))]))
-
-
-def nested(name: str, value: Any) -> dict[str, Any]:
-    group, _, last = name.rpartition(".")
-    return {group: {last: value}} if group else {last: value}
 
 
 @pytest.mark.parametrize(
@@ -97,14 +87,6 @@ def test_one_batch_is_not_all_of_them_whatever_was_imported_before() -> None:
     assert Union[float, int, None] == Union[int, float, None]  # noqa: UP007  # typing may return either for the other
     config = resolve(False, Call(words=["--trainer.limit_train_batches", "1"]))
     assert type(config.values.trainer.limit_train_batches) is int
-
-
-@pytest.mark.slow
-def test_one_batch_is_not_all_of_them_in_a_process() -> None:
-    command = [sys.executable, ROOT / "train.py", "--trainer.limit_train_batches", "1", "--print_config"]
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert yaml.safe_load(out)["trainer"]["limit_train_batches"] == 1
-    assert "limit_train_batches: 1\n" in out
 
 
 def test_layers_win_in_their_order_and_a_named_class_replaces_the_saved_one() -> None:
@@ -209,8 +191,3 @@ def test_data_by_each_short_name(name: str, tmp_path: Path) -> None:
 def test_models_by_each_short_name(name: str) -> None:
     model = load_model(name, **({"name": "gpt"} if name == "endpoint" else {}))
     assert type(model).__name__ == section_of("model", name)["class_path"].rpartition(".")[2]
-
-
-def test_settings_in_data_classes_may_be_mappings_or_objects() -> None:
-    for hub in (Hub("a/b", "c"), {"id": "a/b", "subset": "c"}):
-        assert load_data("PairedText", **OWN, hub=hub).source.hub == Hub("a/b", "c")

@@ -14,12 +14,9 @@ import heedful
 from heedful.assembly.results import Results
 from heedful.cli import evaluation as evaluate
 from heedful.datamodules import PairedData
-from heedful.records import HeedfulError, MetricName, ModelError, SettingError
-from heedful.records.prompts.wording import Wording
 
 from commands import run
-from fake_server import FakeServer, Fault, question_of, share_of
-from refusals import refused
+from fake_server import FakeServer, question_of, share_of
 
 pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
 KEY, OTHER = "sk-planted-0123456789", "sk-another-9876543210"
@@ -71,93 +68,11 @@ def bytes_of(folder: Path) -> bytes:
 # prompts
 
 
-@pytest.mark.slow
-def test_rows_in_memory_are_asked_about_in_the_words_of_the_user() -> None:
-    with FakeServer(answer) as fake:
-        results = measured(heedful.Endpoint(fake.url, "qwen", prompt=PROMPT))
-        assert all(question_of(body).endswith("entail the hypothesis? Answer:") for body in fake.requests)
-        assert {body["model"] for body in fake.requests} == {"qwen"}
-    prompt = asked(results)
-    assert prompt["wording"] == "prompt"
-    head, _, question = prompt["text"].partition("\n\n")
-    assert head == "Answer with one of: entailment, neutral, contradiction."
-    assert question.startswith("Premise: ")
-    assert results.folder.parts[:4] == ("runs", "mine", "qwen", "pretrained")
-    assert MetricName("attentiveness", "mine", "premise") in results.numbers
-
-
-@pytest.mark.slow
-def test_without_a_prompt_the_usual_one_is_taken() -> None:
-    with FakeServer(answer) as fake:
-        assert asked(measured(heedful.Endpoint(fake.url, "m")))["wording"] == "plain"
-        own = pairs(prompts={"paper": Wording("{premise} / {hypothesis}:")})
-        assert asked(measured(heedful.Endpoint(fake.url, "m"), own))["wording"] == "paper"
-        several = {"wordings": ["prompt", "paper"]}
-        both = measured(heedful.Endpoint(fake.url, "m", PROMPT), own, prompt=several)
-        assert [asked(one)["wording"] for one in both.each] == ["prompt", "paper"]
-
-
-@pytest.mark.slow
-def test_a_text_that_names_the_labels_is_all_that_is_sent() -> None:
-    text = 'Answer as in {{"label": "yes"}}, with entailment, neutral or contradiction. {premise} - {hypothesis}:'
-    with FakeServer(answer) as fake:
-        sent = asked(measured(heedful.Endpoint(fake.url, "m", text)))["text"]
-    assert sent.startswith('Answer as in {"label": "yes"}, with entailment, neutral or contradiction. ')
-
-
-@pytest.mark.slow
-def test_a_wording_says_which_texts_stand_for_the_labels() -> None:
-    answers = {"entailment": "yes", "neutral": "maybe", "contradiction": "no"}
-    wording = Wording("{premise} {hypothesis}:", "Yes, maybe or no?", answers)
-    with FakeServer(lambda body, n: "maybe" if share_of(question_of(body)) < 0.3 else "Yes.") as fake:
-        results = measured(heedful.Endpoint(fake.url, "m", wording))
-    assert asked(results)["text"].startswith("Yes, maybe or no?\n\n")
-    assert {row["y"] for row in results.rows_of("accuracy").to_pylist()} == {"entailment", "neutral"}
-
-
 def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
     with FakeServer(answer) as fake:
         text = asked(measured(heedful.Endpoint(fake.url, "m", PROMPT), partial="hypothesis"))["text"]
     assert "Premise:" not in text
     assert "Hypothesis: " in text
-
-
-@pytest.mark.parametrize(
-    ("prompt", "error", "facts"),
-    [
-        ("{premise} and {hypotesis}:", SettingError, ["{hypotesis}", "{premise}, {hypothesis}"]),
-        ("{premise}:", SettingError, ["names {premise},", "{premise}, {hypothesis}"]),
-        ("{{premise}} {hypothesis}:", SettingError, ["names {hypothesis}", "each of {premise}"]),
-        (f"{PROMPT} ", SettingError, ["white space"]),
-        (Wording("{premise} {hypothesis}:", answers={"maybe": "x"}), SettingError, ["maybe", "entailment"]),
-    ],
-)
-def test_a_prompt_that_does_not_fit_the_data(
-    prompt: str | Wording, error: type[HeedfulError], facts: list[str]
-) -> None:
-    with FakeServer(answer) as fake:
-        with refused(error, "prompt", *facts) as caught:
-            measured(heedful.Endpoint(fake.url, "m", prompt))
-        assert not fake.requests
-    assert "prompts" not in str(caught.value)
-
-
-def test_a_prompt_that_is_not_measured() -> None:
-    own = pairs(prompts={"paper": Wording("{premise} / {hypothesis}:")})
-    with refused(SettingError, "prompt", "paper"):
-        measured(heedful.Endpoint("http://localhost:1/v1", "m", PROMPT), own, prompt={"wordings": ["paper"]})
-
-
-@pytest.mark.slow
-def test_rows_without_labels_are_measured() -> None:
-    rows = [{"premise": f"{n} men walk", "hypothesis": f"{n % 5} people move"} for n in range(12)]
-    with FakeServer(answer) as fake:
-        endpoint = heedful.Endpoint(fake.url, "qwen", PROMPT)
-        labels = {"labels": LABELS, "default_label": "neutral", "trainer": QUIET}
-        results = heedful.measure(endpoint, rows, ["premise", "hypothesis"], **labels)
-        assert MetricName("attentiveness", "rows", "premise") in results.numbers
-        with refused(SettingError, "{hypothesis}", "{premise}, {claim}"):
-            heedful.measure(endpoint, rows, {"premise": "premise", "claim": "hypothesis"}, **labels)
 
 
 # as on the command line
@@ -194,13 +109,6 @@ def test_a_dry_run_needs_no_key_and_sends_nothing(here: Path) -> None:
     assert not list(here.iterdir())
 
 
-def test_further_settings_are_those_of_the_class() -> None:
-    endpoint = heedful.Endpoint("http://localhost:1/v1", "m", max_requests=3, prices=[1, 2], extra={"a": 1})
-    assert (endpoint.max_requests, endpoint.prices, endpoint.extra) == (3, [1, 2], {"a": 1})
-    with FakeServer(answer) as fake, refused(ModelError, "max_requests 3"):
-        measured(heedful.Endpoint(fake.url, "m", max_requests=3))
-
-
 # servers and keys
 
 
@@ -222,18 +130,6 @@ def test_two_servers_share_nothing() -> None:
     assert rows[1] == rows[2] != rows[0]
     servers = [json.loads((one.folder / "run.json").read_text())["server"] for one in (*results, again)]
     assert servers[1] == servers[2] != servers[0]
-
-
-@pytest.mark.slow
-def test_the_environment_names_what_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", OTHER)
-    with FakeServer(answer) as fake:
-        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
-        measured(heedful.Endpoint(model="m"))
-        assert {headers["authorization"] for headers in fake.headers} == {f"Bearer {OTHER}"}
-        fake.headers.clear()
-        measured(heedful.Endpoint(model="m", key=""))
-        assert OTHER not in str(fake.headers)
 
 
 def random_key(kind: str, seed: int) -> str:
@@ -275,58 +171,3 @@ def test_secrets_reach_no_file(
     assert {"answers.sqlite", "config.yaml", "run.json", "results.json", "report.html"} <= files.keys()
     assert any(b"neutral ***" in content for content in files.values())
     assert not [name for name, content in files.items() if secret.encode() in content]
-
-
-@pytest.mark.parametrize(
-    ("given", "environment", "error", "facts"),
-    [
-        ({"url": "localhost:8000"}, {}, ModelError, ["url is no address"]),
-        ({"url": ""}, {}, ModelError, ["url is no address"]),
-        ({}, {"OPENAI_BASE_URL": "localhost:8000"}, ModelError, ["url is no address"]),
-        ({"url": "https://models.example/v1"}, {}, ModelError, ["key is not set", "or another url"]),
-        ({}, {}, ModelError, ["key is not set", "or another url"]),
-        ({"url": "http://localhost:1/v1"}, {}, ModelError, ["http://localhost:1 ", "set another url or key"]),
-    ],
-)
-def test_messages_name_the_arguments(
-    given: dict[str, str],
-    environment: dict[str, str],
-    error: type[HeedfulError],
-    facts: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("openai._base_client.SyncAPIClient._sleep_for_retry", lambda self, **told: None)
-    with refused(error, *facts) as caught:
-        measured(heedful.Endpoint(model="m", **given))  # type: ignore[arg-type]
-    assert "OPENAI" not in str(caught.value)
-
-
-def test_a_key_that_the_server_refuses() -> None:
-    with FakeServer(lambda body, n: Fault(401, f"no {KEY}")) as fake, refused(ModelError, "another key", "401", "***"):
-        measured(heedful.Endpoint(fake.url, "m", key=KEY))
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "facts"),
-    [
-        ({}, SettingError, ["model"]),
-        ({"model": ""}, SettingError, ["model"]),
-        ({"model": 5}, SettingError, ["model", "int"]),
-        ({"model": "m", "key": KEY.encode()}, SettingError, ["key", "bytes"]),
-        ({"model": "m", "url": 8000}, SettingError, ["url", "int"]),
-        ({"model": "m", "name": "n"}, SettingError, ["name", "model"]),
-        ({"model": "m", "concurency": 2}, SettingError, ["concurency", "concurrency"]),
-        ({"model": "m", "concurrency": "many"}, SettingError, ["concurrency", "many"]),
-        ({"model": "m", "prompt": 5}, SettingError, ["Endpoint.prompt: 5"]),
-        ({"model": "m", "prompt": {"qestion": "x"}}, SettingError, ["qestion"]),
-        ({"model": "m", "extra": {"messages": []}}, SettingError, ["messages"]),
-    ],
-)
-def test_what_is_refused_where_it_is_written(
-    given: dict[str, Any], error: type[HeedfulError], facts: list[str]
-) -> None:
-    with refused(error, *facts) as caught:
-        heedful.Endpoint(**given)
-    assert not [mark for mark in ("--", KEY) if mark in str(caught.value)]

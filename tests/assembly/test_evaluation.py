@@ -3,18 +3,15 @@
 from pathlib import Path
 
 import pytest
-from live_runs import MEASURED, ONCE, QUIET, config, measurements, numbers, pairs, small, written
+from live_runs import MEASURED, ONCE, QUIET, config, measurements, numbers, pairs, small
 
 import heedful
 from heedful.assembly.config import load_model
 from heedful.assembly.results import Results, Run
-from heedful.callbacks import Attentiveness
-from heedful.cli import evaluation as shell
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
-from heedful.records import ModelError, SettingError
+from heedful.records import ModelError
 
-from commands import run as run_command
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -78,45 +75,11 @@ def test_a_model_in_memory_on_what_it_did_not_learn(
     assert not [*tmp_path.iterdir()]
 
 
-def test_the_shell_measures_the_same(trained: tuple[Classifier, Planted, Run], tmp_path: Path) -> None:
-    *_, run = trained
-    words = ["--checkpoint", run.folder, "--evaluations", ",".join(MEASURED), "--attentiveness.draws", 2]
-    run_command(shell.main, *words, "--seed_everything", 3, "--output", tmp_path / "shell")
-    for name, more in {"settings": {"draws": 2}, "object": Attentiveness(draws=2)}.items():
-        found = measured(tmp_path / name, checkpoint=str(run.folder), attentiveness=more)
-        assert measurements(found.folder) == measurements(tmp_path / "shell")
-    listed = measured(tmp_path / "listed", checkpoint=run.folder, evaluations="accuracy, attentiveness")
-    assert measurements(listed.folder) == measurements(run.folder)
-
-
-def test_the_folder_of_an_evaluation(trained: tuple[Classifier, Planted, Run]) -> None:
-    *_, run = trained
-    first, second = (heedful.evaluate(checkpoint=run.folder, trainer=QUIET, evaluations=["accuracy"]) for _ in range(2))
-    assert isinstance(first, Results)
-    assert isinstance(second, Results)
-    assert (first.folder.name, second.folder.name) == ("version_0", "version_1")
-    assert first.folder.parent == second.folder.parent
-    assert first.folder.parents[1] == run.folder.resolve() / "evaluations"
-    assert written(first.folder)
-
-
 class Fixed(Planted):
     """Data of a user, which take a seed and no number of examples."""
 
     def __init__(self, n: int = 32, seed: int = 0) -> None:
         super().__init__(n_train=n, n_validation=12, seed=seed)
-
-
-class Seedless(Planted):
-    """Data of a user that take no seed."""
-
-    def __init__(self) -> None:
-        super().__init__(n_train=32, n_validation=12)
-
-
-def test_data_without_a_seed_are_refused_in_a_run_with_another_one(tiny_bert: Path, tmp_path: Path) -> None:
-    with refused(SettingError, "data.seed 0", "Seedless"):
-        heedful.train(small(tiny_bert), Seedless(), trainer=ONCE, seed=3, output=tmp_path / "a")
 
 
 @pytest.mark.parametrize("data", [Fixed()], ids=type)

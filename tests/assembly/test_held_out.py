@@ -155,9 +155,9 @@ def test_a_checkpoint_that_does_not_say_it_holds_out_nothing_but_what_it_validat
     torch.save(saved, copy / "checkpoints" / "best.ckpt")
     about = read_json(copy / "run.json")
     write_json(copy / "run.json", {key: about[key] for key in about if key != "files"} | {"schema": 6})
-    with refused(DataError, "data.fold 1", "does not say"):
+    with refused(DataError, "data.fold 1", "unknown training examples"):
         run(evaluate.main, "--checkpoint", copy, "--data.fold", 1)
     with caplog.at_level("INFO"):
         run(evaluate.main, "--checkpoint", copy, "--attentiveness.draws", 1, "--output", tmp_path / "same")
-    assert "does not say which examples it was trained on" in caplog.text
+    assert "has unknown training examples" in caplog.text
     assert "trained_on" not in results_of(tmp_path / "same")["counts"]

@@ -23,6 +23,7 @@ def hub_id(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return "org/tiny"
 
 
+@pytest.mark.slow
 def test_the_commit_of_a_hub_model_stays_with_its_checkpoint(hub_id: str, tiny_bert: Path, tmp_path: Path) -> None:
     identities = []
     for backbone, folder in ((hub_id, tmp_path / "of_hub"), (tiny_bert, tmp_path / "local")):

@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 
 import heedful
-from heedful.records import SettingError
-
-from refusals import refused
 
 ROOT = Path(__file__).parents[2]
 PARTS = ["premise", "hypothesis"]
@@ -53,24 +50,6 @@ def test_a_function_is_measured_and_saved_where_lightning_is_not_installed(tmp_p
     expected = heedful.measure(predict, ROWS, PARTS, "neutral", trainer={"enable_progress_bar": False}).content
     assert json.loads(done.stdout.splitlines()[-1]) == expected["metrics"]
     assert heedful.load(tmp_path / "saved").content["metrics"] == expected["metrics"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"trainer": {"logger": True}}, ["trainer.logger", "without a Trainer"]),
-        ({"config": "x.yaml"}, ["config", "function"]),
-        ({"prompt": {"tuples": 2}}, ["prompt", "function"]),
-        ({"seed": -1}, ["seed -1"]),
-        ({"evaluations": []}, ["evaluations is empty"]),
-        ({"evaluations": ["acuracy"]}, ["evaluations acuracy", "accuracy"]),
-        ({"evaluations": ["evidence"]}, ["evaluations evidence"]),
-        ({"attentiveness": {"drawz": 2}}, ["drawz", "draws"]),
-    ],
-)
-def test_a_setting_that_a_function_does_not_have_is_refused(settings: dict[str, Any], words: list[str]) -> None:
-    with refused(SettingError, *words):
-        heedful.measure(predict, ROWS, PARTS, "neutral", **settings)
 
 
 def test_a_limit_leaves_some_of_the_rows() -> None:

@@ -10,16 +10,13 @@ import torch
 from transformers import (
     AutoTokenizer,
     BertConfig,
-    BertForMaskedLM,
     BertForSequenceClassification,
-    T5Config,
-    T5ForConditionalGeneration,
 )
 
 import heedful
 from heedful.datamodules.planted import Planted
 from heedful.lightning_modules.transformers_pair import PairProcessor
-from heedful.records import Example, MetricName, ModelError, SettingError, TableForm
+from heedful.records import Example, MetricName, ModelError, TableForm
 
 from refusals import refused
 
@@ -146,33 +143,6 @@ def test_the_model_stays_as_it_is(model: Any, tokenizer: Any, pairs: list[Row]) 
     assert [module.training for module in model.modules()] == modes
 
 
-def test_models_that_cannot_be_written_are_measured(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
-    usual = values(measure((model, tokenizer), pairs))
-    assert values(measure((torch.nn.DataParallel(model), tokenizer), pairs)) == usual
-    shared = model.bert.encoder.layer
-    shared[1] = shared[0]  # the weights of a layer twice
-    model.other_name = model.classifier.weight
-    assert values(measure((model, tokenizer), pairs)) == values(measure(by_hand(model, tokenizer), pairs, labels=NAMES))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_quantised_model_and_one_in_half_precision_are_measured(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
-    for other in (
-        torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8),
-        model.to(torch.bfloat16),
-    ):
-        found = values(measure((other, tokenizer), pairs, evaluations="accuracy", batch_size=1))
-        expected = values(measure(by_hand(other, tokenizer), pairs, labels=NAMES, evaluations="accuracy", batch_size=1))
-        assert found[MetricName("accuracy", "rows")] == expected[MetricName("accuracy", "rows")]
-
-
-def test_a_constant_model_has_nothing_to_change(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
-    torch.nn.init.zeros_(model.classifier.weight)
-    model.classifier.bias.data = torch.tensor([0.0, 0.0, 1.0])
-    found = measure((model, tokenizer), pairs, evaluations="attentiveness")["attentiveness", "premise"]
-    assert (found.value, found.n) == (None, 0)
-
-
 def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     def flags() -> tuple[str, ...]:
         return measure((model, tokenizer), pairs)["null", "flips"].flags
@@ -196,23 +166,6 @@ def test_padded_examples_are_predicted_alone_in_single_precision(model: Any, tok
         sizes.clear()
         measure((model.to(precision), tokenizer), pairs, evaluations="accuracy")
         assert sizes.count(1) == n
-
-
-def test_what_cannot_be_measured_ends_in_one_sentence(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
-    sizes = {"vocab_size": len(tokenizer), "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
-    with refused(ModelError, "T5ForConditionalGeneration", "writes texts"):
-        measure((T5ForConditionalGeneration(T5Config(**sizes)), tokenizer), pairs)
-    with refused(ModelError, "BertForMaskedLM", "shape"):
-        measure((BertForMaskedLM(model.config), tokenizer), pairs)
-    with refused(SettingError, "trainer.precision", "(model, tokenizer)"):
-        heedful.measure((model, tokenizer), pairs, PARTS, trainer={"precision": "bf16-true"})
-    with refused(ModelError, "save_pretrained"):
-        measure((model, tokenizer), pairs, evaluations="attributions")
-    model.config.pad_token_id = tokenizer.pad_token = None
-    with refused(ModelError, "ValueError", "pad"):
-        measure((model, tokenizer), pairs)
-    with refused(ModelError, "meta"):
-        measure((model.to("meta"), tokenizer), pairs)
 
 
 def test_what_the_tokenizer_cuts_off_is_counted_and_unread(tokenizer: Any) -> None:

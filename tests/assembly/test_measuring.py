@@ -16,12 +16,10 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, pipeline
 
 import heedful
-from heedful.cli.compare import main as run_command_of_compare
 from heedful.datamodules.planted import Planted
-from heedful.records import DataError, MetricName, ModelError, RunError, SettingError
+from heedful.records import MetricName, ModelError, RunError, SettingError
 
 from refusals import refused
-from tiers import first_tier
 
 PARTS = ["premise", "hypothesis"]
 NAMES = ["entailment", "neutral", "contradiction"]
@@ -177,39 +175,6 @@ def test_planted_truths_lie_in_their_intervals() -> None:
     assert [truth(rows, part) for part in SHARES] == pytest.approx([0.0, 0.25, 0.5, 1.0], abs=0.05)
 
 
-def test_a_part_that_should_not_matter_and_does() -> None:
-    rows = segments(300)
-    result = heedful.measure(says_codes, rows, list(SHARES), keeps=["question"], trainer=QUIET)
-    found = number(result, "attentiveness", "question", "kept")
-    assert found["ci95"][0] <= 1 - truth(rows, "question") <= found["ci95"][1] < 0.6
-
-
-@pytest.mark.slow
-def test_when_texts_are_the_same() -> None:
-    """Answers with the same digit, which differ in case and punctuation."""
-    rows = segments(60)
-    forms = ["The answer: {}.", "the answer {}", "ANSWER {}!"]
-
-    def said(inputs: list[Row]) -> list[str]:
-        return [
-            forms[len(row["document"]) % 2 + ("7" in row["document"])].format(code(row, "question")) for row in inputs
-        ]
-
-    def of(**more: Any) -> dict[str, float]:
-        result = heedful.measure(said, rows, ["document", "question"], trainer=QUIET, **more)
-        return {part: number(result, "attentiveness", part)["value"] for part in ("document", "question")}
-
-    def digit(text: str) -> str:
-        return next(character for character in text if character.isdigit())
-
-    normalised = of()
-    exact = of(same="exact")
-    assert normalised["document"] == 0 < exact["document"]
-    assert 0.3 < normalised["question"] < 0.7
-    assert of(same="normalised") == normalised == of(same=digit)
-    assert set(of(same=lambda text: "").values()) == {0.0}
-
-
 @pytest.mark.slow
 def test_gold_answers_in_words_and_slices_and_clusters() -> None:
     rows = [row | {"label": f"  The {code(row, 'question')}! "} for row in segments(100)]
@@ -294,59 +259,6 @@ def test_answers_of_a_call_that_was_interrupted_are_used_by_the_next(at: int, pa
     assert before + after <= sum(whole) + len(pairs) + 16  # the null control anew, and one batch of those that are kept
 
 
-@pytest.mark.slow
-def test_answers_with_other_meanings_are_refused(pairs: list[Row]) -> None:
-    spelled = {name: [i] for i, name in enumerate(NAMES)}
-    turned = {name: [2 - i] for i, name in enumerate(NAMES)}
-    asked: list[int] = []
-
-    def predict(inputs: list[Row]) -> list[int]:
-        asked.append(len(inputs))
-        if len(asked) == 9:
-            raise KeyboardInterrupt
-        return [*map(NAMES.index, by_words(inputs))]
-
-    how = {"trainer": QUIET, "batch_size": 16}
-    with pytest.raises(KeyboardInterrupt) as stop:
-        heedful.measure(predict, pairs, PARTS, "neutral", labels=spelled, **how)
-    with refused(SettingError, "answers"):
-        heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, answers=stop.value.answers, **how)
-    other = heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, **how)
-    assert values(other) == values(heedful.measure(predict, pairs, PARTS, "neutral", labels=turned, **how))
-
-
-@pytest.mark.slow
-def test_a_failure_and_a_default_that_never_is_cost_no_answers(tmp_path: Path) -> None:
-    rows = segments(40)
-    asked: list[int] = []
-
-    def said(inputs: list[Row]) -> list[str]:
-        asked.append(len(inputs))
-        if len(asked) == 5:
-            raise TimeoutError("too many requests")
-        return says_codes(inputs)
-
-    how = {"batch_size": 16, "trainer": QUIET, "output": tmp_path / "out"}
-    with refused(ModelError, "TimeoutError") as failure:
-        heedful.measure(said, rows, list(SHARES), **how)
-    before = sum(asked)
-    answers = failure.value.answers
-    with refused(DataError, "'none'"):  # as soon as all rows are asked, before any change is
-        heedful.measure(said, rows, list(SHARES), "none", answers=answers, **how)
-    assert not (tmp_path / "out").exists()
-    assert sum(asked) - before <= len(rows) + 16
-    n = sum(asked)
-    result = heedful.measure(said, rows, list(SHARES), answers=answers, **how)
-    again = sum(asked) - n
-    whole: list[int] = []
-    heedful.measure(lambda inputs: whole.append(len(inputs)) or says_codes(inputs), rows, list(SHARES), trainer=QUIET)
-    assert sum(whole) - again >= len(rows) - 16  # the rows are not asked again, but for a batch
-    assert result.folder == tmp_path / "out"
-    with refused(RunError, "out"):
-        heedful.measure(said, rows, list(SHARES), **how)
-    assert sum(asked) - n == again
-
-
 def test_the_order_of_rows_decides_nothing() -> None:
     rows = [row | {"label": ["Yes", "yes.", "No"][i % 3]} for i, row in enumerate(segments(60))]
 
@@ -357,42 +269,6 @@ def test_the_order_of_rows_decides_nothing() -> None:
     assert written(heedful.measure(said, rows, **how)) == written(heedful.measure(said, rows[::-1], **how))
 
 
-@pytest.mark.slow
-def test_two_functions_are_two_models(pairs: list[Row], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET)
-    second = heedful.measure(lambda inputs: ["entailment"] * len(inputs), pairs, PARTS, "neutral", trainer=QUIET)
-    capsys.readouterr()
-    run_command_of_compare([str(one.save(tmp_path / name).folder) for name, one in (("a", first), ("b", second))])
-    assert "same model" not in capsys.readouterr().out
-    difference = first - second
-    assert difference["accuracy"].n == len(pairs)
-    assert difference.told == "the first less the second"
-    again = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET, seed=7)
-    with refused(RunError, "attentiveness", "same seed"):
-        (first - again)["attentiveness", "premise"]
-
-
-@pytest.mark.slow
-def test_free_texts_go_on_as_they_began() -> None:
-    """What stands for several texts stays what it is."""
-    rows = segments(60)
-    asked: list[int] = []
-
-    def said(inputs: list[Row]) -> list[str]:
-        asked.append(len(inputs))
-        if len(asked) == 14:
-            raise KeyboardInterrupt
-        return [("Code {}!" if len(row["tool"]) % 2 else "the code {}").format(code(row, "question")) for row in inputs]
-
-    how = {"batch_size": 16, "trainer": QUIET}
-    with pytest.raises(KeyboardInterrupt):
-        heedful.measure(said, rows, ["tool", "question"], **how)
-    went_on = heedful.measure(said, rows, ["tool", "question"], **how)
-    whole = heedful.measure(said, rows, ["tool", "question"], **how)
-    assert number(went_on, "attentiveness", "tool")["value"] == 0
-    assert values(went_on) == values(whole)
-
-
 def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: Path) -> None:
     data = heedful.load_data("squad2", path=str(write_squad(tmp_path / "squad.json", 4)), hold_out=20)
 
@@ -401,18 +277,7 @@ def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: P
 
     result = heedful.measure(first_word, data, trainer=QUIET)
     assert {"exact_match", "attentiveness"} <= {name.family for name in result.numbers}
-    assert "If the function cuts long inputs" in result.content["note"]
-
-
-def other_function(inputs: list[Row]) -> list[str]:
-    return ["neutral"] * len(inputs)
-
-
-def test_another_function_does_not_go_on(pairs: list[Row]) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        heedful.measure(stopping(3, []), pairs, PARTS, "neutral", trainer=QUIET, batch_size=16)
-    result = heedful.measure(other_function, pairs, PARTS, "neutral", trainer=QUIET)
-    assert number(result, "attentiveness", "premise", "eligible")["value"] == 0
+    assert "If the function truncates inputs" in result.content["note"]
 
 
 def raises(inputs: list[Row]) -> list[str]:
@@ -421,129 +286,6 @@ def raises(inputs: list[Row]) -> list[str]:
 
 def draws(inputs: list[Row]) -> list[str]:
     return [random.choice(NAMES) for _ in inputs]
-
-
-def fails_at_some(inputs: list[Row]) -> list[str]:
-    """Fails for one input of a batch, which the message quotes."""
-    for row in inputs:
-        if len(row["premise"]) % 7 == 3:
-            raise KeyError(row["premise"])
-    return by_words(inputs)
-
-
-FIRST = "{'premise': "
-CALLED_OTHERWISE = [{"premise": f"a {i}", "hypothesis": f"b {i}", "labels": "neutral"} for i in range(9)]
-NUMBERED = [{"premise": f"a {i}", "hypothesis": f"b {i}", "label": i % 3} for i in range(9)]
-MISTAKES: dict[str, tuple[Any, dict[str, Any], str, list[str]]] = {
-    "raises": (raises, {}, ModelError, ["raises raised RuntimeError (no memory left)", FIRST]),
-    "too few": (lambda rows: by_words(rows)[1:], {}, ModelError, ["63 answers to 64 inputs", FIRST]),
-    "one text": (lambda rows: "neutral", {}, ModelError, ["returned a str", FIRST]),
-    "nothing": (lambda rows: None, {}, ModelError, ["returned nothing", FIRST]),
-    "another label": (lambda rows: ["maybe"] * len(rows), {}, ModelError, ["'maybe'", FIRST, "neutral"]),
-    "a thing": (lambda rows: [object()] * len(rows), {}, ModelError, [FIRST]),
-    "not a number": (lambda rows: [float("nan")] * len(rows), {}, ModelError, ["nan", FIRST]),
-    "chance": (draws, {}, ModelError, ["draws answered", "when asked again", FIRST]),
-    "chance without a null control": (draws, {"evaluations": "attentiveness"}, ModelError, ["draws answered"]),
-    "logits": (lambda rows: np.full((len(rows), 3), 2.0), {"labels": NAMES}, ModelError, [FIRST, "sum 1"]),
-    "infinite": (lambda rows: np.full((len(rows), 3), np.nan), {"labels": NAMES}, ModelError, [FIRST, "sum 1"]),
-    "two probabilities": (
-        lambda rows: [[0.5, 0.5]] * len(rows),
-        {"labels": NAMES},
-        ModelError,
-        ["Return 3 probabilities"],
-    ),
-    "odd lengths": (
-        lambda rows: [[1.0]] + [[0.5, 0.5]] * (len(rows) - 1),
-        {"labels": NAMES},
-        ModelError,
-        ["Return 3 probabilities"],
-    ),
-    "an unknown label": (lambda rows: [{"maybe": 1.0}] * len(rows), {}, ModelError, ["'maybe'", FIRST]),
-    "no parts": (by_words, {"parts": None}, SettingError, ["parts"]),
-    "a text for parts": (by_words, {"parts": "premise"}, SettingError, ["parts"]),
-    "no such column": (by_words, {"parts": ["premise", "hypotesis"]}, DataError, ["hypotesis", "hypothesis"]),
-    "no such label": (by_words, {"label": "gold"}, DataError, ["gold"]),
-    "a label that is called otherwise": (by_words, {"rows": CALLED_OTHERWISE}, DataError, ["'label'", "labels"]),
-    "no such part": (by_words, {"swap": ["text"]}, SettingError, ["swap text"]),
-    "no such keeps": (by_words, {"keeps": ["text"]}, SettingError, ["text"]),
-    "swap and keeps": (by_words, {"keeps": ["premise"], "swap": ["premise"]}, SettingError, ["premise"]),
-    "keeps all": (by_words, {"keeps": PARTS}, SettingError, ["every part"]),
-    "no default": (by_words, {"default_label": "neural", "labels": NAMES}, SettingError, ["neural"]),
-    "a default that never is": (by_words, {"default_label": "nuetral", "same": "exact"}, DataError, ["nuetral"]),
-    "a default by name of numbers": (
-        by_words,
-        {"rows": NUMBERED},
-        SettingError,
-        ["0, 1, 2", "'neutral'", "Give its number as default_label", "labels={'neutral': [NUMBER], NAME: [NUMBER]}"],
-    ),
-    "same and labels": (by_words, {"same": "exact", "labels": NAMES}, SettingError, ["same"]),
-    "no such same": (by_words, {"same": "alike"}, SettingError, ["same", "alike"]),
-    "same raises": (by_words, {"same": lambda text: text[99]}, ModelError, ["same raised IndexError"]),
-    "no such cluster": (by_words, {"cluster": "topic"}, DataError, ["topic"]),
-    "no such slice": (by_words, {"by": "topic"}, DataError, ["topic"]),
-    "no draws": (by_words, {"draws": 0}, SettingError, ["draws 0"]),
-    "no batch": (by_words, {"batch_size": 0}, SettingError, ["0"]),
-    "probabilities of texts": (lambda rows: [[1.0]] * len(rows), {"same": "exact"}, SettingError, ["labels"]),
-    "some probabilities": (lambda rows: [[1.0, 0, 0], *by_words(rows)[1:]], {"labels": NAMES}, ModelError, []),
-    "not callable": (7, {}, SettingError, ["predict", "int"]),
-    "a module": (torch.nn.Linear(2, 2), {}, ModelError, []),
-    "no such model": ("minilmm", {}, SettingError, ["minilmm"]),
-    "no such file": (by_words, {"rows": "nowhere.csv"}, DataError, ["nowhere.csv"]),
-    "no such data": (by_words, {"rows": "mnly", "parts": None}, SettingError, ["mnly", "mnli"]),
-    "no rows": (by_words, {"rows": []}, DataError, []),
-    "something else": (by_words, {"rows": 3}, SettingError, []),
-    "parts of named data": (by_words, {"rows": "planted"}, SettingError, ["parts"]),
-    "negative": (lambda rows: [[-0.5, 1.5, 0]] * len(rows), {"labels": NAMES}, ModelError, [FIRST, "from 0 to 1"]),
-    "one that is none": (lambda rows: [{"neutral": 1.0}] * (len(rows) - 1) + [None], {}, ModelError, []),
-    "a frame": (lambda rows: pandas.DataFrame({"a": by_words(rows)}), {}, ModelError, ["DataFrame"]),
-    "a number": (lambda rows: np.array(3), {}, ModelError, ["ndarray"]),
-    "draws twice": (by_words, {"draws": 2, "attentiveness": {"draws": 3}}, SettingError, ["draws"]),
-    "a swap of one part": (by_words, {"parts": ["premise"], "swap": ["premise"]}, SettingError, ["swap premise"]),
-    "a label of named data": (
-        by_words,
-        {"rows": "planted", "parts": None, "label": None},
-        SettingError,
-        ["label"],
-    ),
-    "probabilities in no order": (lambda rows: [[1.0, 0, 0]] * len(rows), {}, SettingError, ["labels="]),
-    "labels in no order": (by_words, {"labels": {*NAMES}}, SettingError, ["labels"]),
-    "a label twice": (by_words, {"labels": [*NAMES, NAMES[0]]}, SettingError, ["labels"]),
-    "a default label that is not one": (by_words, {"default_label": "nuetral"}, DataError, ["'nuetral'"]),
-    "half a batch": (by_words, {"batch_size": 2.5}, SettingError, ["batch_size: 2.5"]),
-    "no list": (by_words, {"swap": 3}, SettingError, ["swap: 3"]),
-    "one part twice": (by_words, {"parts": ["premise", "premise"]}, SettingError, ["premise"]),
-    "one part twice in a swap": (by_words, {"swap": ["premise+premise"]}, SettingError, ["premise+premise"]),
-    "an unknown cluster of named data": (
-        by_words,
-        {"rows": "planted", "parts": None, "cluster": "zz"},
-        SettingError,
-        ["cluster"],
-    ),
-    "a tuple": ((1, 2), {}, SettingError, ["int, int", "(model, tokenizer)"]),
-    "one that fails": (fails_at_some, {}, ModelError, ["KeyError", "{'premise': 'The"]),
-    "an unknown setting": (
-        by_words,
-        {"atentiveness": {"draws": 2}},
-        SettingError,
-        ["atentiveness", "attentiveness"],
-    ),
-    "an argument with a typo": (by_words, {"batchsize": 2}, SettingError, ["Do you mean batch_size?"]),
-    "a setting of data": (by_words, {"rows": "rte", "path": "x"}, SettingError, ["path", "load_data(NAME, ...)"]),
-    "a part that must and must not": (
-        by_words,
-        {"keeps": "premise", "swap": "premise"},
-        SettingError,
-        ["premise"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", first_tier(24, MISTAKES))
-def test_mistakes_are_told(case: str, pairs: list[Row]) -> None:
-    predict, changed, known, facts = MISTAKES[case]
-    settings = {"rows": pairs, "parts": PARTS, "default_label": "neutral", "trainer": QUIET} | changed
-    with refused(known, *facts):
-        heedful.measure(predict, **settings)
 
 
 @pytest.mark.slow
@@ -581,42 +323,6 @@ def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Pat
         heedful.measure((model, tokenizer), pairs, labels=in_order, **how)
 
 
-def test_kept_answers_are_asked_again_once(pairs: list[Row]) -> None:
-    """A function that has changed since is found out, whatever is measured."""
-    says = [by_words]
-    calls: list[int] = []
-
-    def predict(inputs: list[Row]) -> list[str]:
-        calls.append(len(inputs))
-        if len(calls) == 9:
-            raise KeyboardInterrupt
-        return says[0](inputs)
-
-    how = {"trainer": QUIET, "batch_size": 16, "evaluations": "attentiveness"}
-    with pytest.raises(KeyboardInterrupt) as stop:
-        heedful.measure(predict, pairs, PARTS, "neutral", **how)
-    says[0] = other_function
-    with refused(ModelError, "when asked again"):
-        heedful.measure(predict, pairs, PARTS, "neutral", answers=stop.value.answers, **how)
-
-
-@pytest.mark.slow
-def test_named_data_and_a_model_of_heedful(tiny_bert: Path, classifier: Path, tmp_path: Path) -> None:
-    data = heedful.load_data("planted", n_validation=40)
-    result = heedful.measure(classifier, data, swap=PARTS, trainer=QUIET, output=tmp_path / "kept")
-    again = heedful.measure(heedful.load_model(classifier, max_length=128), data, swap=PARTS, trainer=QUIET)
-    assert written(result) == written(again)
-    assert result.folder == tmp_path / "kept"
-    run = heedful.train(
-        heedful.load_model(tiny_bert, max_length=48),
-        heedful.load_data("planted", n_train=16, n_validation=12),
-        trainer=QUIET | {"max_epochs": 1, "accelerator": "cpu", "log_every_n_steps": 1},
-        output=tmp_path / "run",
-    )
-    of_run = heedful.measure(run.folder, data, trainer=QUIET)
-    assert number(of_run, "accuracy", data="planted")["n"] == 40
-
-
 @pytest.mark.slow
 def test_without_gold_labels(pairs: list[Row]) -> None:
     bare = [{part: row[part] for part in PARTS} for row in pairs]
@@ -637,14 +343,6 @@ def test_a_column_without_a_label_is_no_gold(nothing: Any, pairs: list[Row], cap
         result = heedful.measure(by_words, bare, PARTS, "neutral", trainer=QUIET)
     assert {name.family for name in result.numbers} == {"null", "attentiveness"}
     assert "No row has a label in the column 'label'." in caplog.messages
-
-
-def test_a_gold_answer_that_no_answer_can_be_is_left_out(pairs: list[Row]) -> None:
-    some = [row | {"label": row["label"] if i % 3 else " "} for i, row in enumerate(pairs)]
-    some[1]["label"] = "unknown"
-    same = {"entailment": "e", "neutral": "n", "contradiction": "c"}.get
-    result = heedful.measure(by_words, some, PARTS, same=same, trainer=QUIET)
-    assert number(result, "accuracy")["n"] == 59
 
 
 @pytest.mark.parametrize(
@@ -680,36 +378,6 @@ def test_nothing_is_written_before_it_is_asked_for(pairs: list[Row], tmp_path: P
         result.page()
     assert "premise" in result.page("page.html").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
-
-
-def test_a_folder_that_cannot_be_made_is_refused_before_a_question(pairs: list[Row], tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    asked: list[int] = []
-    with refused(RunError, "file"):
-        heedful.measure(stopping(-1, asked), pairs, PARTS, "neutral", output=tmp_path / "file" / "sub")
-    assert asked == []
-
-
-def test_a_part_alone_is_told(pairs: list[Row]) -> None:
-    result = heedful.measure(lambda inputs: ["neutral"] * len(inputs), pairs, ["hypothesis"], trainer=QUIET)
-    assert not [name for name in result if name.family == "attentiveness"]
-    assert "attentiveness needs two" in result.content["note"]
-
-
-@pytest.mark.slow
-def test_a_fixed_instruction_keeps_no_partner_away() -> None:
-    """Values by hand: the answer is the code of the document, and each document of another code changes it."""
-    rows = [row | {"instruction": "Answer."} for row in segments(60)]
-    asked = {"parts": ["instruction", "document", "question"], "trainer": QUIET}
-    result = heedful.measure(
-        lambda inputs: [code(row, "document") for row in inputs], rows, keeps="instruction", **asked
-    )
-    assert result["attentiveness", "question"].value == 0
-    table = result.rows_of("attentiveness").to_pandas()
-    swapped = table[(table.part == "document") & (table.draw >= 0)]
-    assert len(swapped) == 5 * len(rows)
-    assert result["attentiveness", "document"].value == pytest.approx((swapped.y != swapped.y2).mean())
-    assert result["attentiveness", "instruction", "kept"].reason == "no example has a partner"
 
 
 def generators() -> tuple[Any, ...]:

@@ -8,17 +8,15 @@ from typing import Any
 import pytest
 
 from heedful.assembly.evaluation import each_prompt
-from heedful.assembly.prompting import name_of, prompts_of
+from heedful.assembly.prompting import prompts_of
 from heedful.callbacks.engine.evaluation import Plan, Planned, Plans
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
-from heedful.records import Context, Example, ExamplesBuilder, HeedfulError, ModelError, SettingError
+from heedful.records import Context, Example, ExamplesBuilder
 from heedful.records.prompts.prompt import Prompt
 
 from commands import config_of
 from oracles import Oracle
-from refusals import refused
-from tiers import first_tier
 
 RIGHT = "{p: {question: '{premise} {hypothesis}:'}}"
 
@@ -76,19 +74,6 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
     assert len(prompts_of(Prompting(tuples=1, seeds=2), Trained(), data)) == 2
 
 
-def test_a_model_that_reads_no_prompts_refuses_settings_of_them(data: Planted) -> None:
-    ordinary = Oracle(lambda table, hypothesis: "neutral")
-    assert prompts_of(Prompting(wordings=[]), ordinary, data) == []
-    with refused(SettingError, "tuples", "Oracle", "model smollm2"):
-        prompts_of(Prompting(tuples=1), ordinary, data)
-
-
-def test_a_model_in_context_is_not_trained(data: Planted) -> None:
-    with refused(ModelError, "InContext", "evaluate.py"):
-        prompts_of(None, InContext(), data)
-    assert prompts_of(None, Trained(), data) == []
-
-
 # where results lie
 
 
@@ -115,12 +100,6 @@ def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted) -> No
     assert list(each_prompt(prepared([], data))) == [("", {})]  # measured once, as ever
 
 
-def test_names_of_all_prompts_of_a_command_differ(data: Planted) -> None:
-    prompts = Prompting(1, 3).prompts(data)
-    prompts += [Prompt(p.wording, p.task, p.demonstrations, "other", p.seed, 1) for p in prompts]
-    assert len({name_of(prompt) for prompt in prompts}) == 6
-
-
 # from the command line
 
 
@@ -137,15 +116,6 @@ def command(monkeypatch: pytest.MonkeyPatch, data: Planted) -> Callable[..., lis
 
 def wordings(prompts: list[Prompt]) -> list[str]:
     return [prompt.name for prompt in prompts]
-
-
-@pytest.mark.slow
-def test_words_of_data_are_taken_by_name(command: Callable[..., list[Prompt]]) -> None:
-    assert wordings(command("--data", "mnli")) == ["paper"]
-    assert wordings(command("--data", "mnli", "--prompt.wordings", "[short, paper]")) == ["short", "paper"]
-    assert wordings(command("--data", "mnli", "--prompt.wordings", "short,paper")) == ["short", "paper"]
-    assert wordings(command("--data", "mnli", "--prompt.wordings", "short")) == ["short"]
-    assert wordings(command("--data", "mnli", "--data.prompts", "null")) == ["plain"]
 
 
 @pytest.mark.slow
@@ -171,47 +141,3 @@ def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[...,
     (mine,) = command("--data", str(tmp_path / "mine.yaml"))
     assert mine.text(mine.question(["A", "B"])) == "Say it.\n\nA\nB\nAnswer:"
     assert mine.answers == ("yes", "no")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["--prompt.wordings", "[long]"], (SettingError, "prompt.wordings long", "mnli")),
-        (["--data.prompts", "{p: {}}"], (SettingError, "data.prompts", "question")),
-        (["--data.prompts", "{p: {asked: x}}"], (SettingError, "data.prompts", "asked")),
-        (["--data.prompts", "[p]"], (SettingError, "data.prompts: ['p']", "dict")),
-        (["--prompt.tuples", "-1"], (SettingError, "prompt.tuples -1")),
-        (["--prompt.seeds", "none"], (SettingError, "prompt.seeds: none")),
-        (["--prompt.demonstrations", "more"], (SettingError, "prompt.demonstrations: more", "extra_tuple")),
-        (["--prompt.demonstrations", "extra_tuple"], (SettingError, "extra_tuple", "prompt.tuples 1")),
-    ],
-)
-def test_a_mistake_is_a_sentence_that_names_the_flag(
-    command: Callable[..., list[Prompt]], argv: list[str], expected: tuple[Any, ...]
-) -> None:
-    with refused(*expected):
-        command("--data", "mnli", *argv)
-
-
-@pytest.mark.parametrize(
-    ("words", "facts"),
-    first_tier(
-        1,
-        [
-            ("{p: {question: '{premise}:'}}", ("data.prompts p", "{hypothesis}")),
-            ("{p: {question: '{premise} {text}:'}}", ("data.prompts p", "{premise}, {hypothesis}")),
-            (
-                "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}",
-                ("data.prompts p", "'maybe'", "entailment, neutral, contradiction"),
-            ),
-            (RIGHT.replace("p:", "a/b:", 1), ("data.prompts", "'a/b'")),
-        ],
-    ),
-)
-def test_words_that_cannot_be_asked_are_refused(
-    command: Callable[..., list[Prompt]], words: str, facts: tuple[str, ...]
-) -> None:
-    with pytest.raises(HeedfulError) as caught:
-        command("--data", "mnli", "--data.prompts", words)
-    assert [fact for fact in facts if fact not in str(caught.value)] == []

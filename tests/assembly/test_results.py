@@ -63,31 +63,6 @@ def test_rows_are_those_of_the_file(run: Run) -> None:
         run.rows_of("")
 
 
-def test_rows_that_were_changed_are_refused(run: Run, tmp_path: Path) -> None:
-    rows = run.folder / "rows" / "accuracy.parquet"
-    whole = rows.read_bytes()
-    try:
-        rows.write_bytes(whole[:-9])
-        with refused(RunError):
-            run.rows_of("accuracy")
-    finally:
-        rows.write_bytes(whole)
-    with pytest.raises(heedful.HeedfulError):
-        Results(tmp_path, run.content).rows_of("accuracy")
-
-
-@pytest.mark.slow
-def test_a_trial_of_a_few_batches_measures_nothing(tiny_bert: Path, tmp_path: Path) -> None:
-    run = heedful.train(
-        small(tiny_bert),
-        pairs(),
-        evaluations=["accuracy"],
-        trainer=ONCE | {"fast_dev_run": True},
-        output=tmp_path / "a",
-    )
-    assert (run.numbers, run.checkpoint, run.each) == ({}, None, ())
-
-
 @pytest.fixture
 def made() -> Results:
     """Results with numbers of all kinds, and without a folder."""
@@ -153,14 +128,6 @@ def test_other_words_are_refused_and_are_a_key_error(
     with pytest.raises(KeyError):
         made[key]
     assert key not in made
-
-
-def test_names_are_iterated(made: Results) -> None:
-    assert list(made) == list(NUMBERS)
-    nothing = Results(Path("made"), {})
-    assert (list(nothing), len(nothing.to_frame())) == ([], 0)
-    with refused(RunError):
-        nothing["accuracy"]
 
 
 def test_a_frame_has_a_line_for_each_number(made: Results) -> None:
@@ -257,21 +224,6 @@ def test_a_difference_is_that_of_the_report(two: tuple[Results, Results]) -> Non
     assert len(repr(less)) < 300
 
 
-def test_differences_are_shown(two: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
-    (two[1] - two[0]).show()
-    assert "+25.0 [" in capsys.readouterr().out
-
-
-def test_other_examples_have_no_difference(
-    two: tuple[Results, Results], rows_of: Callable[..., pa.Table], tmp_path: Path
-) -> None:
-    other = saved_rows(tmp_path / "other", rows_of({"x": ("yes", "yes")}))
-    with refused(RunError):
-        two[0] - other
-    with pytest.raises(TypeError):
-        two[0] - 1
-
-
 def test_what_is_saved_is_the_same_to_the_byte(two: tuple[Results, Results], tmp_path: Path) -> None:
     result = two[0]
     (result.folder / ".lock").touch()
@@ -298,13 +250,6 @@ def test_a_folder_that_holds_something_stays(two: tuple[Results, Results], tmp_p
             two[0].save(str(to))
     assert (tmp_path / "file").read_text() == "mine"
     assert heedful.load(two[1].folder).content == two[1].content
-
-
-def test_results_that_were_changed_are_not_saved(two: tuple[Results, Results], tmp_path: Path) -> None:
-    (two[0].folder / "rows" / "accuracy.parquet").write_bytes(b"")
-    with refused(RunError):
-        two[0].save(tmp_path / "saved")
-    assert not (tmp_path / "saved").exists()
 
 
 def test_a_folder_is_loaded_as_what_it_is(run: Run, two: tuple[Results, Results], tmp_path: Path) -> None:
@@ -365,36 +310,3 @@ def test_results_are_shown_in_a_notebook(
     empty = Results(Path(evil), {})._repr_html_()
     assert "<script" not in of_result + of_difference + told + empty
     assert capsys.readouterr().out == ""
-
-
-def test_ipython_in_a_terminal_is_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], two: tuple[Results, Results]
-) -> None:
-    ipython = ModuleType("IPython")
-    ipython.get_ipython = lambda: SimpleNamespace()
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    two[0].show()
-    assert "accuracy" in capsys.readouterr().out
-
-
-def test_of_several_prompts_one_is_asked(two: tuple[Results, Results], monkeypatch: pytest.MonkeyPatch) -> None:
-    several = Results(two[0].folder.parent, {}, each=two)
-    calls: list[Callable[[], object]] = [
-        lambda: several["accuracy"],
-        several.to_frame,
-        lambda: several.rows,
-        lambda: several.rows_of("accuracy"),
-        lambda: several - two[0],
-        lambda: two[0] - several,
-        lambda: several.require("accuracy > 0"),
-        lambda: list(several),
-    ]
-    for call in calls:
-        with refused(RunError, "2 prompts", ".each[0]"):
-            call()
-    assert "2 prompts" in repr(several)
-    several._repr_html_()
-    summarised: list[list[str]] = []
-    monkeypatch.setattr("heedful.assembly.results.print_summary", summarised.append)
-    several.show()
-    assert summarised == [[str(one.folder) for one in two]]

@@ -11,19 +11,14 @@ from typing import Any
 
 import pytest
 import torch
-from live_runs import MEASURED, ONCE, QUIET, Fall, config, measurements, pairs, small, written
-from pytorch_lightning.callbacks import EarlyStopping
+from live_runs import MEASURED, ONCE, QUIET, Fall, config, pairs, small, written
 
 import heedful
 from heedful.assembly.results import Run
-from heedful.callbacks import Attentiveness, BestCheckpoint
-from heedful.callbacks.evaluations import Accuracy
-from heedful.cli import training as shell
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
-from heedful.records import DataError, RunError, SettingError
+from heedful.records import RunError, SettingError
 from heedful.records.storage.lock import LOCK
 
-from commands import run as run_command
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -84,29 +79,6 @@ def test_two_runs_in_one_process_are_the_same(
     assert config(again.folder) == config(whole.folder)
 
 
-def test_the_shell_makes_the_same_run(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
-    words = ["--model", tiny_bert, "--model.max_length", 64, "--data.n_train", 32, "--data.n_validation", 12]
-    words += ["--evaluations", ",".join(MEASURED), "--seed_everything", 3, "--output", tmp_path / "shell"]
-    run_command(shell.main, *words)
-    assert written(tmp_path / "shell") == written(whole.folder)
-    assert config(tmp_path / "shell") == config(whole.folder)
-
-
-def test_a_run_folder_makes_the_same_run_on_both_sides(whole: Run, tmp_path: Path) -> None:
-    file = whole.folder / "config.yaml"
-    run_command(shell.main, "--config", file, "--output", tmp_path / "shell")
-    assert written(tmp_path / "shell") == written(whole.folder)
-    run = heedful.train(config=tmp_path / "shell" / "config.yaml", output=tmp_path / "python")
-    assert written(run.folder) == written(whole.folder)
-
-
-def test_what_was_made_in_python_is_refused_in_the_shell(fallen: Path, tmp_path: Path) -> None:
-    with refused(SettingError, "trainer.callbacks", "in memory"):
-        run_command(shell.main, "--config", fallen / "config.yaml", "--output", tmp_path / "again")
-    with refused(SettingError, "trainer.callbacks", "in memory"):
-        run_command(shell.main, "--resume", fallen)
-
-
 def test_a_run_that_fell_goes_on(fallen: Path, whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
     calm = {"callbacks": [Fall()]}
     assert config(fallen)["trainer"]["callbacks"] == ["(in memory)"]
@@ -119,54 +91,6 @@ def test_a_run_that_fell_goes_on(fallen: Path, whole: Run, tiny_bert: Path, tmp_
         assert written(run.folder) == written(whole.folder)
         assert not run.was_finished
     assert written(heedful.train(output=tmp_path / "b", ckpt_path="last", trainer=calm).folder) == written(whole.folder)
-
-
-def test_ckpt_path_last_may_be_the_first_call(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
-    run = heedful.train(
-        small(tiny_bert),
-        pairs(),
-        evaluations=MEASURED,
-        trainer=QUIET,
-        seed=3,
-        output=tmp_path / "run",
-        ckpt_path="last",
-    )
-    assert written(run.folder) == written(whole.folder)
-
-
-def times(folder: Path) -> dict[Path, int]:
-    """When each file was written; TensorBoard opens one before the data are compared."""
-    files = (path for path in folder.rglob("*") if path.is_file() and "tfevents" not in path.name)
-    return {path: path.stat().st_mtime_ns for path in files}
-
-
-CHANGED: dict[str, tuple[dict[str, Any], str]] = {
-    "seed": ({"seed": 4}, SettingError),
-    "seed of none": ({"seed": 0}, SettingError),
-    "evaluations": ({"evaluations": ["accuracy"]}, SettingError),
-    "callbacks": ({"trainer": {"callbacks": None}}, SettingError),
-    "lost callbacks": ({"trainer": {}}, SettingError),
-    "model": ({"model": {"learning_rate": 1e-3}}, SettingError),
-    "data": ({"data": {"n_train": 40}}, DataError),
-    "output": ({"output": "elsewhere"}, SettingError),
-    "init_from": ({"init_from": "elsewhere"}, SettingError),
-}
-
-
-@pytest.mark.parametrize("what", CHANGED)
-def test_a_run_does_not_go_on_otherwise(
-    what: str, fallen: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changed, error = CHANGED[what]
-    monkeypatch.chdir(tmp_path)
-    before = times(fallen)
-    given = {"trainer": {"callbacks": [Fall()]}} | changed
-    given |= {"model": small(tiny_bert, **changed["model"])} if "model" in changed else {}
-    given |= {"data": pairs(**changed["data"])} if "data" in changed else {}
-    with refused(error):
-        heedful.train(resume=fallen, **given)
-    assert times(fallen) == before
-    assert not [*tmp_path.iterdir()]
 
 
 def test_a_finished_run_gives_its_results(whole: Run) -> None:
@@ -189,50 +113,6 @@ def test_a_model_from_a_finished_run(whole: Run, tiny_bert: Path, tmp_path: Path
         heedful.train(small(tiny_bert), pairs(), init_from=whole.folder, output=tmp_path / "c")
 
 
-def test_data_may_be_given_again(whole: Run, tiny_bert: Path, tmp_path: Path) -> None:
-    data = pairs()
-    made_of = dict(data.arguments)
-
-    def train(name: str, data: Any, **more: Any) -> dict[str, bytes]:
-        given = {"evaluations": ["accuracy"], "trainer": ONCE, "seed": 3, "output": tmp_path / name} | more
-        return written(heedful.train(small(tiny_bert), data, **given).folder)
-
-    changes: dict[str, dict[str, Any]] = {"seed": {"seed": 4}, "part": {"partial": "hypothesis"}}
-    for name, more in changes.items():
-        assert train(f"{name}-again", data, **more) == train(name, pairs(), **more)
-        assert (data.arguments, data.seed, data.partial, data.augment) == (made_of, 0, None, None)
-    train("evaluated", data, trainer=QUIET, evaluations=MEASURED)
-    assert written(tmp_path / "evaluated") == written(whole.folder)
-    given = {"evaluations": MEASURED, "seed": 3, "attentiveness": {"draws": 1}}
-    heedful.evaluate(checkpoint=whole.folder, data=data, trainer=QUIET, output=tmp_path / "e", **given)
-    assert written(tmp_path / "e") == measurements(whole.folder)
-
-
-def test_objects_may_be_given_again(tiny_bert: Path, tmp_path: Path) -> None:
-    kept = BestCheckpoint(monitor="accuracy/planted")
-    swapped = Attentiveness(draws=2)
-    runs = [
-        heedful.train(
-            small(tiny_bert), pairs(), checkpoint=kept, attentiveness=swapped, trainer=ONCE, output=tmp_path / name
-        )
-        for name in ("a", "b")
-    ]
-    assert written(runs[0].folder) == written(runs[1].folder)
-    for run in runs:
-        assert run.checkpoint is not None
-        assert run.checkpoint.is_relative_to(run.folder)
-    by_settings = heedful.train(
-        small(tiny_bert),
-        pairs(),
-        checkpoint={"monitor": "accuracy/planted"},
-        attentiveness={"draws": 2},
-        trainer=ONCE,
-        output=tmp_path / "c",
-    )
-    assert written(by_settings.folder) == written(runs[0].folder)
-    assert config(by_settings.folder) == config(runs[0].folder)
-
-
 def test_a_model_is_trained_once(tiny_bert: Path, tmp_path: Path) -> None:
     model = small(tiny_bert)
     with refused(SettingError):
@@ -241,41 +121,3 @@ def test_a_model_is_trained_once(tiny_bert: Path, tmp_path: Path) -> None:
     with refused(SettingError, "model", "init_from"):
         heedful.train(model, pairs(), trainer=ONCE, output=tmp_path / "b")
     assert not (tmp_path / "b").exists()
-
-
-def test_a_callback_of_lightning_as_it_is(tiny_bert: Path, tmp_path: Path) -> None:
-    stop = EarlyStopping("accuracy/planted", mode="max", patience=1)
-    run = heedful.train(
-        small(tiny_bert), pairs(), trainer=ONCE | {"callbacks": stop}, evaluations=["accuracy"], output=tmp_path / "a"
-    )
-    assert config(run.folder)["trainer"]["callbacks"] == ["(in memory)"]
-    assert stop.best_score == run.numbers[heedful.MetricName("accuracy", "planted")]["value"] or stop.stopped_epoch == 0
-
-
-class Mine(Attentiveness):
-    """Of a class of a user, with the name of the known one."""
-
-
-class Other(Accuracy):
-    """Takes no settings, so that nothing would tell it from the known one."""
-
-
-def test_evaluations_as_objects(tiny_bert: Path, tmp_path: Path) -> None:
-    def train(name: str, *evaluations: Any, **more: Any) -> Run:
-        model = small(tiny_bert)
-        return heedful.train(model, pairs(), evaluations=evaluations, trainer=ONCE, output=tmp_path / name, **more)
-
-    plain = train("plain", "accuracy", "attentiveness", attentiveness={"draws": 2})
-    live = train("live", "accuracy", Attentiveness(draws=2))
-    assert (written(live.folder), config(live.folder)) == (written(plain.folder), config(plain.folder))
-    mine = train("mine", "accuracy", Mine(draws=2))
-    assert written(mine.folder) == written(plain.folder)
-    assert config(mine.folder)["attentiveness"] == "(in memory)"
-    with refused(SettingError, "attentiveness"):
-        train("twice", Attentiveness(draws=2), attentiveness={"draws": 3})
-    with refused(SettingError, "attentiveness"):
-        train("twice", Attentiveness(draws=2), Attentiveness(draws=3))
-    for other in (Other(), Accuracy(max_null=3)):
-        with refused(SettingError, "accuracy", "a name of its own"):
-            train("twice", other)
-    assert not (tmp_path / "twice").exists()

@@ -16,9 +16,6 @@ from transformers.integrations import TensorBoardCallback
 
 import heedful
 from heedful.datamodules import Planted
-from heedful.records import RunError, SettingError
-
-from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole trainings, on two processes too
 
@@ -119,34 +116,8 @@ def test_numbers_have_the_prefix_of_the_evaluation_and_reach_reporters_behind_th
     assert saved["attentiveness", "premise"].value == value == callback.results["attentiveness", "premise"].value
 
 
-def test_several_data_sets_are_measured_once_and_reporters_before_the_callback_are_named(
-    rows: list[Row], encoded: Dataset, train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
-    callback = callback_of(rows, name="pairs")
-    settings = {"metric_for_best_model": "eval_pairs_attentiveness_premise", "greater_is_better": True}
-    settings |= {"eval_dataset": {"one": encoded, "two": encoded}, "eval_on_start": True, "report_to": "tensorboard"}
-    with pytest.warns(UserWarning, match=r"\['tensorboard'\].*TensorBoardCallback"):
-        trainer = train(callback, **settings)
-    found = logged(trainer, "eval_pairs_attentiveness_premise")
-    assert found == [one["pairs_attentiveness_premise"] for one in callback.history]
-    assert [one["step"] for one in callback.history] == [0, 2, 4]
-    assert trainer.state.best_metric == max(found[1:])
-
-
 def test_an_undefined_number_is_never_the_best(rows: list[Row], train: Callable[..., Any]) -> None:
     best = {"metric_for_best_model": "attentiveness_premise", "greater_is_better": True}
     trainer = train(callback_of(rows, predict=lambda model, inputs: ["neutral"] * len(inputs)), **best)
     assert all(map(math.isnan, logged(trainer, "eval_attentiveness_premise")))
     assert trainer.state.best_model_checkpoint is None
-
-
-def test_mistakes(rows: list[Row], train: Callable[..., Any]) -> None:
-    with refused(SettingError, "draws"):
-        heedful.TransformersCallback(rows, PARTS, "neutral", draws="many")
-    with refused(SettingError, "predict"):
-        heedful.TransformersCallback(rows, PARTS, "neutral", predict="bert-base-uncased")
-    with refused(SettingError, "tokenizer"):
-        train(callback_of(rows), processing_class=None)
-    with refused(RunError, "eval_attentiveness_premise", "name"):
-        train(callback_of(rows), compute_metrics=lambda predicted: {"attentiveness_premise": 0.5})

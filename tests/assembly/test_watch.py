@@ -1,7 +1,6 @@
 """``heedful.Watch`` in a training of both packages of Lightning on one process; on two: test_while_training.py."""
 
 import math
-import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -98,23 +97,6 @@ def test_each_validation_is_measured_and_training_is_left_as_it_is(L: Any, tmp_p
     assert sorted(path.name for path in (tmp_path / "measured").iterdir()) == ["step-2", "step-4", "step-6"]
 
 
-@pytest.mark.parametrize("check_finite", [True, False])
-def test_early_stopping_does_with_an_undefined_number_what_its_owner_says(
-    L: Any, check_finite: bool, tmp_path: Path
-) -> None:
-    callbacks = import_module("lightning.pytorch.callbacks" if L.__name__ == "lightning" else f"{L.__name__}.callbacks")
-    monitor = "attentiveness_hypothesis"
-    stop = callbacks.EarlyStopping(monitor, mode="max", patience=2, check_finite=check_finite)
-    best = callbacks.ModelCheckpoint(tmp_path, "{epoch}", monitor=monitor, mode="max")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        trainer = fitted(L, stop, watching(), best, enable_checkpointing=True, max_epochs=2)
-    assert stop.check_finite == check_finite
-    assert any("check_finite" in str(warning.message) for warning in caught) == check_finite
-    assert trainer.current_epoch == (1 if check_finite else 2)
-    assert check_finite or best.best_model_path.endswith("epoch=1.ckpt")
-
-
 def test_two_of_them_have_names(L: Any) -> None:
     with refused(RunError, "name"):
         fitted(L, watching(), watching(ROWS[:20]))
@@ -122,7 +104,7 @@ def test_two_of_them_have_names(L: Any) -> None:
     assert found["all_attentiveness_hypothesis"] != found["half_attentiveness_hypothesis_low"]
 
 
-def test_mistakes_show_before_training_and_no_measurement_after(L: Any) -> None:
+def test_mistakes_show_before_training(L: Any) -> None:
     with refused(SettingError, "predict"):
         heedful.Watch(nn.Linear(2, 1), ROWS, PARTS)
     with refused(SettingError, "draw"):
@@ -136,5 +118,3 @@ def test_mistakes_show_before_training_and_no_measurement_after(L: Any) -> None:
     gold = [row | {"label": "neutral" if i % 2 else "entailment"} for i, row in enumerate(ROWS)]
     with refused(RunError, "Attentiveness"):
         fitted(L, watching(gold, evaluations=["accuracy"]), max_epochs=1)
-    with pytest.warns(UserWarning, match="attentiveness was not measured"):
-        fitted(L, watching(), max_epochs=1, limit_val_batches=0)

@@ -8,10 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-import heedful
-from heedful.datamodules import Planted
 
 from refusals import holds
 from run_lab import Forks
@@ -210,25 +206,6 @@ def test_training_on_two_processes_is_what_it_is_without(folder: Path, kind: str
     else:  # transformers loads the best weights at the end
         last = [folder / f"transformers-{hook}-2" / "checkpoint-4" / "model.safetensors" for hook in (True, False)]
         assert last[0].read_bytes() == last[1].read_bytes()
-
-
-def test_numbers_in_the_log_of_transformers_are_those_of_the_best_checkpoint(folder: Path) -> None:
-    run = kept(folder, "transformers", 2)
-    logged = [line for line in run["log"] if "eval_loss" in line]
-    assert [line["eval_attentiveness_premise"] for line in logged] == [
-        line["attentiveness_premise"] for line in run["history"]
-    ]
-    pair = (AutoModelForSequenceClassification.from_pretrained(run["best"]), AutoTokenizer.from_pretrained(run["best"]))
-    rows = [
-        {**example.parts, "label": example.label} for example in Planted(n_train=32, n_validation=60).load("validation")
-    ]
-    result = heedful.measure(pair, rows, PARTS, "neutral", draws=2, trainer={"enable_progress_bar": False})
-    line = next(line for line in logged if line["eval_attentiveness_premise"] == run["score"])
-    for part in PARTS:
-        number = result["attentiveness", part]
-        names = [f"eval_attentiveness_{part}{bound}" for bound in ("", "_low", "_high")]
-        assert [line[name] for name in names] == [number.value, number.low, number.high]
-    assert line["eval_null_flips"] == 0
 
 
 def test_every_process_raises_the_error_of_the_first(folder: Path) -> None:

@@ -5,21 +5,26 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pytorch_lightning.utilities.rank_zero import rank_zero_module
 
 import heedful
 from heedful.assembly.config import Call, resolve
 from heedful.assembly.parser import build_parser
-from heedful.cli import command, compare
+from heedful.callbacks import EVALUATIONS
+from heedful.callbacks.checkpoints.files import outline
+from heedful.cli import command, compare, training
 from heedful.cli.help import HELP
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
-from heedful.records import RunError, SettingError
+from heedful.records import HeedfulError, RunError, SettingError
+from heedful.records.storage.named_configs import names
 
+from commands import results_of, run
 from refusals import refused
 from written_results import saved_rows
 
@@ -45,24 +50,21 @@ print(json.dumps(heavy))
 Saved = Callable[..., pa.Table]
 
 
-def helped(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command says of itself."""
-    with contextlib.suppress(SystemExit):
-        command.main([*words, "--help"])
-    return capsys.readouterr().out
-
-
 @pytest.mark.parametrize("words", PAGES, ids=" ".join)
-def test_help_is_one_screen(
+def test_every_command_has_a_screen_of_help_and_refuses_unknown_options(
     words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["heedful", *words])
-    told = helped(words, capsys)
-    assert told.startswith(f"usage: {' '.join(['heedful', *words])} ")
-    assert len(told.splitlines()) <= 48
-    assert max(map(len, told.splitlines())) <= 80
-    assert "`" not in told, "marks of a docstring are not for a terminal"
-    assert not words or told.count(f"  heedful {' '.join(words)}") >= 1, "an example"
+    with contextlib.suppress(SystemExit):
+        command.main([*words, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"usage: {' '.join(['heedful', *words])} ")
+    assert len(lines) <= 48
+    assert max(map(len, lines)) <= 80
+    assert not any("`" in line for line in lines), "marks of a docstring are not for a terminal"
+    assert not words or any(f"  heedful {words[0]}" in line for line in lines), "an example"
+    with pytest.raises((HeedfulError, SystemExit)):
+        command.main([*words, "--no_such_option"])
 
 
 @pytest.mark.parametrize("name", HELP)
@@ -71,20 +73,45 @@ def test_settings_in_help_are_those_of_the_parser_with_its_defaults(name: str) -
     known = {*build_parser(name == "evaluate", PairedText, Encoder).names, *values.keys()}
     settings = re.findall(r"^  --([\w.]+) .*?(?:\(([\w.]+)\))?$", HELP[name], re.MULTILINE)
     assert len(settings) >= 18
-    short = {"data", "model", "augment", "partial", "slices", "endpoint", "config", "checkpoint", "init_from", "resume"}
+    short = {"augment", "checkpoint", "config", "data", "debug", "endpoint", "init_from", "model", "partial", "resume"}
     for setting, default in settings:
-        if setting not in {*short, "seed"}:
+        if setting not in {*short, "seed", "slices"}:
             assert setting in known
             assert not default or default in str(values[setting])
 
 
 def test_help_and_names_that_are_not_known_import_no_torch() -> None:
     words = [[*page, "--help"] for page in PAGES] + [["trian"], ["figure", "transition", "RUN"]]
+    words += [["list", "data"], ["list", "models"]]
     ran = subprocess.run([sys.executable, "-c", LIGHT, json.dumps(words)], capture_output=True, text=True, cwd=ROOT)
     assert ran.returncode == 0, ran.stderr
     messages = json.loads(ran.stdout)
     assert "train?" in messages["trian"]
     assert "transitions?" in messages["figure; transition; RUN"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [("data", names("data")), ("models", names("model")), ("evaluations", EVALUATIONS)]
+)
+def test_list_has_a_line_for_each_name(kind: str, names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["list", kind])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(names)
+    assert all(len(line) <= 80 and len(line.split()) > 1 for line in lines)
+
+
+@pytest.mark.parametrize("name", names("debug"))
+def test_a_debug_run_measures_what_a_run_measures(
+    name: str, tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rank_zero_module.log, "handlers", [caplog.handler])
+    argv = ["--model", tiny_bert, "--model.max_length", 64, "--data.n_train", 600, "--data.n_validation", 12]
+    shorter = {"fast": [], "overfit": ["--trainer.max_epochs", 3], "profile": ["--trainer.limit_train_batches", 3]}
+    run(training.main, "--debug", name, *argv, *shorter[name], "--output", tmp_path / "run")
+    assert results_of(tmp_path / "run")["metrics"]["attentiveness/planted/premise/eligible"]["n"] == 12
+    steps = {"fast": 2, "overfit": 3, "profile": 3}  # of the last epoch
+    assert outline(tmp_path / "run" / "checkpoints" / "best.ckpt")["global_step"] <= steps[name]
+    assert ("Profiler Report" in caplog.text) == (name == "profile")
 
 
 @pytest.fixture

@@ -7,13 +7,8 @@ import pytest
 
 from heedful.cli.inputs import main as inputs
 from heedful.cli.score import main as score
-from heedful.records import SettingError
-
-from refusals import refused
 
 ROWS = [{"premise": f"p {i}", "hypothesis": f"h {i % 4}", "gold": ("yes", "no", "unsure")[i % 3]} for i in range(12)]
-BATCH = ["--format", "openai-batch"]
-DATA = ["--data", "planted", "--data.n_validation", "9", "-o", "inputs.jsonl"]
 
 
 @pytest.fixture(autouse=True)
@@ -35,24 +30,3 @@ def test_a_file_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert "attentiveness premise" in capsys.readouterr().out
     metrics = json.loads(Path("runs", "answers", "version_0", "results.json").read_text())["metrics"]
     assert "attentiveness/rows/hypothesis/kept" in metrics
-
-
-@pytest.mark.parametrize(
-    ("words", "facts"),
-    [
-        ([*DATA, *BATCH], ["endpoint NAME"]),
-        ([*DATA, "--endpoint", "tiny"], ["format openai-batch"]),
-        ([*DATA, "--endpoint.read", "written"], ["endpoint"]),
-        ([*DATA, *BATCH, "--endpoint", "tiny", "--endpoint.read", "decisions"], ["decisions"]),
-        ([*DATA, "--prompt.tuples", "1"], ["prompt"]),
-        ([*DATA, "--data.n_validaton", "9"], ["n_validation"]),
-        ([*DATA, "--atentiveness.draws", "9"], ["attentiveness"]),
-        ([*DATA, "--data.n_validation"], ["Unrecognized arguments", "data.n_validation"]),
-        (["--data", "rows.jsonl", "-o", "inputs.jsonl"], ["parts"]),
-        (["--data", "rows.jsonl", "--parts", "premise", "--data.path", "x", "-o", "inputs.jsonl"], ["data"]),
-    ],
-)
-def test_words_that_are_refused(words: list[str], facts: list[str]) -> None:
-    with refused(SettingError, *facts):
-        inputs(words)()
-    assert not [*Path().glob("*inputs*")]

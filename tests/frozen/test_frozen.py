@@ -11,20 +11,18 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from heedful.cli import command, evaluation, training
+from heedful.cli import evaluation, training
 from heedful.lightning_modules import Encoder
-from heedful.records import RunError
 from heedful.records.rows import read_rows, select, strings
 from heedful.records.storage.results import read_evaluation, read_results, read_run
 from heedful.records.storage.schema import SCHEMA
-from heedful.reports import compare, rescore
+from heedful.reports import rescore
 from heedful.reports.compare import paired_differences
 from heedful.reports.configs import settings
 from heedful.reports.runs import measured
 
 from commands import run
 from fake_server import FakeServer, answer_or_refusal
-from refusals import refused
 from tiers import first_tier
 
 HERE = Path(__file__).parent
@@ -96,16 +94,6 @@ def test_the_attentiveness_of_a_model_that_failed_is_over_pairs_of_answers(froze
 @pytest.mark.parametrize("name", first_tier(4, WRITTEN))
 def test_the_rows_give_the_same_bytes_again(frozen, name):
     assert rescore.rescored(f"runs/{name}") == Path("runs", name, "results.json").read_text()
-
-
-def test_two_runs_are_compared(frozen, capsys):
-    difference = compare.paired_differences("runs/plain", "runs/counterfactual")["accuracy/planted"]
-    shares = [content(f"runs/{name}")["metrics"]["accuracy/planted"]["value"] for name in ("plain", "counterfactual")]
-    assert difference.value == pytest.approx(shares[1] - shares[0])
-    command.main(["compare", "runs/plain", "runs/counterfactual"])
-    told = capsys.readouterr().out
-    assert "counterfactual" in told
-    assert f"{100 * shares[0]:.2f}" in told
 
 
 def test_a_checkpoint_and_an_export_are_loaded(frozen):
@@ -181,13 +169,6 @@ def test_a_run_that_was_killed_goes_on_to_the_end_of_the_one_that_was_not(frozen
     assert read_run("runs/killed")["finished"]
 
 
-def test_a_finished_run_is_shown_and_stays_as_it_is(frozen, capsys):
-    before = {path: path.read_bytes() for path in Path("runs/plain").rglob("*") if path.is_file()}
-    run(training.main, "--resume", "runs/plain")
-    assert "runs/plain is finished" in capsys.readouterr().out
-    assert before == {path: path.read_bytes() for path in before}
-
-
 @pytest.mark.slow
 def test_a_model_goes_on_learning(frozen):
     run(
@@ -202,10 +183,3 @@ def test_a_model_goes_on_learning(frozen):
         "on",
     )
     assert (frozen / "on" / "results.json").is_file()
-
-
-def test_a_later_schema_is_refused_by_name(frozen):
-    path = Path("runs/plain/results.json")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": SCHEMA + 1}))
-    with refused(RunError, path, f"schema {SCHEMA + 1}"):
-        read_results("runs/plain")

@@ -1,11 +1,8 @@
 """Errors that a user can fix hold nothing that a terminal would obey, and keep their class."""
 
-import doctest
-import pickle
-
 import pytest
 
-from heedful.records import DataError, SettingError, command_lines, errors, printable
+from heedful.records import DataError, printable
 
 
 @pytest.mark.parametrize(
@@ -23,42 +20,3 @@ def test_what_cannot_be_printed_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert str(DataError(f"Row 1: {text}.")) == f"Row 1: {shown}."
     shown.encode()
-
-
-def test_a_command_prints_the_message_and_ends_with_status_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def main(arguments: list[str]) -> None:
-        raise SettingError(f"data.n is {arguments[0]}.")
-
-    for name, called in (("heedful", "heedful 0"), ("__main__.py", "heedful 0"), ("train.py", "train.py")):
-        monkeypatch.setattr("sys.argv", [f"/bin/{name}", "0"])
-        with pytest.raises(SystemExit) as ended:
-            command_lines.run_command(main)
-        assert ended.value.code == 2
-        assert capsys.readouterr().err == f"{called}: data.n is 0.\n"
-
-
-@pytest.mark.parametrize(
-    ("wrong", "located"),
-    [
-        ("The column 'a' is empty.", "f.csv, row 3: the column 'a' is empty."),
-        ("There is no column 'a'.", "f.csv, row 3: there is no column 'a'."),
-        ("Thea is empty.", "f.csv, row 3: Thea is empty."),
-        ("data.a is empty.", "f.csv, row 3: data.a is empty."),
-    ],
-)
-def test_a_refusal_that_is_passed_on_says_where(wrong: str, located: str) -> None:
-    moved = DataError(wrong).at("f.csv, row 3")
-    assert (type(moved), str(moved)) == (DataError, located)
-
-
-def test_an_error_survives_the_way_from_another_process() -> None:
-    found = pickle.loads(pickle.dumps(DataError("a \x1b\\x1b.")))
-    assert (type(found), str(found)) == (DataError, "a \\x1b\\x1b.")
-
-
-def test_the_examples_in_the_docstrings_are_right() -> None:
-    failed, tried = doctest.testmod(errors)
-    assert tried
-    assert not failed

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from heedful.records import inform, warn
+from heedful.records import inform
 from heedful.records.messages import RANK_VARIABLES, rank
 
 LIGHTNING = "lightning_utilities.core.rank_zero"
@@ -51,24 +51,6 @@ def test_a_message_is_a_line_on_the_stderr_of_the_moment(bare, capsys):
     assert sys.stderr.getvalue() == "another stream\n"
 
 
-def test_a_program_that_has_set_up_its_logs_gets_it_once(bare, capsys):
-    log = io.StringIO()
-    with handlers(logging.StreamHandler(log)):
-        inform("message")
-    assert log.getvalue() == "message\n"
-    assert capsys.readouterr().err == ""
-
-
-def test_the_place_of_the_caller_is_recorded(caplog):
-    inform("message")
-    warning = "warning"
-    with pytest.warns(UserWarning, match=warning) as warned:
-        warn(warning)
-    (record,) = caplog.records
-    assert (record.name, record.levelname, record.pathname) == ("heedful", "INFO", __file__)
-    assert warned[0].filename == __file__
-
-
 def test_it_stands_above_a_progress_bar(bare):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
@@ -95,12 +77,3 @@ def test_the_rank_is_what_knows_best(bare):
     assert rank() == 5
     bare.setitem(sys.modules, "torch.distributed", distributed(True, 6))
     assert rank() == 6
-
-
-def test_other_ranks_say_nothing(bare, capsys, recwarn):
-    bare.setenv("LOCAL_RANK", "1")
-    with handlers():
-        inform("message")
-        warn("message")
-    assert capsys.readouterr().err == ""
-    assert not recwarn.list

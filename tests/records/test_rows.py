@@ -1,18 +1,16 @@
 """Rows: their schema, their order, and the way to disk and back."""
 
 import hashlib
-import json
 import random
 import re
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import HeedfulError, RunError
+from heedful.records import RunError
 from heedful.records import rows as r
 
 from plain_rows import LABELS, plain, table
@@ -29,23 +27,6 @@ keys = st.tuples(
 vectors = st.none() | st.lists(st.floats(0, 1, width=32), min_size=LABELS, max_size=LABELS).map(np.float32)
 
 
-def test_schema_has_the_columns_and_types_of_the_design():
-    schema = r.schema(LABELS)
-    strings = "uid group intervention part variant gold y y2 partner allowed expectation content".split()
-    assert {schema.field(name).type for name in strings} == {pa.string()}
-    assert schema.field("version").type == schema.field("draw").type == pa.int16()
-    assert schema.field("p").type == schema.field("p2").type == pa.list_(pa.float32(), LABELS)
-    assert schema.field("clusters").type == pa.list_(pa.string())
-    assert schema.field("slices").type == pa.list_(pa.string())
-    assert schema.field("unread").type == pa.bool_()
-    assert set(schema.names) == {*strings, "version", "draw", "p", "p2", "clusters", "slices", "unread"}
-
-
-def test_made_rows_have_this_schema_even_without_a_row():
-    assert plain(4).schema == table([]).schema == r.schema(LABELS)
-    assert table([]).num_rows == 0
-
-
 @given(st.lists(vectors, max_size=8))
 def test_probabilities_keep_their_bits_and_none_is_null(values):
     rows = table([(str(i), "swap", "", "", 0) for i in range(len(values))], p=values, p2=values[::-1])
@@ -57,29 +38,6 @@ def test_probabilities_keep_their_bits_and_none_is_null(values):
         expected = np.stack([v for v in values if v is not None])
         np.testing.assert_array_equal(r.probabilities(present, "p"), expected)
         assert r.probabilities(present, "p").dtype == np.float32
-
-
-def test_probabilities_of_rows_in_the_middle_of_a_table_are_theirs():
-    rows = plain(6)
-    np.testing.assert_array_equal(r.probabilities(rows[2:5], "p"), r.probabilities(rows, "p")[2:5])
-    chunked = pa.concat_tables([rows[4:], rows[:4]])
-    np.testing.assert_array_equal(r.probabilities(chunked, "p"), np.roll(r.probabilities(rows, "p"), 2, axis=0))
-
-
-def test_probabilities_that_are_missing_are_an_error():
-    with refused(RunError, "'p2'", "4 rows"):
-        r.probabilities(plain(4), "p2")
-
-
-@pytest.mark.parametrize("width", [1, 2, 4])
-def test_a_probability_vector_of_another_width_is_an_error(width):
-    with pytest.raises((ValueError, HeedfulError)):
-        table([("u", "swap", "", "", 0)], p=[np.ones(width, dtype=np.float32)])
-
-
-def test_strings_gives_none_for_null():
-    assert r.strings(plain(3), "y2").tolist() == [None, "yes", None]
-    assert r.strings(table([]), "y2").tolist() == []
 
 
 def test_select_takes_the_rows_that_match_all():
@@ -99,24 +57,11 @@ def test_sorted_like_the_tuples_of_their_keys(found):
     assert sort_rows(rows).equals(rows)
 
 
-def test_sorting_moves_whole_rows():
-    rows = plain(7)
-    shuffled = rows.take([6, 2, 0, 5, 1, 4, 3])
-    assert sort_rows(pa.concat_tables([shuffled[3:], shuffled[:3]])).equals(rows)
-
-
 @given(st.lists(keys, unique=True, min_size=1, max_size=8), st.data())
 def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
     twice = data.draw(st.sampled_from(found))
     with pytest.raises(ValueError, match=re.escape(str(dict(zip(r.KEY, twice, strict=True))))):
         sort_rows(table(data.draw(st.permutations([*found, twice]))))
-
-
-@pytest.mark.parametrize("field", range(5))
-def test_rows_that_differ_in_one_field_of_the_key_are_different(field):
-    first = ("u", "swap", "premise", "", 0)
-    second = tuple((1 if k == 4 else "other") if k == field else v for k, v in enumerate(first))
-    assert sort_rows(table([first, second])).num_rows == 2
 
 
 @given(st.lists(st.tuples(keys, vectors, vectors, st.lists(st.text(max_size=3), max_size=3)), max_size=8))
@@ -151,19 +96,6 @@ def test_the_same_rows_give_the_same_bytes_in_whatever_order_they_came(tmp_path)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
-def test_other_rows_or_metadata_give_another_hash(tmp_path):
-    shas = {
-        r.save_rows(tmp_path / "x", rows, {"seed": seed})
-        for rows, seed in [(plain(5), 1), (plain(6), 1), (plain(5), 2)]
-    }
-    assert len(shas) == 3
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with refused(RunError, "gone.parquet"):
-        r.read_rows(tmp_path / "gone.parquet")
-
-
 def test_a_truncated_file_is_named(tmp_path):
     path = tmp_path / "rows.parquet"
     r.save_rows(path, plain(50), {})
@@ -172,31 +104,6 @@ def test_a_truncated_file_is_named(tmp_path):
         path.write_bytes(whole[:kept])
         with refused(RunError, "rows.parquet"):
             r.read_rows(path)
-
-
-def test_something_else_than_parquet_is_named(tmp_path):
-    path = tmp_path / "rows.parquet"
-    path.write_text("uid,y\n" * 100)
-    with refused(RunError, "rows.parquet"):
-        r.read_rows(path)
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [None, {"pandas": "{}"}, {"heedful": "{}"}, {"heedful": json.dumps({"size": 1})}],
-    ids=["none", "of pandas", "no schema", "another schema"],
-)
-def test_parquet_that_holds_no_rows_of_ours_is_named(tmp_path, metadata):
-    pq.write_table(plain(3).replace_schema_metadata(metadata), tmp_path / "foreign.parquet")
-    with refused(RunError, "foreign.parquet", "'schema'"):
-        r.read_rows(tmp_path / "foreign.parquet")
-
-
-@pytest.mark.parametrize("entry", ["{", "[]", '"text"', "null", "1"])
-def test_parquet_with_an_entry_of_the_same_name_by_others_is_named(tmp_path, entry):
-    pq.write_table(plain(3).replace_schema_metadata({"heedful": entry}), tmp_path / "foreign.parquet")
-    with refused(RunError, "foreign.parquet"):
-        r.read_rows(tmp_path / "foreign.parquet")
 
 
 @given(st.lists(keys, max_size=12))

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import NO_LABEL, ModelError, SettingError
+from heedful.records import NO_LABEL
 from heedful.records.same import Same, normal_form
-
-from refusals import refused
 
 TEXTS = st.lists(st.text(alphabet="aAbB .!the", max_size=6), max_size=12)
 
@@ -60,18 +58,3 @@ def test_a_form_is_asked_for_once_a_text() -> None:
     same = Same(form)
     assert [same(text) for text in ("a!", "a", "a!", "b", "a")] == ["a!", "a!", "a!", "b", "a!"]
     assert asked == ["a!", "a", "b"]
-
-
-@pytest.mark.parametrize("same", ["alike", 3, None])
-def test_what_says_nothing_is_refused(same: object) -> None:
-    with refused(SettingError, "same"):
-        Same(same)  # type: ignore[arg-type]
-
-
-def test_a_function_that_raises_is_quoted() -> None:
-    with refused(ModelError, "same raised TypeError", "from an answer to its normal form"):
-        Same(lambda a, b: a == b)("ab")  # type: ignore[arg-type,misc]
-    with refused(ModelError, "same", "IndexError", "'ab'"):
-        Same(lambda text: text[5])("ab")
-    with refused(ModelError, "same", "TypeError", "'ab'"):
-        Same(lambda text: [text])("ab")  # a list is no form: it cannot be looked up

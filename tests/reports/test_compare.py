@@ -171,7 +171,7 @@ def test_runs_on_other_examples_of_the_same_data_are_said_not_to_be_paired(rows_
     save(b, rows_of({"u000": ("yes", "yes")}))
     command.main(["compare", str(a), str(b)])
     last = capsys.readouterr().out.splitlines()[-1]
-    differ = "199 are in one of them only, the first is u001"
+    differ = "199 are in one run only, the first is u001"
     assert last == f"Note: {a} and {b} were evaluated on different examples: {differ}."
 
 

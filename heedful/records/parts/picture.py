@@ -1,4 +1,4 @@
-"""Pictures as parts of an input: where the bytes of one lie, and what they are."""
+"""Pictures as parts of an input: the place and the hash of their bytes."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from heedful.records.errors import DataError
 from heedful.records.storage.files import open_file, unreadable
 
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # in Pillow's words; for others it may run programs
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # Pillow may run programs for other formats
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as its file has it (PNG, JPEG, ...); nothing is decoded here.
+    """An encoded picture in a file.
 
     Attributes:
-        key: sha256 of its bytes, as hexadecimal text; "" of a picture that shows nothing.
-        path: The file that holds it.
-        start: Its first byte in the file.
+        key: sha256 of the bytes, as hexadecimal text; "" for an empty picture.
+        path: Path of the file.
+        start: Offset of the first byte.
         size: Number of bytes.
-        where: What to call it in an error: the row that it stands in.
+        where: The row of the picture, for messages.
     """
 
     key: str = ""
@@ -28,23 +28,19 @@ class Picture:
     where: str = ""
 
     def encode(self) -> str:
-        """The picture as text; :meth:`decode` reads it."""
+        """Convert to text."""
         where = self.where.replace("\n", " ")  # a path may hold line feeds
         return "\n".join((self.key, self.path, str(self.start), str(self.size), where))
 
     @classmethod
     def decode(cls, text: str) -> "Picture":
-        """The picture that :meth:`encode` made text of."""
-        key, rest = text.split("\n", 1)
-        path, start, size, where = rest.rsplit("\n", 3)
+        """Convert from the text of :meth:`encode`."""
+        key, remainder = text.split("\n", 1)
+        path, start, size, where = remainder.rsplit("\n", 3)
         return cls(key, path, int(start), int(size), where)
 
     def read(self) -> bytes:
-        """Its bytes.
-
-        Raises:
-            HeedfulError: The file is not what it was when the data were read.
-        """
+        """Read the bytes; raises DataError if they have changed since the data were read."""
         display_name = f"{self.where}: the picture {self.path}"
         with open_file(self.path, display_name) as file:
             try:
@@ -53,7 +49,5 @@ class Picture:
             except OSError as error:
                 raise unreadable(display_name, error) from None
         if hashlib.sha256(content).hexdigest() != self.key:
-            raise DataError(
-                f"{display_name} has changed since the data were read. Start again when nothing writes there."
-            )
+            raise DataError(f"{display_name} has changed since the data were read. Start again.")
         return content

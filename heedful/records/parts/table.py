@@ -1,4 +1,4 @@
-"""Tables as parts of an input: a title, and rows of a key with its values; and how they are put into words."""
+"""Tables as parts of an input, and their text forms."""
 
 import json
 import re
@@ -18,8 +18,8 @@ class Table:
     """An infobox.
 
     Attributes:
-        title: What it is about.
-        rows: (key, values) pairs; no key stands twice.
+        title: The subject.
+        rows: (key, values) pairs with distinct keys.
     """
 
     title: str
@@ -28,8 +28,8 @@ class Table:
     def __post_init__(self) -> None:
         keys = self.keys
         if len(set(keys)) < len(keys):
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise SettingError(f"The table {self.title!r} has the key {twice!r} twice.")
+            repeated = next(key for key in keys if keys.count(key) > 1)
+            raise SettingError(f"The table {self.title!r} has the key {repeated!r} twice.")
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -41,31 +41,26 @@ class Table:
         """Key to values."""
         return dict(self.rows)
 
-    def encode(self, written: Callable[[str], str] = str) -> str:
-        """The table as text, the same for equal tables and for no others; :meth:`decode` reads it.
-
-        Args:
-            written: The form in which titles, keys and values are written.
-        """
-        rows = [(written(key), [written(value) for value in values]) for key, values in self.rows]
-        return json.dumps([written(self.title), rows], ensure_ascii=False, separators=(",", ":"))
+    def encode(self, normalise: Callable[[str], str] = str) -> str:
+        """Convert to text; ``normalise`` is applied to title, keys and values."""
+        rows = [(normalise(key), [normalise(value) for value in values]) for key, values in self.rows]
+        return json.dumps([normalise(self.title), rows], ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def decode(cls, text: str) -> "Table":
-        """The table that :meth:`encode` wrote."""
+        """Convert from the text of :meth:`encode`."""
         title, rows = json.loads(text)
         return cls(title, tuple((key, tuple(values)) for key, values in rows))
 
 
 @dataclass(frozen=True)
 class TableForm:
-    """How a table becomes text for a model that reads text.
+    """The text form of tables.
 
     Attributes:
-        style: "paragraph": "The KEY of TITLE is VALUE." for each row (Gupta et al. 2020, "table as paragraph");
-            "structure": "KEY: VALUE, VALUE" for each row; "cells": "TITLE | KEY | VALUE | VALUE" for each row.
-        keep: Keep this many rows, those that share most words with the other parts of the input, in their order; None
-            keeps all, and what is too long for the model is cut at the end.
+        style: "paragraph": "The KEY of TITLE is VALUE." per row (Gupta et al. 2020, "table as paragraph");
+            "structure": "KEY: VALUE, VALUE" per row; "cells": "TITLE | KEY | VALUE | VALUE" per row.
+        keep: Number of rows to keep, by the number of words shared with the other parts; None keeps all.
 
     Example:
         >>> table = Table("In Rainbows", (("Length", ("42:39",)), ("Genre", ("art rock", "art pop"))))
@@ -78,27 +73,27 @@ class TableForm:
     style: Literal["paragraph", "structure", "cells"] = "paragraph"
     keep: int | None = None
 
-    def text(self, table: Table, others: Sequence[str] = ()) -> str:
-        """The text of a table that stands beside other parts."""
-        rows = self._kept(table, others)
+    def text(self, table: Table, texts: Sequence[str] = ()) -> str:
+        """The text of a table; ``texts`` are the other parts of the input."""
+        rows = self._selected(table, texts)
         title = table.title
         if self.style == "paragraph":
-            said = [f"The {k} of {title} {'are' if len(v) > 1 else 'is'} {', '.join(v)}." for k, v in rows]
-            return " ".join(said) or f"{title}."
+            sentences = [f"The {k} of {title} {'are' if len(v) > 1 else 'is'} {', '.join(v)}." for k, v in rows]
+            return " ".join(sentences) or f"{title}."
         if self.style == "structure":
             return "; ".join([f"Title: {title}", *(f"{k}: {', '.join(v)}" for k, v in rows)])
         return " ".join([title, *(f"| {' | '.join((k, *v))}" for k, v in rows)])
 
     def shortens(self, table: Table) -> bool:
-        """Whether rows of this table are left out."""
+        """Whether the text omits rows of a table."""
         return self.keep is not None and len(table.rows) > self.keep
 
-    def _kept(self, table: Table, others: Sequence[str]) -> Sequence[Row]:
+    def _selected(self, table: Table, texts: Sequence[str]) -> Sequence[Row]:
         if not self.shortens(table):
             return table.rows
-        asked = _words(" ".join(others))
-        shared = [len(asked & _words(" ".join((key, *values)))) for key, values in table.rows]
-        best = sorted(range(len(shared)), key=lambda i: -shared[i])[: self.keep]  # of equals, the first ones
+        words = _words(" ".join(texts))
+        shared = [len(words & _words(" ".join((key, *values)))) for key, values in table.rows]
+        best = sorted(range(len(shared)), key=lambda i: -shared[i])[: self.keep]  # stable: earlier rows win ties
         return [table.rows[i] for i in sorted(best)]
 
 

@@ -1,7 +1,7 @@
-"""Templates: the words around the parts of an input, for models that read one text.
+"""Templates of inputs, for models that read one text.
 
-A part stands in a template as its name in braces, between spaces, mostly after its key, which is one word that ends
-with a colon: ``mnli hypothesis: {hypothesis} premise: {premise}``. A brace that stands beside another is none of these.
+A template has the names of parts in braces, mostly after a key, a word with a colon:
+``mnli hypothesis: {hypothesis} premise: {premise}``. Doubled braces are literal.
 """
 
 import re
@@ -13,7 +13,7 @@ FILLED = re.compile(rf"{PART.pattern}|\{{\{{|\}}\}}")
 
 
 def plain_template(parts: Iterable[str], name: str = "") -> str:
-    """The template of data that bring none of their own: the form in which T5 learned the tasks of GLUE.
+    """The default template, in the form of T5's training tasks.
 
     Example:
         >>> plain_template(["premise", "hypothesis"], "mnli")
@@ -23,7 +23,7 @@ def plain_template(parts: Iterable[str], name: str = "") -> str:
 
 
 def parts_of(template: str) -> list[str]:
-    """The names of the parts in a template, in reading order.
+    """Names of the parts in a template, in order.
 
     Example:
         >>> parts_of("rte sentence1: {sentence1} sentence2: {sentence2}")
@@ -33,7 +33,7 @@ def parts_of(template: str) -> list[str]:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """The template with each part in its place, and one brace for each two that stand together.
+    """Fill the parts into a template, and reduce doubled braces.
 
     Example:
         >>> filled('{text} Answer as in {{"label": "yes"}}:', {"text": "It rains."})
@@ -43,7 +43,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def keep_parts(template: str, parts: Iterable[str]) -> str:
-    """The template of inputs that lack some of its parts: a missing part goes, and its key with it.
+    """Remove all other parts, with their keys, from a template.
 
     Example:
         >>> keep_parts("mnli hypothesis: {hypothesis} premise: {premise}", ["premise"])
@@ -54,7 +54,7 @@ def keep_parts(template: str, parts: Iterable[str]) -> str:
 
 
 def rename_parts(template: str, names: Mapping[str, str]) -> str:
-    """The template with other names of parts in its braces; the keys stay, since they are words.
+    """Rename parts in a template; keys stay.
 
     Example:
         >>> rename_parts("rte sentence1: {sentence1}", {"sentence1": "premise"})

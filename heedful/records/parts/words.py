@@ -1,14 +1,14 @@
-"""Words of a text, by a rule that depends on no tokenizer: models with different tokenizers explain the same words."""
+"""Words of a text, independent of tokenizers, so that all models explain the same words."""
 
 import re
 
 import numpy as np
 
-WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")  # letters and digits, with ' and - inside; or a run of other signs
+WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")  # letters and digits with inner ' and -, or other characters
 
 
 def word_spans(text: str) -> np.ndarray:
-    """Where the words of a text stand: int32 [words, 2], the first character and the one behind the last.
+    """Start and end offsets of the words: int32 [words, 2].
 
     Example:
         >>> word_spans("It's late.").tolist()

@@ -1,4 +1,4 @@
-"""What examples share, read from the columns of a pool."""
+"""Relations of examples by the columns of a pool."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,23 +10,23 @@ from heedful.records.pool.related import ODD, Related
 
 
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
-    """Which examples share a group: all parts have one vocabulary of contents, and each further group has its own.
+    """Examples that share a group; the parts have a common vocabulary, and other groups have one each.
 
     Args:
         table: The table of a pool.
-        within: A meta column; examples that differ in it are related as well.
-        without: Parts whose content relates nobody.
+        within: A meta column; examples with different values are related as well.
+        without: Parts whose content is ignored.
     """
     groups = _names(table, "groups")
     parts = _names(table, "parts")
     contents = [group for group in groups if group in parts and group not in without]
     further = [[group] for group in groups if group not in parts]
-    apart = None if within is None else numbered(table, [f"meta.{within}"])
-    return Related([_group_keys(table, names) for names in (contents, *further) if names], apart)
+    values = None if within is None else numbered(table, [f"meta.{within}"])
+    return Related([_group_keys(table, names) for names in (contents, *further) if names], values)
 
 
 def _names(table: pa.Table, kind: str) -> list[str]:
-    """The names of the columns "kind.name"."""
+    """Names in the columns "kind.name"."""
     return [name.partition(".")[2] for name in table.column_names if name.startswith(f"{kind}.")]
 
 
@@ -40,17 +40,16 @@ def _group_keys(table: pa.Table, names: Sequence[str]) -> np.ndarray:
 
 
 def _keys(column: pa.ChunkedArray) -> np.ndarray:
-    """A 64-bit hash of each text: uint64 [texts]."""
     return keys(text for chunk in column.chunks for text in chunk.to_pylist())
 
 
 def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
-    """Numbers from 0 that are equal where all of some columns are: int64 [examples]."""
+    """Numbers from 0, equal for equal values in some columns: int64 [examples]."""
     return np.unique(joined(table, columns), return_inverse=True)[1].astype(np.int64)
 
 
 def joined(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
-    """A 64-bit hash of what some columns say together: uint64 [examples]."""
+    """64-bit hashes of the rows of some columns: uint64 [examples]."""
     hashes = np.zeros(table.num_rows, dtype=np.uint64)
     for name in columns:
         digits = digest_keys(table[name])

@@ -1,4 +1,4 @@
-"""Which examples of a pool share something, so that none of them is the partner of another."""
+"""Related examples, which are never partners: they share a value."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,21 +9,19 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads small numbers over 64 bits
 
 
 class Related:
-    """Examples that are related where they have the same value in columns that share a vocabulary.
-
-    With ``within``, those that differ in it are related as well, so that none is the partner of another.
+    """Examples are related if they share a value in columns of the same vocabulary.
 
     Args:
-        columns: For each vocabulary, the columns that share it: uint64 [columns, examples], equal for equal values.
-        within: What only those who have the same of are not related: int64 [examples]; None for nothing.
+        columns: Per vocabulary, hashes of the values of its columns: uint64 [columns, examples].
+        within: int64 [examples]; examples with different values are related as well. None for no restriction.
 
     Attributes:
-        codes: The values of all columns, numbered: int32 [columns, examples]; vocabularies have no number in common.
+        codes: Numbers of the values: int32 [columns, examples]; vocabularies have distinct numbers.
     """
 
     def __init__(self, columns: Sequence[np.ndarray], within: np.ndarray | None = None) -> None:
         self._within = within
-        if within is not None:  # values of different ones are different values
+        if within is not None:  # distinguish values by it
             columns = [keys ^ (within.astype(np.uint64) * ODD) for keys in columns]
         self._rows = []
         numbered = []
@@ -52,24 +50,24 @@ class Related:
 
     @cached_property
     def strangers(self) -> np.ndarray:
-        """How many examples share no value with each one: int64 [examples].
+        """Number of unrelated examples, per example: int64 [examples].
 
-        Those that share one are a union over the values of the example: by inclusion and exclusion, the examples that
-        have one of them, less those that have two, and so on. No superset of values that nobody else has can count.
+        The related examples are a union over the values of the example, counted by inclusion and exclusion. Sets of
+        values that no other example has are not extended.
         """
         codes = np.sort(self.codes, axis=0)
         n = self.codes.shape[1]
         is_shared = np.bincount(codes.ravel())[codes] > 1
-        is_shared[1:] &= codes[1:] != codes[:-1]  # a value that an example has twice is one value
+        is_shared[1:] &= codes[1:] != codes[:-1]  # counts repeated values of an example once
         related = np.zeros(n, dtype=np.int64)
         sign = 1
-        last, positions = np.nonzero(is_shared)  # sets of one value: the row of the last value, and whose set it is
+        last, positions = np.nonzero(is_shared)  # sets of one value: the row of the last value, and the example
         sets = codes[last, positions].astype(np.int64)
         while len(sets):
             _, sets, counts = np.unique(sets, return_inverse=True, return_counts=True)
-            others = counts[sets] - 1
-            related += sign * np.bincount(positions, weights=others, minlength=n).astype(np.int64)
-            is_repeated = others > 0
+            sharing = counts[sets] - 1
+            related += sign * np.bincount(positions, weights=sharing, minlength=n).astype(np.int64)
+            is_repeated = sharing > 0
             last, positions, sets = _with_one_more(
                 last[is_repeated], positions[is_repeated], sets[is_repeated], codes, is_shared
             )
@@ -81,7 +79,7 @@ class Related:
 def _with_one_more(
     last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each set of values with one more of the same example, from a later row: as the sets were given."""
+    """Extend sets of values by a value of the same example in a later row."""
     larger = [(last[:0], positions[:0], sets[:0])]
     for row in range(1, len(codes)):
         extended = np.flatnonzero((last < row) & is_shared[row].take(positions))

@@ -1,1 +1,1 @@
-"""Prompts: how models that are asked in context are asked."""
+"""Prompts of models that are not fine-tuned."""

@@ -1,4 +1,4 @@
-"""A prompt: what a model in context reads before and around an example, and how what it writes is understood."""
+"""Prompts: text around an example, and interpretation of written answers."""
 
 import re
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ BETWEEN = "\n\n"  # instruction, demonstrations and the question
 
 @dataclass(frozen=True)
 class Prompt:
-    """An instruction, demonstrations with their answers, and a place for the example that is asked about.
+    """An instruction, demonstrations with answers, and the question about an example.
 
     Attributes:
-        wording: The words, with the parts of the task.
-        task: The task: labels, parts, and how tables are put into words.
-        demonstrations: Examples with gold labels, in the order in which they are shown.
-        name: Names the wording in folders and tables.
-        seed: Which demonstrations were drawn: 0, 1, ... of several seeds.
-        tuples: How many tuples of one example of each label they come from.
-        kind: How the demonstrations were made: "plain", "counterfactual" or one of the controls.
-        version: Of the way in which that kind is made.
+        wording: Texts of the prompt.
+        task: The task.
+        demonstrations: Examples with gold labels, in order.
+        name: Name of the wording, for folders and tables.
+        seed: Seed of the demonstrations.
+        tuples: Number of tuples of demonstrations; a tuple has an example per label.
+        kind: Kind of demonstrations: "plain", "counterfactual" or a control.
+        version: Version of the algorithm for this kind.
     """
 
     wording: Wording
@@ -41,17 +41,13 @@ class Prompt:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The text of each label, in the order of the labels; where answers are texts, that of no answer alone."""
+        """The text of each label; if answers are texts, only the text for "no answer"."""
         if self.task.kind is SPAN:
             return (self.wording.answers.get(NO_ANSWER, NO_ANSWER_TEXT),)
         return tuple(self.wording.answers.get(label, label) for label in self.task.labels)
 
     def question(self, parts: Sequence[Part]) -> str:
-        """The question about an example, up to where its answer begins.
-
-        Args:
-            parts: The parts, in the order of the task.
-        """
+        """The question about an example, given its parts in the order of the task."""
         texts = [part for part in parts if isinstance(part, str)]
         text_of_part = {
             name: part if isinstance(part, str) else self.task.form.text(as_table(part), texts)
@@ -60,7 +56,7 @@ class Prompt:
         return filled(self.wording.question, text_of_part)
 
     def answer(self, example: Example) -> str:
-        """The text of an example's gold answer."""
+        """The text of the gold answer of an example."""
         if self.task.kind is SPAN:
             golds = SPAN.parse_gold(example.gold)
             return golds[0] if golds else self.answers[0]
@@ -68,35 +64,31 @@ class Prompt:
 
     @property
     def shown(self) -> list[tuple[str, str]]:
-        """The question and the answer of each demonstration."""
+        """Questions and answers of the demonstrations."""
         return [
             (self.question([example.parts[part] for part in self.task.parts]), self.answer(example))
             for example in self.demonstrations
         ]
 
     def text(self, question: str) -> str:
-        """The whole prompt as one text, up to where the answer begins; the answer follows after a space."""
+        """The prompt as one text; the answer follows after a space."""
         blocks = [self.wording.instruction] if self.wording.instruction else []
-        blocks += [f"{asked} {answered}" for asked, answered in self.shown]
+        blocks += [" ".join(demonstration) for demonstration in self.shown]
         return BETWEEN.join([*blocks, question])
 
     def messages(self, question: str) -> list[dict[str, str]]:
-        """The whole prompt as the turns of a chat: the instruction stands before the first question."""
-        turns = []
-        first = f"{self.wording.instruction}{BETWEEN}" if self.wording.instruction else ""
-        for asked, answered in self.shown:
-            turns += [{"role": "user", "content": f"{first}{asked}"}, {"role": "assistant", "content": answered}]
-            first = ""
-        return [*turns, {"role": "user", "content": f"{first}{question}"}]
+        """The prompt as messages of a chat; the instruction precedes the first question."""
+        turns = [text for demonstration in self.shown for text in demonstration] + [question]
+        turns[0] = BETWEEN.join(filter(None, [self.wording.instruction, turns[0]]))
+        return [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(turns)]
 
     def read(self, written: str) -> str:
-        """The answer that a written text means.
+        """Interpret a written text.
 
-        It begins in the first line that is more than quotes and marks, behind what a model thinks aloud. Of labels, it
-        is the one whose text begins that line, in upper or lower case, whatever quotes or marks stand around it; of
-        texts that begin alike, the longest. Where other labels are named behind it, ``read`` of the wording says which
-        of them is the answer, and without that none is. Where answers are texts, it is that line, or no answer where it
-        says in whatever words that there is none; what declines to answer, or has no word, says neither.
+        The answer starts in the first line with words, after any <think> block. A label must be the start of this line,
+        up to case and quotes; the longest matching text wins. If the answer names further labels, ``wording.read``
+        selects one, and by default there is no label. If answers are texts, the answer is this line, or "" if it means
+        "no answer"; a refusal is NO_LABEL.
 
         Returns:
             A label, :data:`~heedful.records.NO_LABEL`, or a text.
@@ -110,35 +102,35 @@ class Prompt:
 
     def _text(self, written: str) -> str:
         line = next((line for line in without_thoughts(written).splitlines() if normalised(line)), "")
-        said = normalised(line.translate(STRAIGHT))
+        answer = normalised(line.translate(STRAIGHT))
         none = normalised(self.answers[0].translate(STRAIGHT))
-        if f"{said} ".startswith(f"{none} "):
+        if f"{answer} ".startswith(f"{none} "):
             return NO_ANSWER
-        if not said or declines(said):
+        if not answer or declines(answer):
             return NO_LABEL
-        return NO_ANSWER if abstains(said) else line.strip()
+        return NO_ANSWER if abstains(answer) else line.strip()
 
     def labels_named(self, written: str) -> list[str]:
-        """The labels that an answer names, in their order, if it begins with one; those of a next question are not its.
+        """The labels in an answer, in order; empty if it does not start with a label.
 
-        An answer ends with an empty line, or where the model asks a question of its own.
+        The answer ends at an empty line, or where the model repeats the question.
         """
         lines = list(dropwhile(lambda line: not bare(line), without_thoughts(written).splitlines()))
-        asked = bare(self.wording.question.partition("{")[0])
-        is_end = [not line.strip() or bool(asked and bare(line).startswith(asked)) for line in lines]
-        said = bare("\n".join(lines[: is_end.index(True, 1) if True in is_end[1:] else None]))
+        question = bare(self.wording.question.partition("{")[0])
+        is_end = [not line.strip() or bool(question and bare(line).startswith(question)) for line in lines]
+        answer = bare("\n".join(lines[: is_end.index(True, 1) if True in is_end[1:] else None]))
         label_of = dict(zip(map(bare, self.answers), self.task.labels, strict=True))
-        labels_at = [(match.start(), label_of[match[0]]) for match in _words(tuple(label_of)).finditer(said)]
+        labels_at = [(match.start(), label_of[match[0]]) for match in _words(tuple(label_of)).finditer(answer)]
         return [label for _, label in labels_at] if labels_at and labels_at[0][0] == 0 else []
 
     def as_dict(self) -> dict[str, object]:
-        """Which prompt it is, for a file: its settings, and the uids of the demonstrations."""
+        """The settings and the uids of the demonstrations, for run.json."""
         settings = {name: getattr(self, name) for name in ("seed", "tuples", "kind", "version")}
         return {"wording": self.name, **settings, "demonstrations": [example.uid for example in self.demonstrations]}
 
 
 @cache
 def _words(texts: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds each of some texts as whole words, the longest first; an underscore may be a mark."""
+    """A pattern for texts as whole words, longest first; underscores may be markup."""
     any_of = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
     return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?:{any_of})(?!_*[^\W_])")

@@ -1,4 +1,4 @@
-"""The words of a prompt, which belong to the data."""
+"""Texts of prompts, which are settings of data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,14 @@ from heedful.records.parts.template import PART, keep_parts, parts_of
 from heedful.records.storage.folder_names import FIT, is_folder_name
 
 NO_ANSWER_TEXT = "I don't know"
-STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
-AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # around an answer, and not part of it
+STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly to straight quotes
+AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # stripped from answers
 READ = "first", "last"
-THOUGHTS = "<think>", "</think>"  # the first is often written by the server's template, and not by the model
+THOUGHTS = "<think>", "</think>"  # the server's template may write the first
 
 
 def bare(answer: str) -> str:
-    """An answer as it is compared with others: in lower case, without the quotes and marks that stand around it.
+    """Lower-case an answer, and strip quotes and punctuation.
 
     Example:
         >>> bare("**Can\u2019t say!**")
@@ -27,28 +27,26 @@ def bare(answer: str) -> str:
 
 
 def without_thoughts(written: str) -> str:
-    """What a model wrote behind its thoughts, which end with a mark of their own; nothing where they do not end.
+    """Remove the <think> block of an answer; an unclosed block has no answer.
 
     Example:
         >>> [without_thoughts(text) for text in ("<think>Both are wet.</think> Yes", "<think>Both", "No")]
         [' Yes', '', 'No']
     """
-    _, end, behind = written.rpartition(THOUGHTS[1])
-    return behind if end or not written.lstrip().startswith(THOUGHTS[0]) else ""
+    _, end, answer = written.rpartition(THOUGHTS[1])
+    return answer if end or not written.lstrip().startswith(THOUGHTS[0]) else ""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """The words around an example, for a model that is asked in context.
+    """Texts of a prompt.
 
     Attributes:
-        question: The template of an example up to where its answer begins, with each part as its name in braces; a
-            brace that is meant is written twice.
-        instruction: The words before everything else; "" for none.
-        answers: Label name to the text that a model writes for it, where that is not the name; "" is the label of a
-            question without an answer.
-        read: Which label an answer means that names several, such as "Contradiction? No. Neutral.": the "first" or the
-            "last" of them; by default it is no answer.
+        question: Template of an example, with the name of each part in braces; literal braces are doubled.
+        instruction: Text before the demonstrations; "" for none.
+        answers: Label to the text that a model writes, if it is not the label; the label "" means "no answer".
+        read: Label of an answer with several labels, such as "Contradiction? No. Neutral.": "first" or "last"; by
+            default it has no label.
     """
 
     question: str
@@ -58,7 +56,7 @@ class Wording:
 
     @classmethod
     def plain(cls, parts: Sequence[str], labels: Sequence[str]) -> "Wording":
-        """The words of data that bring none of their own.
+        """The default wording.
 
         Example:
             >>> print(Wording.plain(["premise", "hypothesis"], ["yes", "no"]).question)
@@ -66,17 +64,17 @@ class Wording:
             hypothesis: {hypothesis}
             answer:
         """
-        asked = f"one of: {', '.join(labels)}" if labels else f"words of the text, or with: {NO_ANSWER_TEXT}"
+        choices = f"one of: {', '.join(labels)}" if labels else f"words of the text, or with: {NO_ANSWER_TEXT}"
         lines = [*(f"{part}: {{{part}}}" for part in parts), "answer:"]
-        return cls("\n".join(lines), f"Answer with {asked}.")
+        return cls("\n".join(lines), f"Answer with {choices}.")
 
     @classmethod
     def asking(cls, question: str, labels: Sequence[str]) -> "Wording":
-        """The words of somebody's own question, which need not say what may be answered: that stands before it then.
+        """A wording for a question; an instruction names the labels if the question does not.
 
         Args:
-            question: The question, as that of a wording.
-            labels: Names of the labels; none where answers are texts.
+            question: Template of an example.
+            labels: Names of the labels; empty if answers are texts.
 
         Example:
             >>> Wording.asking("{review} Is it good?", ["yes", "no"]).instruction
@@ -89,7 +87,7 @@ class Wording:
         return cls(question) if says else replace(cls.plain((), labels), question=question)
 
     def keep_parts(self, parts: Sequence[str]) -> "Wording":
-        """The words of inputs that lack some parts: lines that name none of those that are left go.
+        """Remove all other parts from the question, and lines that had only these.
 
         Example:
             >>> Wording("A: {a}\\nB: {b}\\nAnswer:").keep_parts(["b"]).question
@@ -103,50 +101,36 @@ class Wording:
         return replace(self, question="\n".join(lines))
 
     def require(self, name: str, parts: Sequence[str], labels: Sequence[str], setting: str = "") -> None:
-        """Check the words against the data.
+        """Check the wording against the data.
 
         Args:
-            name: The name of the wording, for messages.
+            name: Name of the wording.
             parts: Names of the parts.
-            labels: Names of the labels; none where answers are texts.
-            setting: What messages call the words; by default, prompts of the data and the name.
+            labels: Names of the labels; empty if answers are texts.
+            setting: Prefix of messages; by default, data.prompts and the name.
 
         Raises:
-            HeedfulError: The name is not fit for a folder; the question does not name each part once, or ends with a
-                space; an answer belongs to no label, has no letters, or is like another but for case and marks.
+            HeedfulError: The name is not valid for a folder; the question does not name each part once, or ends with a
+                space; an answer has no label, or is ambiguous.
         """
-        if not is_folder_name(name):
-            raise SettingError(
-                f"data.prompts: a wording names folders, and {name!r} cannot. Use {FIT}; put numbers, yes and no in "
-                "quotes."
-            )
         at = setting or f"data.prompts {name}"
-        named = parts_of(self.question)
-        if sorted(named) != sorted(parts):
-            found, wanted = (", ".join(f"{{{part}}}" for part in several) for several in (named, parts))
+        if not is_folder_name(name):
+            raise SettingError(f"data.prompts: {name!r} is not valid for a folder. Use {FIT}; quote numbers.")
+        if sorted(parts_of(self.question)) != sorted(parts):
             raise SettingError(
-                f"{at}: the question names {found or 'no part'}, and should name each of {wanted} once. Write other "
-                "braces twice."
+                f"{at}: the question must name each part once: {', '.join(f'{{{part}}}' for part in parts)}. Double "
+                "literal braces."
             )
         if self.question != self.question.rstrip():
-            raise SettingError(f"{at}: the question ends with white space. Leave it out: a space precedes the answer.")
+            raise SettingError(f"{at}: the question ends with white space. Remove it: a space precedes the answer.")
         if self.read not in ("", *READ):
-            raise SettingError(f"{at}: read {self.read!r} does not exist. Take {' or '.join(READ)}.")
-        self._require_answers(at, labels)
-
-    def _require_answers(self, at: str, labels: Sequence[str]) -> None:
+            raise SettingError(f"{at}: read {self.read!r} is unknown. Take {' or '.join(READ)}.")
         if unknown := [label for label in self.answers if label not in (labels or (NO_ANSWER,))]:
             there = f"The labels are {', '.join(labels)}." if labels else "The one label is '', for no answer."
             raise SettingError(f"{at} has an answer for {unknown[0]!r}, which is not a label. {there}")
         if not labels and not normalised(none := self.answers.get(NO_ANSWER, NO_ANSWER_TEXT)):
-            raise SettingError(
-                f"{at}: the text for no answer, {none!r}, has no word beside articles. Give '' another text under "
-                "answers."
-            )
+            raise SettingError(f"{at}: the text for no answer, {none!r}, has no words. Change answers[''].")
         texts = [self.answers.get(label, label) for label in labels]
-        read = [bare(text) for text in texts]
-        if alike := [repr(text) for text, bared in zip(texts, read, strict=True) if not bared or read.count(bared) > 1]:
-            raise ModelError(
-                f"{at}: without case and marks, {', '.join(alike)} are one answer, or none. Give each label another "
-                "under answers."
-            )
+        stripped = [bare(text) for text in texts]
+        if ambiguous := [repr(text) for text, s in zip(texts, stripped, strict=True) if not s or stripped.count(s) > 1]:
+            raise ModelError(f"{at}: the answers {', '.join(ambiguous)} are equal or empty. Change them in answers.")

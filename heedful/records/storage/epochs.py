@@ -1,4 +1,4 @@
-"""What a run measured after each of its epochs: ``figures/epochs.json``, beside the pictures that show it."""
+"""The numbers of each epoch of a run: ``figures/epochs.json``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,22 +8,22 @@ from heedful.records.numbers.measurement import Measurement
 from heedful.records.storage.files import read_json, write_json
 
 EPOCHS = "figures/epochs.json"  # in the folder of a run
-Points = list[tuple[int, dict[str, Measurement]]]  # epoch, and the name of each curve to its measurement
+Points = list[tuple[int, dict[str, Measurement]]]  # epoch, and curve to measurement
 History = dict[str, Points]  # by figure
 
 
 def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
-    """A history as checkpoints and files hold it."""
+    """Convert a history to plain values."""
     return {
-        figure: [[epoch, {curve: m.as_dict() for curve, m in of.items()}] for epoch, of in points]
+        figure: [[epoch, {curve: m.as_dict() for curve, m in curves.items()}] for epoch, curves in points]
         for figure, points in history.items()
     }
 
 
 def from_plain(plain: Mapping[str, Any]) -> History:
-    """The history that :func:`as_plain` made this of."""
+    """Convert a history from the values of :func:`as_plain`."""
     return {
-        figure: [(epoch, {curve: Measurement(**m) for curve, m in of.items()}) for epoch, of in points]
+        figure: [(epoch, {curve: Measurement(**m) for curve, m in curves.items()}) for epoch, curves in points]
         for figure, points in plain.items()
     }
 
@@ -34,6 +34,6 @@ def write_epochs(folder: Path, history: Mapping[str, Points]) -> None:
 
 
 def read_epochs(folder: Path) -> History:
-    """The history of the run in a folder; empty where none is kept."""
+    """Read the history of the run in a folder; empty without one."""
     path = folder / EPOCHS
     return from_plain(read_json(path)) if path.is_file() else {}

@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, and tables that are spooled to disk."""
+"""Atomic files, JSON files, and tables that are spooled to disk."""
 
 import errno
 import json
@@ -17,24 +17,24 @@ import pyarrow as pa
 from heedful.records.errors import DataError, HeedfulError, RunError
 
 FAILURES = [os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)]
-WRITING = ".writing"  # ends the name of a file that is being written
+WRITING = ".writing"  # suffix of files that are being written
 
 
 def unreadable(display_name: str, error: Exception) -> HeedfulError:
-    """The error of a file that the system does not let us read."""
+    """The error of a file that cannot be read."""
     reason = getattr(error, "strerror", None) or error
     return DataError(f"{display_name} cannot be read: {reason}. Check its permissions and its disk.")
 
 
 def open_file(path: str | Path, display_name: str | None = None) -> BufferedReader:
-    """Open a file to read its bytes.
+    """Open a file for reading bytes.
 
     Args:
         path: The path.
-        display_name: What the message calls it, such as "config x.yaml"; the path itself if not given.
+        display_name: Name in messages, such as "config x.yaml"; by default the path.
 
     Raises:
-        HeedfulError: Nothing is there, a folder, or a file that may not be read.
+        DataError: The file does not exist, is a folder, or cannot be read.
     """
     display_name = display_name or str(path)
     try:
@@ -49,12 +49,10 @@ def open_file(path: str | Path, display_name: str | None = None) -> BufferedRead
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path in the folder of ``path``; on success it is flushed to disk and renamed to ``path``.
-
-    A reader therefore sees the old file or the new one, never a part. On an error the temporary file is removed.
+    """Yield a temporary path, which replaces ``path`` on success and is removed on errors.
 
     Raises:
-        HeedfulError: The file cannot be written.
+        RunError: The file cannot be written.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}{WRITING}")
@@ -71,34 +69,34 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove what killed processes were writing by :func:`atomic_path`, from a folder that this process has locked."""
+    """Remove temporary files of :func:`atomic_path` that killed processes left in a locked folder."""
     for path in folder.glob(f".*{WRITING}"):
         path.unlink()
 
 
 def share_file(path: Path) -> None:
-    """Give a file the rights that new files have here."""
+    """Set the permissions of a file by the umask."""
     umask = os.umask(0)
     os.umask(umask)
     path.chmod(0o666 & ~umask)
 
 
 def flush_file(path: Path) -> None:
-    """Have the content of a file written to disk."""
+    """Flush the content of a file to disk."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 
 @contextmanager
 def writing(path: str | Path, remedy: str = "Make room, or name another folder.") -> Iterator[None]:
-    """Say in one sentence that a file or a folder cannot be written; what libraries raise differs.
+    """Convert errors of the system and of libraries while a path is written.
 
     Args:
         path: The file or the folder.
-        remedy: What to do.
+        remedy: Remedy in the message.
 
     Raises:
-        HeedfulError: The disk is full, the folder cannot be written to, or the like.
+        RunError: The path cannot be written, as on a full disk.
     """
     path = Path(path)
     try:
@@ -107,13 +105,13 @@ def writing(path: str | Path, remedy: str = "Make room, or name another folder."
         raise
     except OSError as error:
         if error.filename is not None:
-            other = Path(os.fsdecode(error.filename))
-            if not (other.is_relative_to(path.parent) or path.is_relative_to(other)):
+            failed = Path(os.fsdecode(error.filename))
+            if not (failed.is_relative_to(path.parent) or path.is_relative_to(failed)):
                 raise
         reason = os.strerror(error.errno) if error.errno else str(error)
-    except Exception as error:  # safetensors repeats the system's words in one of its own, torch hides them behind it
-        told = f"{error} {error.__context__}"
-        reason = next((words for words in FAILURES if words in told), "")
+    except Exception as error:  # of safetensors and torch, which quote or chain the error of the system
+        text = f"{error} {error.__context__}"
+        reason = next((failure for failure in FAILURES if failure in text), "")
         if not reason:
             raise
     else:
@@ -122,18 +120,14 @@ def writing(path: str | Path, remedy: str = "Make room, or name another folder."
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write strict JSON (no NaN, no Infinity) with sorted keys, atomically.
-
-    Raises:
-        ValueError: ``value`` holds a float that JSON cannot express.
-    """
+    """Write strict JSON with sorted keys, atomically; raises ValueError for NaN and Infinity."""
     text = as_json(value)
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may hold any bytes
 
 
 def as_json(value: Any) -> str:
-    """A value as :func:`write_json` writes it."""
+    """The text that :func:`write_json` writes."""
     return json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -141,7 +135,7 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        HeedfulError: The file is missing, or is not strict JSON.
+        DataError: The file is missing or not strict JSON.
     """
 
     def refuse(constant: str) -> None:
@@ -155,14 +149,12 @@ def read_json(path: str | Path) -> Any:
 
 
 def spooling() -> AbstractContextManager[None]:
-    """:func:`writing` of temporary files."""
-    return writing(tempfile.gettempdir(), "Let TMPDIR name a folder with more room.")
+    """:func:`writing` for temporary files."""
+    return writing(tempfile.gettempdir(), "Set TMPDIR to a folder with more room.")
 
 
 class Spool:
-    """Arrow record batches on disk, memory-mapped when the last is written: they take no memory of the process.
-
-    The file has no name, so a process that is killed leaves none.
+    """Arrow record batches in an unnamed temporary file, which is memory-mapped at the end.
 
     Args:
         schema: The columns.
@@ -174,16 +166,16 @@ class Spool:
         self._writer = pa.ipc.new_file(self._file, schema)
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
-        """Append rows. Raises HeedfulError on a full disk."""
+        """Append rows."""
         with spooling():
             self._writer.write(table)
-            self._file.flush()  # a forked process must not inherit what is still to be written
+            self._file.flush()  # forked processes would write the buffer again
 
     def finish(self) -> pa.Table:
-        """Close the file and map it. Raises HeedfulError on a full disk."""
+        """Close the file and map it into memory."""
         with spooling():
             self._writer.close()
             self._file.flush()
         mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._file.close()  # the mapping keeps the content
+        self._file.close()  # the mapping remains
         return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()

@@ -1,15 +1,15 @@
-"""The names of folders: of data, models, regimes, prompts, evaluations and suites."""
+"""Names of folders of data, models, regimes, prompts, evaluations and suites."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-VERSION = re.compile(r"(?P<name>.*/evaluations/[^/]+)/version_(?P<n>\d+)(/[^/]+)?")  # and the folder of a prompt in it
+VERSION = re.compile(r"(?P<name>.*/evaluations/[^/]+)/version_(?P<n>\d+)(/[^/]+)?")  # perhaps with a prompt
 FIT = "letters, digits, '.', '_', '+' and '-' only, and a letter, digit or '_' first"
 
 
 def folder_name(*parts: str) -> str:
-    """Parts of a name, joined; what is not fit for a folder, such as the slashes of a path, becomes "-".
+    """Join parts of a name; characters that folders cannot have, such as slashes, become "-".
 
     Example:
         >>> folder_name("mnli", "data/dev set.jsonl", "best"), folder_name("../..")
@@ -19,7 +19,7 @@ def folder_name(*parts: str) -> str:
 
 
 def is_folder_name(name: object) -> bool:
-    """Whether a folder can be called so as it stands; see :data:`FIT`.
+    """Whether a name is valid for a folder; see :data:`FIT`.
 
     Example:
         >>> is_folder_name("a-1"), is_folder_name("a/b"), is_folder_name(".a"), is_folder_name("")
@@ -31,9 +31,15 @@ def is_folder_name(name: object) -> bool:
 def regime_name(
     partial: str | None, augment: str | None, n: int, fold: int | None, mixed: bool = False, control: str | None = None
 ) -> str:
-    """The name of a regime, given the number of examples of an inoculation.
+    """Name of a training regime.
 
-    ``mixed`` says whether other examples are mixed into the training set, and ``control`` which ones of MSGS.
+    Args:
+        partial: The only part that the model receives.
+        augment: Name of the augmentation.
+        n: Number of examples of an inoculation.
+        fold: Number of the fold.
+        mixed: Whether other examples are mixed into the training set.
+        control: Name of the mixture of MSGS.
 
     Example:
         >>> regime_name("premise", None, 100, 2), regime_name(None, "inoculation", 100, None)
@@ -49,7 +55,7 @@ def regime_name(
 
 
 def newest_versions(folders: Iterable[Path]) -> list[Path]:
-    """Folders of results; of the versions of one evaluation, ``evaluations/NAME/version_N``, the newest alone.
+    """Filter folders of results: of ``evaluations/NAME/version_N``, only the newest version stays.
 
     Example:
         >>> folders = [Path("plain/version_0"), *(Path(f"run/evaluations/dev/version_{n}") for n in (2, 10))]

@@ -1,4 +1,4 @@
-"""A folder that one process at a time writes into."""
+"""Locks of folders."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,33 +13,31 @@ LOCK = ".lock"  # in the folder
 
 
 @contextmanager
-def locked(folder: Path, display_name: str | None = None, made: Sequence[Path] = ()) -> Iterator[None]:
-    """Make a folder, and keep other processes out of it; one that is made and still empty in the end is removed.
+def locked(folder: Path, display_name: str | None = None, new: Sequence[Path] = ()) -> Iterator[None]:
+    """Create and lock a folder; at the end, remove it and new parents if they are still empty.
 
     Args:
         folder: The folder.
-        display_name: Begins the message, such as "output x"; by default the folder.
-        made: Folders that were made for it before, itself first.
+        display_name: Prefix of messages, such as "output x"; by default the folder.
+        new: Folders that the caller has created, the folder first.
 
     Raises:
-        RunError: Another process has locked it, or it cannot be written to.
+        RunError: Another process has locked the folder, or it cannot be written to.
     """
-    made = [*made, *(path for path in (folder, *folder.parents) if not path.exists())]
+    new = [*new, *(path for path in (folder, *folder.parents) if not path.exists())]
     lock = FileLock(folder / LOCK, timeout=0)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire()
         except Timeout:
-            raise RunError(
-                f"{display_name or folder}: another process writes there. Wait until it has ended, or name another "
-                "folder."
-            ) from None
+            message = f"{display_name or folder}: another process writes into the folder. Wait, or name another folder."
+            raise RunError(message) from None
     try:
         yield
     finally:
-        (folder / LOCK).unlink(missing_ok=True)  # whoever opened it meanwhile sees that it is gone
+        (folder / LOCK).unlink(missing_ok=True)
         lock.release()
-        with suppress(OSError):  # the first that is not empty
-            for path in made:
+        with suppress(OSError):  # up to the first folder that is not empty
+            for path in new:
                 path.rmdir()

@@ -1,23 +1,23 @@
-"""The YAML files that short names stand for: ``mnli`` is ``configs/data/mnli.yaml``."""
+"""YAML files by their short names: ``mnli`` is ``configs/data/mnli.yaml``."""
 
 import ast
 import re
 from pathlib import Path
 
 from heedful.records.errors import DataError, SettingError, guess
-from heedful.records.storage.schema import ROOMS, whole
+from heedful.records.storage.schema import ROOMS, full_path
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.rooms import folder
 
-FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
+FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment", "debug": "debug"}
 DEFAULTS = {"data": "planted", "model": "minilm"}
 
 
 def named_configs(kind: str) -> dict[str, Path]:
-    """The files of a folder of configs/ by their names; those of the working folder come before the package's own.
+    """Files in a folder of configs/ by name; files of the working folder override files of the package.
 
     Args:
-        kind: "data", "model", "experiment" or "recipe".
+        kind: "data", "model", "experiment", "debug" or "recipe".
     """
     package = folder("configs")
     working = Path("configs")
@@ -27,37 +27,32 @@ def named_configs(kind: str) -> dict[str, Path]:
 
 
 def backbones() -> dict[str, tuple[str, str]]:
-    """The backbone and the import path of the class of each named model; files that say neither are left out.
-
-    Raises:
-        HeedfulError: A file cannot be read.
-    """
+    """Name of a model to its backbone and the import path of its class, for the files that have both."""
     backbone_of = {}
     for name, path in named_configs("model").items():
         match read_yaml(str(path), str(path)):
             case {"class_path": str(class_path), "init_args": {"backbone": str(backbone)}}:
-                backbone_of[name] = backbone, whole("model", class_path)
+                backbone_of[name] = backbone, full_path("model", class_path)
     return backbone_of
 
 
 def short_name(backbone: str, class_path: str | None) -> str | None:
-    """The short name of a model, as --model takes it; None where no file in configs/model names the backbone."""
-    fitting = {name: of_class for name, (of, of_class) in backbones().items() if of == backbone}
-    same = [name for name, of_class in fitting.items() if class_path and of_class == whole("model", class_path)]
-    return next(iter([*same, *fitting]), None)
+    """The short name of a backbone, preferably with this class; None if no file in configs/model has the backbone."""
+    classes = {name: owner for name, (of_file, owner) in backbones().items() if of_file == backbone}
+    same = [name for name, owner in classes.items() if class_path and owner == full_path("model", class_path)]
+    return next(iter([*same, *classes]), None)
 
 
 def names(kind: str) -> list[str]:
-    """The short names of a kind ("data", "model", "augment"): the files of its folder in configs/,
-    of the working folder and of the package."""
+    """The short names of a kind: "data", "model", "augment" or "debug"."""
     return list(named_configs(FOLDER_OF[kind]))
 
 
 def config_path(kind: str, name: str) -> str:
-    """The file that a short name stands for; a path or a class stays as it is.
+    """The file of a short name; paths, JSON and classes are returned unchanged.
 
     Raises:
-        HeedfulError: An unknown name; the message has the nearest that is known.
+        HeedfulError: The name is unknown, or the file does not exist.
     """
     if file := named_configs(FOLDER_OF[kind]).get(name):
         return str(file)
@@ -66,20 +61,17 @@ def config_path(kind: str, name: str) -> str:
             raise DataError(f"{kind} {name} does not exist.")
         return name
     if name.lower().removesuffix(".gz").removesuffix(".zst").endswith(("csv", "tsv", "jsonl", "parquet")):
-        raise SettingError(
-            f"{kind} {name} is a file of rows. Name the data set that reads it, as in data mnli, and set data.path "
-            f"{name}."
-        )
-    if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
+        raise SettingError(f"{kind} {name} is a file of rows. Name the data set, as in data mnli, and set data.path.")
+    if kind in ROOMS and re.fullmatch(r"\w+(\.\w+)+", name):
         return name
-    if kind != "augment" and name in _classes(kind):
-        return whole(kind, name)
-    more = " It takes a folder, or OWNER/NAME of the hub, too." if kind == "model" else ""
-    raise SettingError(f"{kind} {name} is not known.{more} {guess(name.lower(), names(kind))}")
+    if kind in ROOMS and name in public_classes(kind):
+        return full_path(kind, name)
+    more = " A folder or a hub id OWNER/NAME is possible, too." if kind == "model" else ""
+    raise SettingError(f"{kind} {name} is unknown.{more} {guess(name.lower(), names(kind))}")
 
 
-def _classes(kind: str) -> list[str]:
-    """The names of the classes of data or of models; importing them would import torch."""
+def public_classes(kind: str) -> list[str]:
+    """Names of the classes of data or of models, without importing torch."""
     room = ROOMS[kind].rpartition(".")[2]
     module = ast.parse((folder(room) / "__init__.py").read_text(encoding="utf-8"))
     return next(

@@ -1,7 +1,7 @@
-"""results.json and the rows that it is computed from: written together, and compared by their hashes when read.
+"""results.json and its rows: written together, and checked by their hashes when they are read.
 
-results.json holds a checksum of all that it says, and the sha256 of each file of rows. It also says who was measured:
-its ``identity`` names model, data, regime, seeds, the hash of the weights and the versions of interventions.
+results.json has a checksum of its content, and the sha256 of the files of rows. Its ``identity`` names model, data,
+regime, seeds, the hash of the weights and the versions of interventions.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ CHECKSUM = "checksum"
 
 
 def distinct(folders: Iterable[str]) -> list[str]:
-    """The folders as they are named, each once: "run" and "run/" are the same."""
+    """Remove repeated folders, such as "run" and "run/"."""
     by_resolved_path: dict[Path, str] = {}
     for folder in folders:
         by_resolved_path.setdefault(Path(folder).resolve(), folder)
@@ -34,7 +34,7 @@ def distinct(folders: Iterable[str]) -> list[str]:
 
 
 def rows_file(folder: str | Path, evaluation: str) -> Path:
-    """Where the rows of an evaluation are, in the folder of a run."""
+    """Path of the rows of an evaluation in the folder of a run."""
     return Path(folder) / "rows" / f"{evaluation}.parquet"
 
 
@@ -44,19 +44,18 @@ def write_results(
     rows: Mapping[str, tuple[pa.Table, Mapping[str, Any]]],
     outdated: Iterable[Path] = (),
 ) -> None:
-    """Write results.json and the rows of every evaluation, with the sha256 of each file of rows in results.json.
+    """Write results.json and the rows of every evaluation, and remove other rows.
 
-    All files are written before the first takes its place, and results.json takes its place last: a full disk leaves
-    the old files, and after a kill in between results.json does not fit the rows, which :func:`read_results` sees. Rows
-    of evaluations that did not run this time are removed.
+    All files are complete before the first is renamed, and results.json is renamed last: a full disk leaves the old
+    files, and :func:`read_results` detects a kill in between.
 
     Args:
         folder: The folder of a run.
-        results: What results.json says but for the hashes.
+        results: Content of results.json without the hashes.
         rows: Evaluation to its rows and their metadata.
-        outdated: Files that show the old results, to be removed as well.
+        outdated: Other files about the old results, which are removed.
     """
-    with ExitStack() as stack:  # leaves the last that was entered first
+    with ExitStack() as stack:  # exits in reverse order
         file = stack.enter_context(atomic_path(Path(folder) / RESULTS))
         hashes = {}
         for name, (table, metadata) in rows.items():
@@ -68,63 +67,54 @@ def write_results(
 
 
 def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
-    """The text of results.json.
-
-    Args:
-        results: What it says but for hashes.
-        hashes: Evaluation to the sha256 of its rows file.
-    """
+    """The text of results.json; ``hashes`` maps evaluations to the sha256 of their rows."""
     content = {**results, "schema": SCHEMA, "rows": dict(hashes)}
     return as_json({**content, CHECKSUM: checksum(content)})
 
 
 def checksum(content: Mapping[str, Any]) -> str:
-    """The sha256 of the content of results.json but for its checksum, as JSON in ASCII with sorted keys."""
-    others = {key: value for key, value in content.items() if key != CHECKSUM}
-    text = json.dumps(others, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    """The sha256 of the content of results.json without its checksum, as JSON in ASCII with sorted keys."""
+    remaining = {key: value for key, value in content.items() if key != CHECKSUM}
+    text = json.dumps(remaining, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def read_results(folder: str | Path) -> dict[str, Any]:
-    """Read results.json of a run; its rows, where they are at hand, must be those that it was computed from.
+    """Read results.json of a run, and check it and its rows by their hashes.
 
     Raises:
-        HeedfulError: It is missing, of another schema, was edited, or does not fit the rows beside it.
+        RunError: results.json is missing, has another schema, or was edited, or its rows were changed.
     """
     path = Path(folder) / RESULTS
     if Path(folder).is_dir() and not path.exists():
         if (Path(folder) / RUN).is_file():
-            raise RunError(f"{folder} has no {RESULTS} yet: it is still running, or was stopped. Wait, or resume it.")
-        raise RunError(f"There is no {path}. Name the folder of a run or of an evaluation.")
+            raise RunError(f"{folder} has no {RESULTS} yet: the run was stopped or is running. Wait, or resume it.")
+        raise RunError(f"{path} does not exist. Name the folder of a run or of an evaluation.")
     content = read_json(path)
     results = require_schema(content, str(path))
     if results.pop(CHECKSUM, None) != checksum(content):
-        raise RunError(f"{path} was edited: its checksum does not fit. Bring the file back, or evaluate again.")
+        raise RunError(f"{path} was edited: its checksum does not match. Restore the file, or evaluate again.")
     for name, sha256 in results["rows"].items():
         file = rows_file(folder, name)
         if file.exists() and file_hash(file) != sha256:
-            raise RunError(f"{file} has another sha256 than {path} names. Evaluate again.")
+            raise RunError(f"{file} was changed: its sha256 is not the one in {path}. Evaluate again.")
     return results
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
-    """The description of a run or of an evaluation in run.json; empty where there is none."""
+    """Read run.json of a run or of an evaluation; empty without one."""
     path = Path(folder) / RUN
     about = read_json(path) if path.is_file() else {}
     return about if isinstance(about, dict) else {}
 
 
 def named(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
-    """The measurements of a results.json by their names."""
+    """The measurements in results.json by name."""
     return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
 
 
 def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict[str, Any]] | None:
-    """The rows of an evaluation and their metadata; None where it did not run.
-
-    Raises:
-        HeedfulError: As :func:`read_results` and :func:`heedful.records.rows.read_rows`.
-    """
+    """Read the rows of an evaluation and their metadata; None if it did not run."""
     return read_rows(rows_file(folder, evaluation)) if evaluation in read_results(folder)["rows"] else None
 
 

@@ -1,4 +1,4 @@
-"""The schema of what a run writes: results.json, the rows and answers of servers hold its number."""
+"""Version of the schema of results.json, rows and caches of answers."""
 
 import json
 from collections.abc import Mapping
@@ -6,41 +6,37 @@ from typing import Any
 
 from heedful.records.errors import RunError
 
-SCHEMA = 9  # rises when the version before could not read what is written; no other is read
-ENTRY = "heedful"  # of the metadata of files, and of the config.json of an exported model
+SCHEMA = 9  # the only version that is read
+ENTRY = "heedful"  # key in the metadata of files and in config.json of exported models
 ROOMS = {"data": "heedful.datamodules", "model": "heedful.lightning_modules"}
 
 
 def require_schema(content: Any, display_name: str) -> dict[str, Any]:
-    """The content of a file, without the number of its schema.
-
-    Args:
-        content: The values in it.
-        display_name: The file; begins the message.
+    """Check the schema of the content of a file, and remove its number; ``display_name`` begins messages.
 
     Raises:
-        RunError: It has no number, or another than :data:`SCHEMA`.
+        RunError: The schema is missing, or is not :data:`SCHEMA`.
     """
     if not isinstance(content, Mapping) or "schema" not in content:
-        raise RunError(f"{display_name} was not written by Heedful, or is damaged: it has no 'schema'. Evaluate again.")
+        raise RunError(f"{display_name} is damaged, or not from Heedful: it has no 'schema'. Evaluate again.")
     number = content["schema"]
     if number != SCHEMA or isinstance(number, bool):
         raise RunError(
-            f"{display_name} has the schema {json.dumps(number, default=str)[:20]}, and {SCHEMA} is read. Evaluate "
-            "again, or install the version of Heedful that wrote it."
+            f"{display_name} has the schema {json.dumps(number, default=str)[:20]}, not {SCHEMA}. Evaluate again, or "
+            "install the version of Heedful that wrote it."
         )
     return {key: value for key, value in content.items() if key != "schema"}
 
 
-def whole(kind: str, class_path: str) -> str:
-    """The import path of a class that may be named in short.
+def full_path(kind: str, class_path: str) -> str:
+    """The import path of a class that may be given by its name alone.
 
     Args:
         kind: "data" or "model".
         class_path: Its import path, or its name alone.
 
     Example:
-        >>> whole("model", "Encoder")
+        >>> full_path("model", "Encoder")
         'heedful.lightning_modules.Encoder'
     """
     return class_path if "." in class_path else f"{ROOMS[kind]}.{class_path}"

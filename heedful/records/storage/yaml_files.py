@@ -1,4 +1,4 @@
-"""YAML files of settings: a key that stands twice would silently count once, and is refused."""
+"""YAML files of settings, without repeated keys."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
-    """Reads YAML 1.2: 1e-5 is a number, dates are texts, and so are yes, no, on and off, which are labels."""
+    """YAML 1.2: 1e-5 is a number; dates and yes, no, on and off are texts."""
 
     yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in forms if not tag.endswith((":float", ":timestamp", ":bool"))]
@@ -23,13 +23,13 @@ class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
     }
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Refuse a key that stands twice, before merge keys add those of other mappings."""
+        """Refuse repeated keys, before merge keys are expanded."""
         if not hasattr(node, "is_flat"):
             node.is_flat = True  # type: ignore[attr-defined]
             keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
-            counts = Counter((key.tag, key.value) for key in keys)  # a number in quotes is another key
-            if twice := [key for key in reversed(keys) if counts[key.tag, key.value] > 1]:
-                raise ConstructorError(None, None, f"the key {twice[0].value!r} is repeated", twice[0].start_mark)
+            counts = Counter((key.tag, key.value) for key in keys)  # quoted numbers are other keys
+            if repeated := [key for key in reversed(keys) if counts[key.tag, key.value] > 1]:
+                raise ConstructorError(None, None, f"the key {repeated[0].value!r} is repeated", repeated[0].start_mark)
         super().flatten_mapping(node)
 
 
@@ -42,11 +42,7 @@ SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0
 
 
 def parse_yaml(text: str, display_name: str) -> Any:
-    """The values of YAML; ``display_name`` begins the message.
-
-    Raises:
-        HeedfulError: It is not YAML, or a key stands twice.
-    """
+    """Parse YAML; ``display_name`` begins the message of the SettingError for invalid YAML."""
     try:
         return SettingsLoader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -57,20 +53,12 @@ def parse_yaml(text: str, display_name: str) -> Any:
 
 
 def read_yaml(path: str, display_name: str) -> Any:
-    """The values of a YAML file; ``display_name`` begins the message.
-
-    Raises:
-        HeedfulError: See :func:`read_text`; or it is not YAML that can be read.
-    """
+    """Read a YAML file; ``display_name`` begins messages of errors."""
     return parse_yaml(read_text(path, display_name), display_name)
 
 
 def read_text(path: str, display_name: str) -> str:
-    """The text of a file of settings; ``display_name`` begins the message.
-
-    Raises:
-        HeedfulError: It is not a file, or not UTF-8.
-    """
+    """Read a text file in UTF-8; ``display_name`` begins messages of errors."""
     with open_file(path, display_name) as file:
         content = file.read()
     try:

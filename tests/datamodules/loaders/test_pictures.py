@@ -159,13 +159,20 @@ def shown(kind: str) -> bytes:
     return held.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["palette, transparent", "16 bits", "CMYK", "turned", "animated"])
+@pytest.mark.parametrize("kind", ["palette, transparent", "CMYK", "turned", "animated"])
 def test_a_picture_is_what_people_see(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO"):
         (row,) = found({"image": "image"}, [{"image": shown(kind)}])
     assert thumbnail(row["image"])[:, :, 0].tolist() == [[255, 255, 0, 0]] * 2
     said = "1 picture is animated, and the first frame is read."
     assert any(said in message for message in caplog.messages) == (kind == "animated")
+
+
+def test_a_grey_picture_of_16_bits_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "deep.png").write_bytes(shown("16 bits"))
+    (row,) = found({"image": "image"}, [{"image": "deep.png"}], tmp_path)
+    with refused(DataError, "row 1", "deep.png", "8 bits"):
+        thumbnail(row["image"])
 
 
 def test_a_thumbnail_is_small_and_of_a_known_format(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def test_the_contents_of_a_pool_are_looked_up_once(made: Made, monkeypatch: pyte
         processor.lengths(composed["others"])
         list(processor.batches(composed["others"], [np.arange(40)]))
     depends = getattr(processor, "form", TableForm()).keep is not None
-    assert [len(examples) for examples in seen[1:] if isinstance(examples, list)] == [len(composed["others"].others)]
+    assert [len(examples) for examples in seen[1:] if isinstance(examples, list)] == [len(composed["others"].extra)]
     assert sum(isinstance(examples, Composed) for examples in seen) == (2 if depends else 0)
 
 

@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import CLASSIFICATION, SPAN, Example, SettingError, Table, TableForm, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, Table, TableForm, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
 from heedful.records.task import NO_LABEL
-
-from refusals import refused
 
 PARTS = "premise", "hypothesis"
 NLI = Task(CLASSIFICATION, PARTS, ("entailment", "neutral", "contradiction"), "neutral")
@@ -52,18 +50,6 @@ def test_a_chat_has_the_instruction_before_its_first_question() -> None:
     assert Prompt(PROMPT.wording, NLI).messages("Q") == [{"role": "user", "content": "Do it.\n\nQ"}]
 
 
-def test_without_instruction_and_demonstrations_a_prompt_is_its_question() -> None:
-    bare = Prompt(Wording(QUESTION), NLI)
-    assert bare.text("Q") == "Q"
-    assert bare.messages("Q") == [{"role": "user", "content": "Q"}]
-
-
-@given(texts, texts)
-def test_the_parts_stand_in_a_question_as_they_are(premise: str, hypothesis: str) -> None:
-    """Braces and backslashes of a text are no part of the template."""
-    assert PROMPT.question([premise, hypothesis]) == f"Premise: {premise}\nHypothesis: {hypothesis}\nAnswer:"
-
-
 def test_the_answers_follow_the_order_of_the_labels() -> None:
     assert PROMPT.answers == ("Entailment", "Neutral", "Contradiction")
     assert Prompt(Wording(QUESTION, answers={"neutral": "Perhaps"}), NLI).answers == (
@@ -82,15 +68,6 @@ def test_tables_are_put_into_words_as_for_encoders(form: TableForm) -> None:
         words, _ = TextProcessor.texts(SimpleNamespace(form=form), [table, hypothesis])
         asked = Prompt(Wording(QUESTION), task).question([table, hypothesis])
         assert asked == f"Premise: {words}\nHypothesis: {hypothesis}\nAnswer:"
-
-
-def test_a_prompt_of_fewer_parts() -> None:
-    task = Task(CLASSIFICATION, ("hypothesis",), NLI.labels, "neutral")
-    shown = (Example("d/train/0", {"hypothesis": "It is wet."}, "neutral"),)
-    prompt = Prompt(Wording(QUESTION).keep_parts(["hypothesis"]), task, shown)
-    assert prompt.text(prompt.question(["It is."])) == (
-        "Hypothesis: It is wet.\nAnswer: neutral\n\nHypothesis: It is.\nAnswer:"
-    )
 
 
 def test_a_prompt_in_a_file_has_its_settings_and_the_uids_of_its_demonstrations() -> None:
@@ -188,11 +165,6 @@ def test_a_wording_says_which_of_several_labels_counts(read: str, label: str) ->
     assert prompt.read("The answer is Neutral, not Entailment") == NO_LABEL
 
 
-def test_what_a_wording_reads_is_checked() -> None:
-    with refused(SettingError, "prompts x", "read", "'both'", "first or last"):
-        Wording(QUESTION, read="both").require("x", PARTS, NLI.labels)
-
-
 @pytest.mark.parametrize(
     "written",
     [
@@ -244,11 +216,6 @@ def test_answers_that_look_like_none_are_answers(written: str) -> None:
 )
 def test_of_texts_the_first_line_is_the_answer(written: str, answer: str) -> None:
     assert Prompt(Wording("{context} {question}:"), QUESTIONS).read(written) == answer
-
-
-def test_a_name_that_begins_like_no_answer_is_an_answer() -> None:
-    prompt = Prompt(Wording("{context} {question}:", answers={"": "none"}), QUESTIONS)
-    assert (prompt.read("Nonesuch Records"), prompt.read("None.")) == ("Nonesuch Records", "")
 
 
 def test_questions_are_shown_with_their_first_gold_answer_or_with_the_words_for_none() -> None:

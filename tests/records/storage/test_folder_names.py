@@ -1,9 +1,7 @@
 """Names of folders, and which of several versions counts."""
 
-import doctest
 from pathlib import Path
 
-from heedful.records.storage import folder_names
 from heedful.records.storage.folder_names import newest_versions
 
 
@@ -12,9 +10,3 @@ def test_of_the_versions_of_an_evaluation_the_newest_alone_counts() -> None:
     others = [Path(f"run/evaluations/test/version_{n}") for n in (0, 1)]
     trained = [Path(f"runs/mnli/minilm/plain/version_{n}") for n in (0, 1)]  # of different seeds
     assert newest_versions([*prompts, *others, *trained]) == [*prompts[2:], others[1], *trained]
-
-
-def test_the_examples_in_the_docstrings_are_right() -> None:
-    failed, tried = doctest.testmod(folder_names)
-    assert tried >= 5
-    assert not failed

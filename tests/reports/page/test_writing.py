@@ -262,7 +262,7 @@ def test_runs_on_other_examples_are_not_paired_and_it_says_why(tmp_path):
     folders = [paged_runs.saved(tmp_path / name, paged_runs.rows(n)) for name, n in (("a", 30), ("b", 28))]
     page = Page(write_page(folders, tmp_path / "a.html").read_text())
     assert "b less a" not in page.text
-    assert re.search(r"b and a are not paired: .*2 are in one of them only", page.text)
+    assert re.search(r"b and a are not paired: .*2 are in one run only", page.text)
 
 
 @pytest.mark.slow

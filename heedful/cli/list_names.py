@@ -1,0 +1,60 @@
+"""``heedful list``: the names of data, models and evaluations, with the first sentence about each."""
+
+import re
+from importlib import import_module
+from inspect import getdoc
+from pathlib import Path
+from textwrap import shorten
+
+from heedful.records.command_lines import WIDTH, CommandParser
+from heedful.records.storage.named_configs import named_configs
+
+KINDS = ("data", "models", "evaluations")
+
+
+def main(argv: list[str]) -> None:
+    """Print a line for each name of a kind.
+
+    Raises:
+        HeedfulError: The kind is unknown.
+    """
+    parser = CommandParser(
+        "list",
+        "List the names that --data, --model and --evaluations take, with a sentence about each. Names of data and "
+        "models are YAML files in configs/.",
+        [(kind, f"names of {kind}") for kind in KINDS],
+    )
+    parser.add_argument("kind", choices=KINDS, metavar="KIND", help="data, models or evaluations")
+    kind = parser.parse_args(argv).kind
+    abouts = about_evaluations() if kind == "evaluations" else about_configs(kind.removesuffix("s"))
+    width = max(map(len, abouts)) + 2
+    for name, about in abouts.items():
+        print(f"{name:<{width}}{shorten(first_sentence(about), WIDTH - width, placeholder=' ...')}")
+
+
+def about_configs(kind: str) -> dict[str, str]:
+    """The comment at the top of each YAML file of a kind ("data" or "model")."""
+    return {name: _comment(path) for name, path in named_configs(kind).items()}
+
+
+def about_evaluations() -> dict[str, str]:
+    """The docstring of each evaluation."""
+    evaluations = import_module("heedful.callbacks.evaluations").EVALUATIONS  # imports Lightning
+    return {name: getdoc(kind) or "" for name, kind in evaluations.items()}
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text, without marks of reStructuredText.
+
+    Example:
+        >>> first_sentence("RTE from GLUE: two classes. See ``hub``.")
+        'RTE from GLUE: two classes.'
+    """
+    plain = re.sub(r":\w+:`~?([^`]+)`", r"\1", " ".join(text.split())).replace("`", "")
+    return re.split(r"(?<=[.?!])\s", plain)[0]
+
+
+def _comment(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    end = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return " ".join(line.lstrip("# ") for line in lines[:end])

@@ -1,0 +1,21 @@
+"""The examples in docstrings are right, in every module that needs no model."""
+
+import doctest
+import pkgutil
+from importlib import import_module
+
+import pytest
+
+from heedful import cli, interventions, metrics, records
+
+MODULES = [
+    found.name
+    for package in (records, interventions, metrics, cli)
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_right(name: str) -> None:
+    failed, _ = doctest.testmod(import_module(name))
+    assert not failed
