@@ -27,7 +27,7 @@ SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
         pytest.param(
             "plain",
             [BATCH, 3, "term"],
-            "stopped by SIGTERM at step 3; step 3 is saved: go on with ",
+            "stopped by SIGTERM at step 3; step 3 is saved: continue with ",
             marks=pytest.mark.slow,
         ),
         pytest.param("workers", [BATCH, 12, "term"], "at step 12; step 12 is saved", marks=pytest.mark.slow),
@@ -44,7 +44,7 @@ SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
 def test_a_stopped_run_ends_in_the_same_bits(lab, kind, kill, words):
     folder, sentence = lab.stopped(kind, kill, f"stopped-{kind}-{kill[0][-8:]}-{kill[1]}")
     assert words in sentence
-    assert sentence.endswith(f"go on with python train.py --resume {folder}")
+    assert sentence.endswith(f"continue with --resume {folder}")
     assert not (folder / "results.json").exists()
     lab.resumed(kind, folder)
     assert_same(lab.whole(kind), folder)

@@ -16,8 +16,7 @@ from heedful.callbacks.engine.loggers import SIDES, bounds_of, others
 from heedful.callbacks.engine.measure import Measurements, measure
 from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Collector, Predictions
-from heedful.callbacks.engine.stop import stop_if_asked
-from heedful.callbacks.engine.trainer_processes import TrainerProcesses
+from heedful.callbacks.engine.trainer_processes import TrainerProcesses, stop_if_requested
 from heedful.datamodules import PairedData
 from heedful.datamodules.base.processes import by_first, gather, require_alike
 from heedful.lightning_modules.lightning_internals import kept_metrics
@@ -89,7 +88,7 @@ class Engine(Callback):
                 callback.strict = False  # an undefined score is not a missing one
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        stop_if_asked(trainer)
+        stop_if_requested(trainer)
         data = trainer.datamodule
         self._predicted = Collector(data.task)
         predictor = predictor_of(pl_module)
@@ -136,7 +135,7 @@ class Engine(Callback):
         if is_training or self.exhaustive:  # what train.py measures last would be a second last point
             self._log(self.measurements.numbers, trainer, pl_module)
         if not is_training and self.writers:
-            stop_if_asked(trainer)
+            stop_if_requested(trainer)
             stopping.postpone()  # what follows is short, and ends in a table
         for writer in self.writers if trainer.is_global_zero else ():
             writer.write(self.measurements)

@@ -12,7 +12,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 
 from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.engine.measure import Measurements
-from heedful.callbacks.engine.stop import take_over
+from heedful.callbacks.engine.trainer_processes import replace_sigterm_handler
 from heedful.callbacks.outputs.description import describe_trainer
 from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
@@ -108,7 +108,7 @@ class RunFolder(Callback):
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.folder = Path(trainer.strategy.broadcast(str(self.folder)))
-        take_over(trainer)
+        replace_sigterm_handler(trainer)
         for callback in trainer.callbacks:
             if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
                 callback.dirpath = str(self.folder / CHECKPOINTS)
