@@ -61,7 +61,7 @@ STAGES = {  # stage: what belongs to it, as module:name
     "gather": (
         "heedful.datamodules.base.processes:gather",
         "heedful.datamodules.base.processes:to_first",
-        "heedful.callbacks.engine.predictions:joined",
+        "heedful.callbacks.engine.predictions:join",
     ),
     "metrics": ("heedful.reports.results:score",),
     "files": ("heedful.records.storage.results:write_results",),

@@ -1,15 +1,17 @@
 """Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard grouped curves and their tags."""
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import Logger, TensorBoardLogger
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
-from heedful.callbacks.engine.loggers import bounds_of, log_figure
+from heedful.callbacks.engine.engine import bounds_of
 from heedful.callbacks.engine.measure import Measurements
 from heedful.records import Chart, atomic_path
 from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
@@ -74,8 +76,17 @@ class Board(Callback):
             figure = history_figure(points, self._title)
             with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
-            log_figure(self._loggers, f"figures/{name}", figure, measurements.step - 1)  # as Lightning logs the rest
+            self._log_figure(f"figures/{name}", figure, measurements.step - 1)  # the step of Lightning's curves
         write_epochs(self.folder(), self.history)
+
+    def _log_figure(self, tag: str, figure: Any, step: int) -> None:
+        for logger in self._loggers:
+            if isinstance(logger, TensorBoardLogger):
+                logger.experiment.add_figure(tag, figure, step)
+            elif hasattr(logger, "log_image"):
+                file = io.BytesIO()
+                figure.savefig(file, dpi=150, format="png")
+                logger.log_image(tag, [Image.open(file)], step=step)
 
     def _lay_out(self, measurements: Measurements) -> None:
         """Group the curves on a page of TensorBoard and say what each tag is, once."""

@@ -101,7 +101,7 @@ def test_swapped_parts_come_from_the_split_of_the_example(tiny_bert):
 
 def test_a_log_says_how_far_it_is(tiny_bert, monkeypatch, caplog):
     data = Letters()
-    monkeypatch.setattr("heedful.callbacks.engine.pace.EVERY", 0.0)
+    monkeypatch.setattr("heedful.callbacks.engine.batch_predictor.EVERY", 0.0)
     monkeypatch.setattr(attribution_inquiry, "TOGETHER", 4)
     with caplog.at_level(logging.INFO):
         explained(reader(tiny_bert, data), data)

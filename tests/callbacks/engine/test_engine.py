@@ -245,7 +245,7 @@ def test_one_prediction_for_each_example():
 
 @pytest.mark.parametrize("every", [0, 1e9])
 def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog, every):
-    monkeypatch.setattr("heedful.callbacks.engine.pace.EVERY", every)
+    monkeypatch.setattr("heedful.callbacks.engine.batch_predictor.EVERY", every)
     monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     with caplog.at_level("INFO"):
         measure(lambda p, h, original: guess(h), n=64)
@@ -298,7 +298,7 @@ def test_what_threads_make_ahead_of_the_device_gives_the_same_rows(monkeypatch):
     monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     made = []
     for is_ahead in (False, True):
-        monkeypatch.setattr(BatchPredictor, "works_ahead", is_ahead)
+        monkeypatch.setattr(BatchPredictor, "is_on_cpu", not is_ahead)
         engine, module, _ = measure(lambda p, h, original: guess(p + h), n=77)
         assert len(module.batches) > 20
         made.append((engine.content, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
