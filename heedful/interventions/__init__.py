@@ -1,4 +1,4 @@
-"""Pure functions that change examples: deterministic by (seed, intervention, version, part, uid, draw)."""
+"""Pure functions that change examples, deterministic by (seed, intervention, version, part, uid, draw)."""
 
 from heedful.interventions.base import Changes, EachExample, Intervention, manifest_hash, within_limit
 from heedful.interventions.counterparts import Design, counterparts
@@ -14,8 +14,7 @@ from heedful.interventions.swap import Swap
 from heedful.interventions.tables.annotated import Annotated
 from heedful.interventions.tables.operations import Donors
 from heedful.interventions.tables.row_edits import RowEdits
-from heedful.interventions.tables.title_swaps import SwapTitle
-from heedful.interventions.tables.value_swaps import SwapValues
+from heedful.interventions.tables.swaps import SwapTitle, SwapValues
 
 __all__ = [
     "DIRECTIONS",

@@ -1,18 +1,17 @@
-"""The null control: nothing changes but the company that an example keeps in its batch."""
+"""The null control: the same example in another batch."""
 
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from heedful.interventions.base import Changes, Expectation
+from heedful.interventions.base import Changes, EveryExample, Expectation
 from heedful.records import Examples
 from heedful.records.rows import NO_DRAW, lists_of
 
 
 @dataclass(frozen=True)
-class Null:
-    """The same example once more, among other companions. A prediction that flips here is numeric noise."""
+class Null(EveryExample):
+    """Repeat each example with other batch mates. A prediction that flips is numeric noise."""
 
     name: str = "null"
     version: int = 1
@@ -21,9 +20,6 @@ class Null:
     expectation: Expectation = "stay"
     limit: int | None = None
     settings: tuple[str | int | bool, ...] = ()
-
-    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
-        return np.ones(len(positions), dtype=bool)
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         draws = np.full(len(positions), NO_DRAW, dtype=np.int16)

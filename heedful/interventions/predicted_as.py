@@ -1,6 +1,6 @@
-"""Any intervention, on the examples that are predicted as one label."""
+"""An intervention that is restricted to examples with one prediction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -12,47 +12,36 @@ from heedful.records import Examples
 
 @dataclass(frozen=True)
 class PredictedAs:
-    """The changes of another intervention, of the examples that are predicted as a label and of no others.
+    """The changes of another intervention, for the examples that are predicted as one label.
 
-    In the rows it has the name, the version and the parts of the other, and its changes are the same.
+    Its rows have the name, version and parts of the other intervention.
 
     Attributes:
-        label: The base prediction of the examples that are changed.
-        of: What changes them.
-        expectation: What should become of the prediction of such examples.
+        label: The base prediction of the changed examples.
+        intervention: Makes the changes.
+        expectation: The expected effect on the prediction.
     """
 
     label: str
-    of: Intervention
+    intervention: Intervention
     expectation: Expectation
+    name: str = field(init=False)
+    version: int = field(init=False)
+    parts: tuple[str, ...] = field(init=False)
+    draws: int = field(init=False)
+    limit: int | None = field(init=False)
 
-    @property
-    def name(self) -> str:
-        return self.of.name
-
-    @property
-    def version(self) -> int:
-        return self.of.version
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return self.of.parts
-
-    @property
-    def draws(self) -> int:
-        return self.of.draws
-
-    @property
-    def limit(self) -> int | None:
-        return self.of.limit
+    def __post_init__(self) -> None:
+        for name in ("name", "version", "parts", "draws", "limit"):
+            object.__setattr__(self, name, getattr(self.intervention, name))
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
-        return (*self.of.settings, "predicted as", self.label)
+        return (*self.intervention.settings, "predicted as", self.label)
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
         predicted = pc.equal(answers, self.label).to_numpy(zero_copy_only=False)
-        return predicted & self.of.eligible(pool, positions, answers)
+        return predicted & self.intervention.eligible(pool, positions, answers)
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        return self.of.changes(pool, positions, seed)
+        return self.intervention.changes(pool, positions, seed)

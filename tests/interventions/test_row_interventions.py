@@ -84,10 +84,6 @@ def test_keys_that_say_the_same(first, second):
     assert same_key(first) == same_key(second)
 
 
-def test_keys_that_do_not():
-    assert len({same_key(k) for k in ("Born", "Died", "Birth name", "•", "*", "s", "Birthplace", "出身")}) == 8
-
-
 # a table of each kind: B and C can lend to A
 A = Table("A", (("Genre", ("rock", "pop")), ("Length", ("1:00",))))
 B = Table("B", (("Genres", ("Pop", "jazz")), ("Label", ("XL",)), ("Length", ("2:00",))))
@@ -140,12 +136,3 @@ def test_another_version_of_the_same_table_does_not_lend():
     donors = Donors(Examples.of(examples), "premise")
     assert donors.row("a", part.keys, generator(0)) is None
     assert donors.value("a", "Genre", ("x", "y"), generator(0)) is None
-
-
-def test_a_table_without_an_id_is_known_by_its_content():
-    examples = [Example(f"d/validation/{i}", {"premise": t, "hypothesis": str(i)}) for i, t in enumerate((A, A, B))]
-    pool = Examples.of(examples)
-    donors = Donors(pool, "premise")
-    ids = [donors.table_id(pool, i) for i in range(3)]
-    assert ids[0] == ids[1] != ids[2]
-    assert donors.row(ids[0], A.keys, generator(0)).uid == "d/validation/2"
