@@ -25,28 +25,18 @@ HALF = {torch.float16, torch.bfloat16}
 def with_alone(
     planned: Sequence[Planned], batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions
 ) -> list[Planned]:
-    """Add the number of predictions that depend on padding to the context of a null control over all examples.
+    """Add the number of predictions that depend on padding to the context of a null control; a collective.
 
     Nothing is added for models that write, for models of unknown inputs and in half precision.
-
-    Args:
-        planned: Evaluations of the pool.
-        batches: Predicts; a collective.
-        pool: The examples.
-        encoded: The pool as the model reads it.
-        base: Predictions of the pool.
     """
-    repeats = [any(isinstance(each, Null) and each.limit is None for each in p.plan.interventions) for p in planned]
+    repeated = [p for p in planned if any(isinstance(i, Null) and i.limit is None for i in p.plan.interventions)]
     model = batches.predictor
     is_network = not model.capabilities.writes and model.prompt is None and encoded.fingerprints is not None
-    if not (is_network and any(repeats) and len(base)) or _is_half(batches):
+    is_due = is_network and repeated and len(base) and not _is_half(batches)
+    if not is_due or not (n := _differing(batches, pool, encoded, base)):
         return list(planned)
-    if not (n := _differing(batches, pool, encoded, base)):
-        return list(planned)
-    return [
-        p._replace(context=replace(p.context, own={**p.context.own, ALONE: n})) if is_repeated else p
-        for p, is_repeated in zip(planned, repeats, strict=True)
-    ]
+    counted = [p._replace(context=replace(p.context, own={**p.context.own, ALONE: n})) for p in planned]
+    return [c if any(p is each for each in repeated) else p for p, c in zip(planned, counted, strict=True)]
 
 
 def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions) -> int:

@@ -23,41 +23,28 @@ InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches
 
 
 class Pace:
-    """Reports progress once a minute in a log file, where no progress bar is visible.
+    """Reports the progress through ``total`` examples once a minute in a log file, where no progress bar is visible."""
 
-    Args:
-        what: Name of the work.
-        total: Number of units.
-        unit: Name of the units.
-        done: Number of units that are done already.
-    """
-
-    def __init__(self, what: str, total: int, unit: str = "examples", done: int = 0) -> None:
-        self.what, self.total, self.unit = what, total, unit
-        self.done = self._before = done
+    def __init__(self, what: str, total: int) -> None:
+        self.what, self.total, self.done = what, total, 0
         self._begin = self._last = time.monotonic()
 
     def advance(self, count: int) -> None:
-        """Add finished units."""
+        """Add finished examples."""
         self.done += count
-        now = time.monotonic()
-        if now - self._last >= EVERY and self._before < self.done < self.total and not get_console().is_terminal:
-            self._last = now
-            minutes = (now - self._begin) / 60
-            left = minutes / (self.done - self._before) * (self.total - self.done)
-            state = f"{self.done:,} of {self.total:,} {self.unit} after {minutes:.0f} min"
-            inform(f"{self.what}: {state}, about {left:.0f} min left.")
+        time_ = time.monotonic()
+        if time_ - self._last >= EVERY and 0 < self.done < self.total and not get_console().is_terminal:
+            self._last = time_
+            minutes = (time_ - self._begin) / 60
+            remaining = minutes / self.done * (self.total - self.done)
+            state = f"{self.done:,} of {self.total:,} examples after {minutes:.0f} min"
+            inform(f"{self.what}: {state}, about {remaining:.0f} min left.")
 
 
 def gather_predictions(
     predicted: Predictions, processes: Processes, what: str = "the examples themselves"
 ) -> Predictions:
-    """The predictions of all ranks, by ascending position, on every rank.
-
-    Args:
-        predicted: Predictions of this rank.
-        processes: The processes.
-        what: Name of the inputs in the message.
+    """The predictions of all ranks, by ascending position, on every rank; a collective.
 
     Raises:
         Stopped: A rank received SIGTERM and may lack predictions; raised on every rank.
@@ -106,13 +93,7 @@ class BatchPredictor:
         return self.processes.device.type == "cpu"
 
     def pool(self, pool: Examples, encoded: Encoded, positions: np.ndarray) -> Predictions:
-        """Predict examples of a pool: the predictions of all ranks, on every rank.
-
-        Args:
-            pool: The examples.
-            encoded: The pool as the model reads it.
-            positions: int64, the examples to predict, ascending.
-        """
+        """Predict examples of a pool, by ascending position: the predictions of all ranks, on every rank."""
         uid_ranks = np.argsort(pool.uid_order)[positions]
         batches = evaluation_batches(encoded.order[positions], uid_ranks, self.batch_size)
         pace = Pace("Base examples", -(-len(positions) // self.ranks))
@@ -127,11 +108,11 @@ class BatchPredictor:
         pace: Pace | None = None,
         predict: Predict | None = None,
     ) -> Predictions:
-        """The predictions for this rank's share of the batches; their positions are those in the batches.
+        """Predict this rank's share of the batches.
 
         Args:
             make: Returns an iterator over the inputs of batches.
-            batches: int64 [inputs] per batch.
+            batches: int64 [inputs] per batch, positions of the predictions.
             what: Label of the progress bar.
             pace: Reports progress in a log file.
             predict: Method of the model; ``predict`` by default.
@@ -150,28 +131,12 @@ class BatchPredictor:
         return collector.predictions()
 
     def snug_batches(self, lengths: np.ndarray, batch_size: int, passes: int = 1) -> list[np.ndarray]:
-        """Batches with little padding on a CPU; full batches on other devices.
-
-        Args:
-            lengths: int [inputs], in tokens.
-            batch_size: Maximum number of inputs in a batch.
-            passes: Number of passes over each batch.
-        """
+        """Batches of inputs with little padding on a CPU, for a number of passes each; full ones on other devices."""
         padding = PADDING // passes if self.is_on_cpu else len(lengths) * int(lengths.max(initial=0))
         return snug_batches(lengths, batch_size, padding)
 
     def probabilities(self, make: InputsOf, lengths: np.ndarray, what: str) -> np.ndarray:
-        """The probabilities of the labels on every rank: float32 [inputs, labels].
-
-        Args:
-            make: Returns an iterator over the inputs of batches.
-            lengths: int [inputs], in tokens.
-            what: Label of the progress bar and name of the inputs in messages.
-
-        Raises:
-            Stopped: A rank received SIGTERM; raised on every rank.
-            HeedfulError: The outputs of the model are not finite; raised on every rank.
-        """
+        """The probabilities of the labels on every rank: float32 [inputs, labels]; see :meth:`predict`."""
         batches = self.snug_batches(lengths, self.batch_size)
         mine = self.predict(make, batches, what, predict=self.predictor.probabilities)
         return gather_predictions(mine, self.processes, what).probs

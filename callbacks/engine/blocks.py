@@ -102,12 +102,7 @@ class Block:
                 self.unread[k] = pa.array(is_unread[mask], mask=is_repeated[mask])
 
     def predictions(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
-        """The predictions per intervention, in the order of its changes.
-
-        Args:
-            predicted: Predictions of the changed examples that are not copied, by ascending index.
-            base: Predictions of the pool.
-        """
+        """The predictions per intervention, from those of the changed examples that are not copied and of the pool."""
         if len(predicted) < len(self.source):
             is_unread = self.source < 0
             indices = np.searchsorted(predicted.positions, self.source)
@@ -132,8 +127,8 @@ class Block:
         Args:
             interventions: All interventions of the block.
             selected: The interventions whose rows are returned.
-            base: Predictions of the pool, by ascending position.
-            predicted: Predictions per intervention, in the order of its changes.
+            base: Predictions of the pool.
+            predicted: Predictions per intervention.
             parts: All parts of the data; the pool may have fewer.
             schema: The columns.
 
@@ -228,12 +223,7 @@ def blocks(
 
 
 def _full(n: int, ranks: Sequence[np.ndarray]) -> int:
-    """Number of examples of the first full block of ``n`` examples; 0 if there is none.
-
-    Args:
-        n: Number of examples.
-        ranks: int64 [changes] per intervention, the index of the base example of each change.
-    """
+    """Size of the first full block among ``n`` examples, or 0; ``ranks`` are the base examples of all changes."""
     counts = sum((np.bincount(each, minlength=n) for each in ranks), np.zeros(n, np.int64))
     full = np.flatnonzero(np.maximum(np.cumsum(counts), np.arange(1, n + 1)) >= CHUNK)
     return int(full[0]) + 1 if len(full) else 0

@@ -50,25 +50,21 @@ def repeated_and_trained(
 
 
 def with_metadata(
-    planned: Planned, counted_rows: Rows, manifest: str, run: Mapping[str, Any], pool_counts: Mapping[str, Any]
+    planned: Planned,
+    rows_of: Mapping[str, Rows],
+    manifests: Mapping[str, str],
+    run: Mapping[str, Any],
+    pool_counts: Mapping[str, Any],
 ) -> Evaluated:
-    """The rows of an evaluation with their metadata.
-
-    Args:
-        planned: The evaluation.
-        counted_rows: Its rows, and counts.
-        manifest: Hash of its changes.
-        run: Facts about the run.
-        pool_counts: Counts of the examples of a pool of its own; empty for the pool of the data.
-    """
+    """The rows of an evaluation with their metadata; ``pool_counts`` are counts of a pool other than the data's."""
     evaluation, plan, context = planned
-    rows, counted = counted_rows
+    rows, counted = rows_of[evaluation.name]
     counts = {**plan.counts, **counted, **evaluation.counts(plan, rows, context)}
     no_label = r.where(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
     if pool_counts:
         no_label |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
         counts |= pool_counts
     counts["no_label"] = int(no_label.sum())
-    metadata = {"data": run["data"], "seed": run["seed"], "manifest": manifest, "run": run}
+    metadata = {"data": run["data"], "seed": run["seed"], "manifest": manifests[evaluation.name], "run": run}
     metadata |= {"context": context.as_dict(), "counts": counts}
     return rows, json.loads(json.dumps(metadata, sort_keys=True))  # as read from a file

@@ -27,17 +27,11 @@ Rows = tuple[pa.Table, Mapping[str, int]]  # the rows of an evaluation, and coun
 
 
 class Experiment:
-    """A pool of examples, their predictions, and interventions on them.
+    """Interventions on a pool of examples, whose base predictions are given.
 
     Changes are made in blocks, by ascending uid, the same on all ranks. Changed examples are sorted by length and cut
     into batches, and batch j goes to rank j mod the number of ranks: logits are bit-identical on any number of
     processes. Rank 0 makes the rows and writes them to disk block by block.
-
-    Args:
-        batches: Predicts.
-        data: Has the seed and the names of the parts.
-        pool: The examples.
-        base: Predictions of all ranks for the pool.
     """
 
     def __init__(self, batches: BatchPredictor, data: Pairs, pool: Examples, base: Predictions) -> None:

@@ -25,9 +25,6 @@ Subwords = Literal["sum", "mean", "first"]
 class Ask:
     """The model, for inquiries: every rank makes the same calls, predicts its share and gets all answers.
 
-    Args:
-        experiment: Predicts.
-
     Attributes:
         labels: The labels, in the order of the probabilities.
         parts: Names of all parts of the data; the model may read fewer.
@@ -60,12 +57,12 @@ class Ask:
     def gradients(
         self, words: HiddenWords, examples: np.ndarray, labels: np.ndarray, steps: int, scale: Scale, subwords: Subwords
     ) -> np.ndarray:
-        """Integrated gradients from the input with all words hidden: float64 [inputs, features].
+        """Integrated gradients of a label per input, from all words hidden: float64 [inputs, features].
 
         Args:
             words: The words of the examples.
             examples: int64 [inputs].
-            labels: int64 [inputs], the label whose probability is explained.
+            labels: int64 [inputs].
             steps: Number of integration points.
             scale: Whether the probability is explained, or its log-odds.
             subwords: How the tokens of a word are aggregated.

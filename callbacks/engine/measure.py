@@ -31,7 +31,7 @@ ALL = 1.0  # limit_val_batches that keeps all examples
 
 @dataclass(frozen=True, eq=False)
 class Measurements(Mapping[str, Measurement]):
-    """The measurements of one evaluation of a model, by metric name such as "attentiveness/mnli/premise".
+    """The measurements of a model, by metric name such as "attentiveness/mnli/premise".
 
     Attributes:
         numbers: The same, by :class:`~heedful.records.numbers.metric_name.MetricName`.
@@ -81,9 +81,9 @@ def measure(
         data: The data, set up.
         plans: The plans of the evaluations.
         processes: The processes that predict.
-        base: Predictions of all ranks for the pool of the data, after ``predictor.start``; made here by default.
+        base: Predictions of all ranks for the pool of the data, after ``predictor.start``; computed by default.
         about: Further facts for results.json: weights hash, identity of the model, progress of an unfinished run.
-        limit: The Trainer's limit_val_batches, for base predictions that are made here.
+        limit: The Trainer's limit_val_batches, if base predictions are computed.
 
     Raises:
         HeedfulError: The model fails, its outputs are not finite, or two numbers have the same name.
@@ -141,27 +141,23 @@ def _pool_rows(
 
     def add_metadata() -> None:
         for p in planned:
-            name = p.evaluation.name
-            evaluated[name] = with_metadata(p, rows[name], manifests[name], run, counts)
+            evaluated[p.evaluation.name] = with_metadata(p, rows, manifests, run, counts)
 
     batches.processes.by_first(add_metadata)
     return evaluated
 
 
 def _staged_rows(
-    experiment: Experiment,
-    interventions: dict[str, list[Intervention]],
-    planned: Sequence[Planned],
-    manifests: dict[str, str],
+    experiment: Experiment, plans: Mapping[str, Any], planned: Sequence[Planned], manifests: dict[str, str]
 ) -> dict[str, Rows]:
     """The rows of interventions, of one stage or of two; updates ``manifests`` for second stages."""
-    rows, changed = experiment.rows(interventions)
-    second: dict[str, list[Intervention]] = {}
-    for evaluation, plan, context in (p for p in planned if p.evaluation.name in interventions):
+    rows, changed = experiment.rows(plans)
+    second: dict[str, Sequence[Intervention]] = {}
+    for evaluation, plan, context in (p for p in planned if p.evaluation.name in plans):
         name = evaluation.name
         more = experiment.processes.by_first(partial(evaluation.second_stage, plan, rows[name][0], context))
         if more:
-            second[name] = list(more)
+            second[name] = more
             manifests[name] = manifest_hash(more, plan.pool, experiment.seed)
     if second:
         second_rows, _ = experiment.rows(second, {name: changed[name] for name in second})

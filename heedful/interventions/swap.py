@@ -19,10 +19,9 @@ BLOCKS = 32  # blocks of four attempts by rejection, before all candidates of an
 class Swap:
     """Replace a part by the part of a random partner.
 
-    The paper draws a partner at random and excludes nothing. Here a partner shares no group with the example: neither
-    the content of the swapped part (nothing would change), nor the content of a kept part unless all examples have it,
-    nor a group that the data set names; and the new pair is no pair of the pool. A partner is uniform over the
-    remaining examples; draws are independent.
+    The paper draws a partner at random and excludes nothing. Here a partner shares no group with the example (content
+    of the swapped part, content of a kept part unless all examples have it, groups of the data set), and the new pair
+    is no pair of the pool. A partner is uniform over the remaining examples; draws are independent.
 
     Attributes:
         part: The part to swap, or several that come from one partner, joined by "+".
