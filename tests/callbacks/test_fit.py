@@ -1,16 +1,12 @@
 """Training with the callbacks in place: checkpoints, undefined metrics, resuming, figures, folders."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 import torch
 from pytorch_lightning import Callback
-from pytorch_lightning.callbacks import EarlyStopping
 
 from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
 from heedful.callbacks.checkpoints.files import best_of
-from heedful.callbacks.outputs.run_folder import new_version
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.records import RunError, SettingError
@@ -85,11 +81,6 @@ def test_an_undefined_metric_is_not_the_best_and_stops_nothing(tiny_bert, tmp_pa
         assert torch.load(checkpoint.best_model_path, weights_only=True)["epoch"] == 0
 
 
-def test_a_misspelt_monitor_is_an_error_before_anything_is_trained(tiny_bert, tmp_path):
-    with refused(SettingError, "monitor attentiveness/nonsense", "mean attentiveness/planted/premise?"):
-        fit(tiny_bert, tmp_path, monitor="attentiveness/nonsense")
-
-
 @pytest.mark.parametrize(
     ("monitor", "meant"),
     [
@@ -110,21 +101,6 @@ def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path
     engine = next(c for c in module.trainer.callbacks if isinstance(c, Engine))
     assert len(engine.measurements) > 12
     assert [name for name in engine.measurements if not engine.plans.is_known(name)] == ["null/planted/max_change"]
-
-
-@pytest.mark.slow
-def test_early_stopping_waits_while_attentiveness_is_undefined(tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.setitem(globals(), "Encoder", AlwaysDefault)
-    stop = EarlyStopping("attentiveness/planted/premise", mode="max", patience=1)
-    trainer, _, _ = fit(tiny_bert, tmp_path, epochs=4, stop_after=[stop])
-    assert trainer.current_epoch == 4
-
-
-@pytest.mark.slow
-def test_bf16_training_clips_gradients(tiny_bert, tmp_path):
-    trainer, module, _ = fit(tiny_bert, tmp_path, epochs=1, precision="bf16-mixed")
-    assert trainer.global_step == 4
-    assert all(p.dtype == torch.float32 for p in module.parameters())
 
 
 def test_several_best_checkpoints_need_names_of_their_own():
@@ -162,23 +138,6 @@ def test_a_resumed_run_ends_in_the_same_weights(tiny_bert, tmp_path):
     _, resumed, _ = fit(tiny_bert, tmp_path / "cut", epochs=3, augment="counterfactual", ckpt_path=last)
     for (name, a), b in zip(whole.state_dict().items(), resumed.state_dict().values(), strict=True):
         assert torch.equal(a, b), name
-
-
-@pytest.mark.slow
-def test_resampled_counterfactuals_differ_between_epochs(tiny_bert, tmp_path):
-    seen = []
-    original = Planted.training_set
-
-    def spy(self, draw=0):
-        found = original(self, draw)
-        seen.append((draw, {part: lenders.tolist() for part, lenders in found.lenders.items()}))
-        return found
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Planted, "training_set", spy)
-        fit(tiny_bert, tmp_path, augment="counterfactual", resample_counterfactuals=True)
-    assert [draw for draw, _ in seen] == [0, 1]
-    assert seen[0][1] != seen[1][1]
 
 
 class Exchange(Callback):
@@ -227,20 +186,3 @@ def test_other_weights_than_those_of_the_checkpoint_make_no_results(tiny_bert, t
     trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1, stop_after=[Exchange(*hooks, "validate")])
     with refused(RunError, what, "callbacks"):
         trainer.validate(module, trainer.datamodule, ckpt_path=checkpoint.best_model_path, verbose=False)
-
-
-@pytest.mark.slow
-def test_other_weights_than_were_measured_are_not_exported(tiny_bert, tmp_path):
-    trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1)
-    trainer.validate(module, trainer.datamodule, ckpt_path=checkpoint.best_model_path, verbose=False)
-    engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
-    engine.require_measured(module, "what backbone would hold")
-    module.network.classifier.bias.data[0] += 1e-3
-    with refused(RunError, "what backbone would hold"):
-        engine.require_measured(module, "what backbone would hold")
-
-
-def test_concurrent_runs_get_folders_of_their_own(tmp_path):
-    with ThreadPoolExecutor(8) as pool:
-        folders = list(pool.map(new_version, [tmp_path] * 24))
-    assert {f.name for f in folders} == {f"version_{n}" for n in range(24)}

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.callbacks.engine.predictions import MOST, Collector, concatenate, join
+from heedful.callbacks.engine.predictions import MOST, Collector, join
 from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
 from heedful.records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, ModelError, Task
 
@@ -53,12 +53,6 @@ def test_whoever_predicted_it_and_in_whatever_order_it_is_found_by_its_position(
     assert not base.broken.any()
 
 
-def test_of_equally_probable_labels_it_is_the_first():
-    collector = Collector(TASK)
-    collector.add(np.array([3]), Outputs(torch.tensor([[0.2, 0.4, 0.4]])))
-    assert collector.predictions().texts.to_pylist() == ["b"]
-
-
 def test_an_example_that_was_not_predicted_has_no_prediction():
     collector = Collector(TASK)
     collector.add(np.array([2, 4]), Outputs(torch.tensor([[0.2, 0.5, 0.3], [0.5, 0.3, 0.2]])))
@@ -67,12 +61,6 @@ def test_an_example_that_was_not_predicted_has_no_prediction():
     for missing in (0, 3, 5):  # before, between and behind those that there are
         with pytest.raises(KeyError, match="not predicted"):
             base.select(np.array([2, missing]))
-
-
-def test_texts_that_are_missing_are_marked():
-    collector = Collector(Task(SPAN, ("text",), ()))
-    collector.add(np.array([0, 1, 2]), Outputs(answers=["yes", None, ""]))
-    assert collector.predictions().broken.tolist() == [False, True, False]
 
 
 def test_what_the_device_holds_comes_over_in_between(monkeypatch):
@@ -110,12 +98,3 @@ def test_outputs_that_are_not_finite_are_marked():
     assert collector.predictions().broken.tolist() == [False, True, True]
     soft.add(np.arange(3), Outputs(answers=torch.tensor([2, NOT_FINITE, NO_LABEL_NUMBER])))
     assert soft.predictions().broken.tolist() == [False, True, False]
-
-
-def test_different_names_of_several_are_brought_together():
-    several = []
-    for texts in (["x", "y"], ["y", "z", "x"], []):
-        collector = Collector(Task(SPAN, ("text",), ()))
-        collector.add(np.arange(len(texts)), Outputs(answers=texts) if texts else None)
-        several.append(collector.predictions())
-    assert concatenate(several).texts.to_pylist() == ["x", "y", "y", "z", "x"]
