@@ -1,14 +1,12 @@
 """Pure functions that change examples, deterministic by (seed, intervention, version, part, uid, draw)."""
 
 from heedful.interventions.base import Changes, EachExample, Intervention, manifest_hash, within_limit
+from heedful.interventions.basic import KeepPart, Null, PredictedAs
 from heedful.interventions.counterparts import Design, counterparts
 from heedful.interventions.hypotheses.analysis import RuleAnalyser
 from heedful.interventions.hypotheses.perturb import DIRECTIONS, KINDS, PerturbHypothesis, Source
 from heedful.interventions.hypotheses.spacy_analyser import SpacyAnalyser, best_analyser
 from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
-from heedful.interventions.keep_part import KeepPart
-from heedful.interventions.null import Null
-from heedful.interventions.predicted_as import PredictedAs
 from heedful.interventions.siblings import Families, Siblings
 from heedful.interventions.swap import Swap
 from heedful.interventions.tables.annotated import Annotated

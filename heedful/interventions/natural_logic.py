@@ -61,19 +61,14 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         where: Folder of the file, with a final "/", for messages.
 
     Raises:
-        HeedfulError: A missing column, an empty word, an unknown grammar or relation, a pair of the same word that is
-            not eq, or words that have another relation in an earlier row.
+        DataError: A missing column, an unknown grammar or relation, or words with another relation in an earlier row.
     """
     pairs: list[Words] = []
     relations: dict[tuple[str, str], tuple[str, int]] = {}
     for row, values in rows:
         at = f"{where}{PAIRS}, row {row}"
         x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
-        if not x or not y:
-            raise DataError(f"{at}: the word {'y' if x else 'x'} is empty. Fill it in, or leave its row out.")
         _known(relation, "insertion_rel", REVERSED, at)
-        if x == y and relation != "eq":
-            raise DataError(f"{at}: both words are {x!r}, and their relation is {relation}. Write eq, or another word.")
         for column, grammar in zip(("x_grammar", "y_grammar"), grammars, strict=True):
             _known(grammar, column, SLOTS, at)
         before, first = relations.setdefault((x, y), (relation, row))
@@ -113,8 +108,8 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         where: Folder of the file, with a final "/", for messages.
 
     Raises:
-        HeedfulError: A context without x or with several, with an unknown monotonicity or mark, or with another
-            monotonicity than in an earlier row.
+        DataError: A context without exactly one x, with an unknown monotonicity or mark, or with another monotonicity
+            in an earlier row.
     """
     unsorted: list[Sentence] = []
     first: dict[str, tuple[int, str]] = {}

@@ -46,11 +46,6 @@ def test_a_repeated_pair_counts_once_whichever_way_and_grammar():
     assert len(composed([context()], [words("sofa", "sofa", "eq")])) == 1
 
 
-def test_a_word_is_no_other_than_itself():
-    with refused(DataError, "insertions.tsv, row 1", "'dog'", "leq", "eq"):
-        composed([context()], [words("dog", "dog", "leq")])
-
-
 def test_the_order_of_the_rows_changes_nothing():
     """Repeated contexts that differ in operator and marks, and pairs that stand both ways, among them."""
     contexts = [context(), context(operator="a", slots="sm"), context(operator="b"), context("No x.", "down")]
@@ -104,8 +99,6 @@ def test_a_word_is_taken_to_the_letter():
             "insertions.tsv, row 2",
             ["y_grammar", "'q'", "s", "m", "p"],
         ),
-        ([context()], [words(" ")], DataError, "insertions.tsv, row 1", ["word x"]),
-        ([context()], [words(y="")], DataError, "insertions.tsv, row 1", ["word y"]),
         (
             [context()],
             [words(), words(relation="none")],

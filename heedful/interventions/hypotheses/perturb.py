@@ -7,14 +7,12 @@ hypothesis into a contradiction; the opposite needs annotators, in the paper as 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
-
-import numpy as np
 
 from heedful.interventions.base import EachExample, Expectation
 from heedful.interventions.hypotheses.analysis import Analyser
-from heedful.interventions.hypotheses.claim import Claim, Edits, words
+from heedful.interventions.hypotheses.claim import Claim, words
 from heedful.interventions.hypotheses.entities import has_name, names_of
 from heedful.interventions.hypotheses.modifiers import has_clause, readable
 from heedful.interventions.hypotheses.quantities import numbers
@@ -71,11 +69,11 @@ class Source:
 
     def holds(self, uid: str) -> bool:
         """Whether an example belongs to the split."""
-        try:
-            self.pool.position(uid)
-        except KeyError:
-            return False
-        return True
+        return uid in self._uids
+
+    @cached_property
+    def _uids(self) -> frozenset[str]:
+        return frozenset(self.pool.uids.to_pylist())
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
@@ -141,12 +139,6 @@ class PerturbHypothesis(EachExample):
     draws: int = 1
     limit: int | None = None
 
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS or self.direction not in DIRECTIONS:
-            raise ValueError(f"{self.kind}, {self.direction}: no kind and direction of perturbation.")
-        if self.half_or_double and (self.kind, self.direction) != ("numbers", "flipped"):
-            raise ValueError("half_or_double needs numbers and flipped.")
-
     @property
     def version(self) -> int:
         return VERSIONS.get((self.kind, self.direction), 1)
@@ -174,19 +166,13 @@ class PerturbHypothesis(EachExample):
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
         """The edits of one draw; empty if the hypothesis allows no change of this kind."""
         claim = self.source.claim(uid)
-        if claim is None:
+        flip = self.direction == "flipped"
+        if claim is None or (flip and not claim.entailed):
             return ()
         rng = generator(seed, self.name, DRAWN, uid, draw)
-        options = self._options(claim, rng)
+        rule = partial(numbers, half_or_double=True) if self.half_or_double else RULES[self.kind]
+        options = rule(claim, flip, rng)
         return options[int(rng.integers(len(options)))] if options else ()
-
-    def _options(self, claim: Claim, rng: np.random.Generator) -> list[Edits]:
-        flip = self.direction == "flipped"
-        if flip and not claim.entailed:
-            return []
-        if self.half_or_double:
-            return numbers(claim, flip, rng, half_or_double=True)
-        return RULES[self.kind](claim, flip, rng)
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         edits = self.edits(uid, draw, seed)

@@ -68,12 +68,6 @@ def test_every_governor_has_a_truth_and_two_directions():
     assert all(len(set(by_label.values())) == 2 for by_label in MONOTONICITY.values())
 
 
-@pytest.mark.parametrize(("kind", "direction"), [("numbers", "preserved"), ("dates", "flipped"), ("x", "flipped")])
-def test_unknown_kinds_and_directions(kind, direction):
-    with pytest.raises(ValueError, match="half_or_double|kind"):
-        PerturbHypothesis(kind, direction, Source(make_pool(), RuleAnalyser()), half_or_double=True)
-
-
 @given(st.sampled_from(COUNTS), st.integers(2, 5000), st.integers(0, 12000), seeds)
 def test_a_moved_number_keeps_the_truth_and_an_opposite_flips_it(word, n, value, seed):
     """For every value v that a table may have: preserved hypotheses are as true as before, flipped ones false."""
