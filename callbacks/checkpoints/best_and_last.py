@@ -127,7 +127,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         name = Path(filepath).name
         self.save_weights_only = name != LAST
         for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and name != LAST):
-            engine.require_measured(model_to_save(trainer), f"what {name} would hold")
+            engine.require_measured(model_to_save(trainer), f"the weights of {name}")
         super()._save_checkpoint(trainer, filepath)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:

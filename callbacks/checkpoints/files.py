@@ -60,8 +60,8 @@ def best_of(run: Path, display_name: str, finished: bool) -> Path:
     best, last = (run / "checkpoints" / name for name in ("best.ckpt", LAST))
     if best.is_file() or (finished and last.is_file()):
         return best if best.is_file() else last
-    others = ", ".join(map(str, sorted(best.parent.glob("*.ckpt")))) or "none"
-    raise RunError(f"{display_name}: {best} does not exist; other checkpoints: {others}. Name one, or resume {run}.")
+    existing = ", ".join(map(str, sorted(best.parent.glob("*.ckpt")))) or "none"
+    raise RunError(f"{display_name}: {best} does not exist; other checkpoints: {existing}. Name one, or resume {run}.")
 
 
 def remove_last(folder: Path) -> None:

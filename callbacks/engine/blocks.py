@@ -29,7 +29,7 @@ class Block:
         changes: The changes of these examples, one :class:`Changes` per intervention.
 
     Attributes:
-        interventions: int64 [examples], index of the intervention of each changed example to predict. They are sorted
+        interventions: int64 [examples], intervention index per changed example to predict. They are sorted
             by base example, then by intervention.
         bases: int64 [examples], position in the pool of the base example.
         source: int64 [examples], index of the changed example whose prediction is used: the first one with the same
@@ -53,7 +53,7 @@ class Block:
         self.unread = [pa.nulls(len(each), pa.bool_()) for each in changes]
 
     def rank(self, positions: np.ndarray) -> np.ndarray:
-        """Index within the block of each of these positions in the pool: int64."""
+        """Indices within the block of positions in the pool: int64."""
         return self._by_position[np.searchsorted(self.positions, positions, sorter=self._by_position)]
 
     @property
@@ -102,7 +102,7 @@ class Block:
                 self.unread[k] = pa.array(is_unread[mask], mask=is_repeated[mask])
 
     def predictions(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
-        """The predictions per intervention, from those of the changed examples that are not copied and of the pool."""
+        """The predictions per intervention, given the predictions of uncopied changed examples and of the pool."""
         if len(predicted) < len(self.source):
             is_unread = self.source < 0
             indices = np.searchsorted(predicted.positions, self.source)
@@ -238,7 +238,7 @@ def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
 
 
 def _labels(changes: Changes, pool: Examples) -> pa.Array:
-    """The label of each changed example: the base example's, unless it has new content or becomes another example."""
+    """Labels of changed examples: the base example's, unless it has new content or becomes another example."""
     if changes.examples is not None:
         return pa.array([example.label for example in changes.examples], pa.string())
     return pool.texts("label", changes.positions if changes.known is None else changes.known)

@@ -46,7 +46,7 @@ class Engine(Callback):
         exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
         only: Names of the evaluations to run; None for the default evaluations.
         plans: Plans of the evaluations; made in ``setup`` by default.
-        writers: Receive the measurements of each epoch, in this order.
+        writers: Receive the measurements after every epoch, in this order.
         unfinished: Progress of the run whose checkpoint is measured; None if the run has finished.
         identity: Returns a description of the model and its training for results.json; the prompt is added.
 
@@ -145,20 +145,20 @@ class Engine(Callback):
 
         Args:
             module: The model.
-            what: Use of the weights, for the message.
+            what: The weights that are used, for the message.
         """
         if not all(gather(weights_hash(module.state_dict()) == self.weights)):
-            raise _changed(f"what was measured is not {what}")
+            raise _changed(f"the measured weights are not {what}")
 
     def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
         """Raise HeedfulError if weights differ between ranks, between predictions, or from the checkpoint."""
         require_alike({"the model": self.weights}, "weights")
-        self.require_measured(module, "one and the same model")
+        self.require_measured(module, "the weights of one model")
         if trainer.ckpt_path:
             path = Path(trainer.ckpt_path)
             if names := by_first(lambda: different(module.state_dict(), outline(path)["state_dict"])):
                 names = f"{len(names)} of its weights differ, such as {min(names)}"
-                raise _changed(f"what was measured is not what {path.name} holds ({names})")
+                raise _changed(f"the measured weights are not those in {path.name} ({names})")
 
     def _log(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
         planned = [p for p in self.plans.planned.values() if p.plan.pool is trainer.datamodule.pool]
@@ -172,7 +172,7 @@ class Engine(Callback):
         self._log_intervals(numbers, trainer, pl_module)
 
     def _log_intervals(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Log both bounds of each curve's interval, for callbacks that monitor them and for loggers with tables."""
+        """Log the interval bounds of all curves, for callbacks that monitor them and for loggers with tables."""
         shows_bounds = any(not isinstance(logger, TensorBoardLogger) for logger in trainer.loggers)
         for name in {name: None for chart in self.plans.charts for name in chart.curves.values()}:
             for side in SIDES:

@@ -47,7 +47,7 @@ class Experiment:
     def rows(
         self, plans: Mapping[str, Sequence[Intervention]], done: Mapping[str, Masks] | None = None
     ) -> tuple[dict[str, Rows], dict[str, Masks]]:
-        """The rows of each evaluation, in canonical order, on rank 0; no rows on other ranks.
+        """The rows per evaluation, in canonical order, on rank 0; no rows on other ranks.
 
         Args:
             plans: Evaluation to its interventions.

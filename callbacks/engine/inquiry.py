@@ -46,7 +46,7 @@ class Ask:
 
         Args:
             words: The words of the examples.
-            examples: int64 [inputs], index of the example of each input.
+            examples: int64 [inputs], index of the example per input.
             hidden: bool [inputs, features].
         """
         self.counts["inputs"] += len(examples)
@@ -122,7 +122,7 @@ class Inquiry(Protocol):
     """An evaluation that queries the model in rounds and makes rows with columns of its own.
 
     Attributes:
-        name: Its name in the manifest; the other attributes are those of :class:`~heedful.interventions.Intervention`.
+        name: Its name in the manifest; the other attributes are as in :class:`~heedful.interventions.Intervention`.
         schema: The columns of its rows, including the key of rows.
     """
 

@@ -1,4 +1,4 @@
-"""Predictions as columns: the index of each answer, and probabilities."""
+"""Predictions as columns: indices of answers, and probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard grouped curves and their tags."""
+"""Further output to loggers: figures per epoch, hyperparameters, and TensorBoard's layout and description of tags."""
 
 import io
 import re
@@ -29,10 +29,10 @@ def tensorboard_of(trainer: Trainer) -> Any:
 
 
 class Board(Callback):
-    """Feeds the loggers with figures, the layout of the page of curves, and hyperparameters; a writer of the engine.
+    """Logs figures, the layout of curves, and hyperparameters; a writer of the engine.
 
     Args:
-        hyperparameters: What runs are compared by, as in TensorBoard's HParams tab.
+        hyperparameters: Settings by which runs are compared, as in TensorBoard's HParams tab.
         folder: Returns the folder of the run.
     """
 
@@ -59,14 +59,14 @@ class Board(Callback):
         self._title = f"{trainer.datamodule.name}, {trainer.datamodule.regime}"
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):
-                logger.log_hyperparams(self.hyperparameters)  # for hparams.yaml; the HParams tab needs metrics, too
+                logger.log_hyperparams(self.hyperparameters)  # for hparams.yaml; the HParams tab also needs metrics
         if writer := tensorboard_of(trainer):
-            # what a stopped run logged after the step that it goes on from is hidden, and comes once more
+            # hides the values that a stopped run logged after the step of its checkpoint
             start = SessionLog(status=SessionLog.START)
             writer.file_writer.add_event(Event(step=self._start, session_log=start))
 
     def write(self, measurements: Measurements) -> None:
-        """Draw the numbers of an epoch of training, as figures of all epochs so far."""
+        """Draw figures of all epochs of training so far."""
         if measurements.epoch is None:
             return
         self._lay_out(measurements)
@@ -89,7 +89,7 @@ class Board(Callback):
                 logger.log_image(tag, [Image.open(file)], step=step)
 
     def _lay_out(self, measurements: Measurements) -> None:
-        """Group the curves on a page of TensorBoard and say what each tag is, once."""
+        """Group curves and describe tags in TensorBoard, once."""
         if self._has_layout:
             return
         self._has_layout = True
@@ -102,19 +102,19 @@ class Board(Callback):
                 logger.experiment.add_text("tags", _tags(measurements))
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Write out what was logged up to here: from here a killed run goes on."""
+        """Flush the logged values, since a killed run resumes from this checkpoint."""
         if writer := tensorboard_of(trainer):
             writer.flush()
 
     def final(self, measurements: Measurements) -> None:
-        """Record the hyperparameters with the metrics of the best checkpoint."""
+        """Log the hyperparameters with the metrics of the best checkpoint."""
         tags = [tag for _, curves in _figures(measurements).values() for tag in curves.values()]
         final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=measurements.step)
-                logger.finalize("success")  # which ends its thread
+                logger.finalize("success")  # ends its thread
             else:
                 bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
@@ -123,7 +123,7 @@ class Board(Callback):
 
 
 def _figures(measurements: Measurements) -> dict[str, tuple[str, dict[str, str]]]:
-    """Figure to its title and to the curves of all evaluations that share it: name of a curve to its metric."""
+    """Figure to its title and to its curves of all evaluations: curve to metric."""
     charts: dict[str, list[Chart]] = {}
     for chart in measurements.plans.charts:
         if chart.figure:

@@ -175,10 +175,10 @@ def test_a_best_checkpoint_of_other_weights_than_were_measured_is_not_written(ti
     first_tier(
         1,
         [
-            (EPOCH, "what best.ckpt holds (1 of its weights differ, such as network.classifier.bias)"),
-            (("on_validation_start", "on_validation_end"), "what best.ckpt holds"),
-            (("on_validation_batch_start", "on_validation_batch_end"), "one and the same model"),
-            (("on_validation_batch_end", "on_validation_end"), "one and the same model"),
+            (EPOCH, "best.ckpt (1 of its weights differ, such as network.classifier.bias)"),
+            (("on_validation_start", "on_validation_end"), "best.ckpt"),
+            (("on_validation_batch_start", "on_validation_batch_end"), "one model"),
+            (("on_validation_batch_end", "on_validation_end"), "one model"),
         ],
     ),
 )
