@@ -148,26 +148,6 @@ def test_the_exact_control_has_a_real_example_of_the_default_label_in_the_place_
     assert len(set(uids(matched))) == len(matched)
 
 
-@pytest.mark.parametrize(
-    ("kind", "task", "share"),
-    [
-        ("counterfactual", NLI, 9 / 15),
-        ("matched_labels", NLI, 9 / 15),
-        ("extra_tuple", NLI, 6 / 12),
-        ("counterfactual", PAIR, 6 / 9),
-    ],
-)
-def test_the_default_label_stands_last_as_often_as_its_share_says(kind: str, task: Task, share: float) -> None:
-    """Over 300 draws of three tuples, within three standard deviations, and no more or less often anywhere else."""
-    pool = pool_of([task.labels[i % len(task.labels)] for i in range(60)])
-    shown = [demonstrations(pool, task, 3, 0, draw, kind, "premise") for draw in range(300)]
-    is_default = [[example.label == task.default_label for example in one] for one in shown]
-    of_places = [sum(column) for column in zip(*is_default, strict=True)]
-    assert sum(of_places) == pytest.approx(300 * share * len(of_places))
-    assert abs(of_places[-1] - 300 * share) < 3 * (300 * share * (1 - share)) ** 0.5
-    assert chisquare(of_places).pvalue > 0.001
-
-
 def test_a_part_is_lent_by_any_unrelated_example_as_likely_as_by_another() -> None:
     """Nobody lends who shares a group, and no pair comes of it that stands in the training set."""
     rows = [("p0", "h0", "a", "yes"), ("p1", "h1", "a", "no"), ("p2", "h0", "b", "no"), ("p3", "h3", "c", "no")]

@@ -12,7 +12,7 @@ from scipy.stats import chi2, chisquare
 
 from heedful.interventions import Swap
 from heedful.interventions import swap as swapping
-from heedful.records import Example, Examples, ExamplesBuilder, integers
+from heedful.records import Example, Examples, integers
 from heedful.records.pool import partners as partnering
 
 from changed_examples import made
@@ -146,21 +146,6 @@ def test_partners_are_uniform_over_all_candidates(rows, blocks, monkeypatch):
     assert are_uniform(rows, by_draw, by_seed)
 
 
-def test_partners_are_uniform_in_a_large_pool_of_which_one_group_holds_half():
-    """By remainders: a word is scaled, not divided."""
-    n = 3001
-    spool = ExamplesBuilder(("premise", "hypothesis"), ("topic",))
-    for i in range(n):
-        spool.add(f"d/validation/{i}", (f"p{i // 3}", f"h{i}"), None, ("half" if i % 2 else f"t{i}",))
-    partners = drawn(Swap("premise", None), spool.finish(), 20)
-    odd, even = partners[1::2], partners[::2]
-    assert not (odd % 2).any()
-    for of, last in ((odd // 2, n // 2), (even, n - 1)):
-        counts = np.histogram(of, bins=50, range=(0, last + 1))[0]
-        width = np.diff(np.ceil(np.linspace(0, last + 1, 51)))  # whole numbers in each bin
-        assert chisquare(counts, counts.sum() * width / width.sum()).pvalue > 0.001
-
-
 def test_neither_the_default_label_nor_the_number_of_draws_changes_a_draw():
     pool, few_draws, many = make(RELATED), Swap("premise", None, draws=2), Swap("premise", "no")
     assert made(few_draws, pool) == [one for one in made(many, pool) if one.draw < 2]
@@ -227,25 +212,6 @@ def test_predictions_of_the_default_label_are_left_alone(default, expected):
     answers = pa.array(["entailment", "neutral", "contradiction"])
     mask = Swap("premise", default).eligible(make(RELATED), np.array([4, 0, 2]), answers)
     assert (mask.tolist(), mask.dtype) == (expected, bool)
-
-
-def test_a_pair_that_somebody_wrote_is_not_made_and_is_counted():
-    """Of the questions that three pictures share, a swap of the picture would make another real question."""
-    asked = {"p1": "abc", "p2": "ab", "p3": "ad", "p4": "e"}
-    rows = [
-        (picture, question, f"t{picture}{question}") for picture, questions in asked.items() for question in questions
-    ]
-    pool = make(rows)
-    lenders = pool.partners(["premise"])
-    real = [
-        [j for j, row in enumerate(rows) if not {*row[:2]} & {*rows[i][:2]} and (row[0], rows[i][1], "") in
-         {(p, q, "") for p, q, _ in rows}]
-        for i in range(len(rows))
-    ]  # fmt: skip
-    assert lenders.real.tolist() == [len(of) for of in real]
-    assert sum(map(len, real)) > 5
-    assert lenders.counts.tolist() == [len(candidates(rows, i)) for i in range(len(rows))]
-    assert [lenders.all_of(i).tolist() for i in range(len(rows))] == [candidates(rows, i) for i in range(len(rows))]
 
 
 @given(contents, part_names, st.integers(1, 40))
