@@ -408,13 +408,6 @@ def test_what_the_figures_of_the_paper_give():
     assert int(new[-5:-1]) not in (1978, 1979)
 
 
-def test_edits_that_overlap_or_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="overlaps"):
-        apply_edits("abc", [Edit(0, 2, "ab", "x", "k"), Edit(1, 3, "bc", "y", "k")])
-    with pytest.raises(ValueError, match="does not match"):
-        apply_edits("abc", [Edit(0, 1, "b", "x", "k")])
-
-
 @pytest.mark.parametrize(
     ("text", "made"),
     [
