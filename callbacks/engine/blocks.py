@@ -4,7 +4,6 @@ Blocks are the same on every process. No change and no row is a Python object.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -137,48 +136,54 @@ class Block:
         """
         pool, changes, plan = self.pool, self.changes[selected], interventions[selected]
         n = len(self.positions)
-        group = np.repeat(np.arange(1 + len(changes)), [n, *map(len, changes)])  # 0: base rows
+        names = [(r.BASE, ""), *((i.name, "+".join(i.parts)) for i in plan)]
+        group = np.repeat(np.arange(len(names)), [n, *map(len, changes)])  # 0: base rows
         positions = np.concatenate([self.positions, *(c.positions for c in changes)])
+        draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
+        variants = _texts(["", *(c.variant for c in changes)], group, np.arange(len(group)))
+        places = [sorted(names).index(name) for name in names]
+        order, repeated = _canonical(self.rank(positions), places, group, variants, draws)
+        positions, groups = positions[order], group[order]
         before = base.select(positions)
-        after = concatenate([base.select(self.positions), *predicted[selected]])
+        after = concatenate([base.select(self.positions), *predicted[selected]]).take(order)
         columns = {
             "uid": pool.uids.take(positions),
             "group": pool.clusters(parts).take(positions),
-            "intervention": _texts([r.BASE, *(i.name for i in plan)], group),
-            "part": _texts(["", *("+".join(i.parts) for i in plan)], group),
-            "variant": _texts(["", *(c.variant for c in changes)], group),
-            "gold": pa.concat_arrays([pool.texts("label", self.positions), *(_labels(c, pool) for c in changes)]),
+            "intervention": _texts([name for name, _ in names], group, order),
+            "part": _texts([part for _, part in names], group, order),
+            "variant": variants.take(order),
+            "gold": self._labels(changes).take(order),
             "y": before.texts,
-            "y2": pc.if_else(pa.array(group == 0), pa.scalar(None, pa.string()), after.texts),
-            "partner": _texts(["", *(c.partner for c in changes)], group),
-            "allowed": _texts(["", *(c.allowed for c in changes)], group),
-            "expectation": _texts(["", *(i.expectation for i in plan)], group),
-            "content": _texts([pool.contents(parts).take(self.positions), *[""] * len(changes)], group),
-            "version": np.array([0, *(i.version for i in plan)], dtype=np.int16)[group],
-            "draw": np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)]),
-            "p": r.vectors(before.probs, schema.field("p").type, np.zeros(len(group), dtype=bool)),
-            "p2": r.vectors(after.probs, schema.field("p2").type, group == 0),
-            "clusters": pa.concat_arrays([r.lists_of(pool.uids.take(self.positions)), *(c.clusters for c in changes)]),
+            "y2": pc.if_else(pa.array(groups == 0), pa.scalar(None, pa.string()), after.texts),
+            "partner": _texts(["", *(c.partner for c in changes)], group, order),
+            "allowed": _texts(["", *(c.allowed for c in changes)], group, order),
+            "expectation": _texts(["", *(i.expectation for i in plan)], group, order),
+            "content": _texts([pool.contents(parts).take(self.positions), *[""] * len(changes)], group, order),
+            "version": np.array([0, *(i.version for i in plan)], dtype=np.int16)[groups],
+            "draw": draws[order],
+            "p": r.vectors(before.probs, schema.field("p").type, np.zeros(len(order), dtype=bool)),
+            "p2": r.vectors(after.probs, schema.field("p2").type, groups == 0),
+            "clusters": pa.concat_arrays(
+                [r.lists_of(pool.uids.take(self.positions)), *(c.clusters for c in changes)]
+            ).take(order),
             "slices": slices_of(pool, self.positions).take(self.rank(positions)),
-            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[selected]]),
+            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[selected]]).take(order),
         }
-        order = self._order(columns, positions)
-        return pa.table([pa.array(columns[name]).take(order) for name in schema.names], schema=schema)
-
-    def _order(self, columns: dict[str, Any], positions: np.ndarray) -> np.ndarray:
-        """Canonical order of rows, by uid, intervention, part, variant and draw: int64 [rows]."""
-        key = self.rank(positions)
-        for name in ("intervention", "part", "variant"):
-            text = columns[name].dictionary_encode()
-            ranks = pc.rank(text.dictionary).to_numpy()
-            key = key * len(ranks) + ranks[text.indices.to_numpy()].astype(np.int64) - 1
-        key = key * 2**15 + columns["draw"] + 1  # a draw has 15 bits
-        order = np.argsort(key, kind="stable")
-        if len(repeated := order[np.flatnonzero(np.diff(key[order]) == 0)]):
-            values = (columns[name][int(repeated[0])] for name in r.KEY)
-            change = ", ".join(f"{name} {value}" for name, value in zip(r.KEY, values, strict=True))
+        if len(repeated):
+            row = int(np.flatnonzero(order == repeated[0])[0])
+            change = ", ".join(f"{name} {columns[name][row]}" for name in r.KEY)
             raise RunError(f"An intervention returned one change twice: {change}. Change its draw or its variant.")
-        return order
+        return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
+
+    def _labels(self, changes: Sequence[Changes]) -> pa.Array:
+        """Labels of base and changed examples; an example keeps its own unless it is rewritten or exchanged."""
+        labels = [self.pool.texts("label", self.positions)]
+        for c in changes:
+            if c.examples is not None:
+                labels.append(pa.array([example.label for example in c.examples], pa.string()))
+            else:
+                labels.append(self.pool.texts("label", c.positions if c.known is None else c.known))
+        return pa.concat_arrays(labels)
 
 
 def blocks(
@@ -237,17 +242,23 @@ def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
     return r.lists_of(*texts)
 
 
-def _labels(changes: Changes, pool: Examples) -> pa.Array:
-    """Labels of changed examples: the base example's, unless it has new content or becomes another example."""
-    if changes.examples is not None:
-        return pa.array([example.label for example in changes.examples], pa.string())
-    return pool.texts("label", changes.positions if changes.known is None else changes.known)
+def _canonical(
+    ranks: np.ndarray, names: Sequence[int], group: np.ndarray, variants: pa.Array, draws: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The order of rows by uid, intervention and part, variant, draw; and the rows with the key of the row before."""
+    variants = variants.dictionary_encode()
+    codes = pc.rank(variants.dictionary).to_numpy()[variants.indices.to_numpy()].astype(np.int64)
+    key = (ranks * len(names) + np.array(names)[group]) * (len(variants.dictionary) + 1) + codes
+    key = key * 2**15 + draws + 1  # a draw has 15 bits
+    order = np.argsort(key, kind="stable")
+    return order, order[np.flatnonzero(np.diff(key[order]) == 0)]
 
 
-def _texts(columns: Sequence[pa.Array | str], group: np.ndarray) -> pa.Array:
-    """Texts [rows] from one text, or one array of texts, per group of rows."""
+def _texts(columns: Sequence[pa.Array | str], group: np.ndarray, order: np.ndarray) -> pa.Array:
+    """Texts [rows], in an order, from one text, or one array of texts, per group of rows."""
     if all(isinstance(text, str) for text in columns):
-        return pa.array(columns, pa.string()).take(group)
+        return pa.array(columns, pa.string()).take(group[order])
     sizes = np.bincount(group, minlength=len(columns)).tolist()
     pairs = zip(columns, sizes, strict=True)
-    return pa.concat_arrays([pa.repeat(pa.scalar(t, pa.string()), n) if isinstance(t, str) else t for t, n in pairs])
+    texts = [pa.repeat(pa.scalar(t, pa.string()), n) if isinstance(t, str) else t for t, n in pairs]
+    return pa.concat_arrays(texts).take(order)
