@@ -44,7 +44,7 @@ SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
 def test_a_stopped_run_ends_in_the_same_bits(lab, kind, kill, words):
     folder, sentence = lab.stopped(kind, kill, f"stopped-{kind}-{kill[0][-8:]}-{kill[1]}")
     assert words in sentence
-    assert sentence.endswith(f"continue with --resume {folder}")
+    assert sentence.endswith(f"continue with resume {folder}")
     assert not (folder / "results.json").exists()
     lab.resumed(kind, folder)
     assert_same(lab.whole(kind), folder)
@@ -122,7 +122,7 @@ def test_ctrl_c_is_not_the_end_of_a_run(lab, kill):
     statuses, out = lab.run(*lab.argv, "--output", str(folder), kill=kill)
     assert statuses == [130], out
     assert "train.py: stopped by Ctrl-C." in out
-    assert f"--resume {folder}" in out
+    assert f"resume {folder}" in out
     assert "Traceback" not in out
     assert not (folder / "results.json").exists()
     lab.resumed("plain", folder)

@@ -51,26 +51,27 @@ class Changes:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def _columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
         """All columns by name, without constants; ``lenders`` is one entry per part."""
         columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "lenders"}
         columns |= {f"lenders.{part}": positions for part, positions in self.lenders.items()}
         return {name: column for name, column in columns.items() if not isinstance(column, str | None)}
 
-    def _replaced(self, columns: Mapping[str, Any]) -> "Changes":
+    def with_columns(self, columns: Mapping[str, Any]) -> "Changes":
+        """The changes with other values of :meth:`columns`."""
         lenders = {part: columns[f"lenders.{part}"] for part in self.lenders}
         return replace(self, lenders=lenders, **{k: v for k, v in columns.items() if not k.startswith("lenders.")})
 
     def slice(self, start: int, stop: int) -> "Changes":
         """Adjacent changes."""
-        return self._replaced({name: column[start:stop] for name, column in self._columns().items()})
+        return self.with_columns({name: column[start:stop] for name, column in self.columns().items()})
 
     def take(self, mask: np.ndarray) -> "Changes":
         """The changes into other examples of the pool where ``mask``, bool [changes]; ``self`` if all are."""
         if mask.all():
             return self
-        columns = self._columns().items()
-        return self._replaced({k: v.filter(mask) if isinstance(v, pa.Array) else v[mask] for k, v in columns})
+        columns = self.columns().items()
+        return self.with_columns({k: v.filter(mask) if isinstance(v, pa.Array) else v[mask] for k, v in columns})
 
     @classmethod
     def concatenate(cls, changes: Sequence["Changes"]) -> "Changes":
@@ -83,8 +84,8 @@ class Changes:
                 return np.concatenate(columns)
             return pa.concat_arrays(columns) if isinstance(columns[0], pa.Array) else list(chain(*columns))
 
-        tables = [each._columns() for each in changes]
-        return changes[0]._replaced({name: join([table[name] for table in tables]) for name in tables[0]})
+        tables = [each.columns() for each in changes]
+        return changes[0].with_columns({name: join([table[name] for table in tables]) for name in tables[0]})
 
 
 class Intervention(Protocol):
