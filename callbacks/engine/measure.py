@@ -72,9 +72,7 @@ def measure(
     about: Mapping[str, Any] = MappingProxyType({}),
     limit: int | float = ALL,
 ) -> Measurements:
-    """Predict the changes that evaluations plan, and compute their numbers; a collective.
-
-    Each base example and each distinct changed example is predicted once.
+    """Predict each base and each distinct changed example once, and compute the numbers; a collective.
 
     Args:
         predictor: The model, bound to the task of the data.
@@ -82,7 +80,7 @@ def measure(
         plans: The plans of the evaluations.
         processes: The processes that predict.
         base: Predictions of all ranks for the pool of the data, after ``predictor.start``; computed by default.
-        about: Further facts for results.json: weights hash, identity of the model, progress of an unfinished run.
+        about: Further facts for results.json, such as the weights hash and the identity of the model.
         limit: The Trainer's limit_val_batches, if base predictions are computed.
 
     Raises:

@@ -60,9 +60,7 @@ class Swap:
         return pc.not_equal(answers, self.default_label).to_numpy(zero_copy_only=False)
 
     def partners(self, pool: Examples, positions: np.ndarray, draws: np.ndarray | int, seed: int) -> np.ndarray:
-        """Position of a partner for each example: int64 [examples]; -1 where no other example may lend.
-
-        Candidates are drawn by rejection from the pool, and after some attempts from a list.
+        """Position of a partner for each example, int64 [examples], or -1; drawn by rejection, then from a list.
 
         Args:
             pool: The split that partners come from.
