@@ -1,7 +1,7 @@
-"""Checkpoints: the best epoch, and the last saved state, from which a stopped run resumes to the same bits.
+"""The best checkpoint, and ``last.ckpt``, from which a stopped run resumes to the same bits.
 
-``last.ckpt`` is written at the end of each validated epoch, every so many optimizer steps and on SIGTERM; always
-between two steps and never within the batches that one step accumulates.
+``last.ckpt`` is written after every validation, every ``last_every_n_steps`` optimizer steps and on SIGTERM, and always
+between two optimizer steps: checkpoints do not contain accumulated gradients.
 """
 
 from pathlib import Path
@@ -14,13 +14,12 @@ from torch import Tensor
 from heedful.callbacks.checkpoints.files import LAST
 from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.evaluation import Plans
-from heedful.callbacks.engine.stop import is_asked
+from heedful.callbacks.engine.trainer_processes import is_stop_requested
 from heedful.datamodules import PairedData
 from heedful.lightning_modules.callbacks_of_lightning import model_to_save
 from heedful.lightning_modules.lightning_internals import accumulates, save_after_validation, trains_next
 from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
-from heedful.records.command_lines import start_of
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.stopping import Stopped, postpone
 
@@ -51,15 +50,10 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
-            raise SettingError(
-                f"checkpoint.save_top_k {kwargs['save_top_k']} keeps several files, all called {filename}.ckpt. Add a "
-                "field to checkpoint.filename, such as 'best-{epoch}'."
-            )
+            raise SettingError("checkpoint.save_top_k needs a field in checkpoint.filename, such as 'best-{epoch}'.")
         direction = direction_of(monitor or ACCURACY)
         if mode is not None and direction not in (None, mode):
-            raise SettingError(
-                f"checkpoint.mode {mode}: the best {monitor or ACCURACY} is the {direction}imum. Leave it out."
-            )
+            raise SettingError(f"checkpoint.mode {mode}: the best {monitor or ACCURACY} is the {direction}imum.")
         self.last_every_n_steps = last_every_n_steps
         self._last_step = 0  # of last.ckpt
         self._stopping = self._at_last_step = False
@@ -80,12 +74,9 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         super().setup(trainer, pl_module, stage)
 
     def require_known(self, plans: Plans, data: PairedData) -> None:
-        """Refuse to monitor a metric that no evaluation yields.
+        """Raise SettingError for a monitor that no evaluation yields.
 
-        Where the call asks for evaluations without accuracy and names no metric, the last epoch is the best.
-
-        Raises:
-            SettingError: No evaluation yields the metric.
+        If the call selects evaluations without accuracy and names no monitor, the last epoch counts as the best.
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
@@ -107,7 +98,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             self._at_last_step = trainer.should_stop = True  # Lightning then validates, wherever the epoch is
         if accumulates(trainer) or not trains_next(trainer):
             return
-        self._stopping = is_asked(trainer)
+        self._stopping = is_stop_requested(trainer)
         if self._stopping or (self.last_every_n_steps and trainer.global_step % self.last_every_n_steps == 0):
             before = self._last_global_step_saved
             self._save_last_checkpoint(trainer, {})
@@ -120,64 +111,56 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         engines = [c for c in trainer.callbacks if isinstance(c, Engine) and c.measurements is not None]
         number = str(self.monitor).removesuffix("/low").removesuffix("/high")
-        is_measured = any(number in engine.measurements for engine in engines)
-        if is_measured and self.monitor not in monitor_candidates:
+        if self.monitor not in monitor_candidates and any(number in engine.measurements for engine in engines):
             inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
         else:
             super()._save_topk_checkpoint(trainer, monitor_candidates)
         self._last_global_step_saved = trainer.global_step  # last.ckpt is the last epoch, not the last best one
 
     def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
-        """Nothing within the batches that one step accumulates: their gradients are in no checkpoint."""
         if not trainer.fast_dev_run and not accumulates(trainer):  # which is False at the end of an epoch
             super()._save_last_checkpoint(trainer, monitor_candidates)
             self._last_step = trainer.global_step
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Only ``last.ckpt`` holds the states of the optimizer; others hold the weights that were measured.
-
-        Raises:
-            RunError: The weights are not those that were measured.
-        """
-        self.save_weights_only = Path(filepath).name != LAST
-        for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and self.save_weights_only):
-            engine.require_measured(model_to_save(trainer), f"what {Path(filepath).name} would hold")
+        """Save optimizer states in ``last.ckpt`` only; raise RunError if other weights were measured than are saved."""
+        name = Path(filepath).name
+        self.save_weights_only = name != LAST
+        for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and name != LAST):
+            engine.require_measured(model_to_save(trainer), f"the weights of {name}")
         super()._save_checkpoint(trainer, filepath)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        checkpoint["should_stop"] = trainer.should_stop and not self._at_last_step  # more steps may be asked for
+        checkpoint["should_stop"] = trainer.should_stop and not self._at_last_step  # a resumed run may have more steps
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """A run that was stopped early stays so."""
         trainer.should_stop = checkpoint.get("should_stop", False)
         self._last_step = checkpoint["global_step"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """The folder of the run may have been moved since the checkpoint was written."""
+        """Load the state with paths in the present folder of the run, which may have been moved."""
 
-        def here(path: str) -> str:
+        def moved(path: str) -> str:
             return str(Path(self.dirpath) / Path(path).name) if path else path
 
-        if not state_dict["best_model_path"] or Path(here(state_dict["best_model_path"])).is_file():
-            state_dict = state_dict | {key: here(state_dict[key]) for key in state_dict if key.endswith("_path")}
-            state_dict["best_k_models"] = {here(path): score for path, score in state_dict["best_k_models"].items()}
+        if not (best := state_dict["best_model_path"]) or Path(moved(best)).is_file():
+            state_dict = state_dict | {key: moved(state_dict[key]) for key in state_dict if key.endswith("_path")}
+            state_dict["best_k_models"] = {moved(path): score for path, score in state_dict["best_k_models"].items()}
             state_dict["dirpath"] = self.dirpath
         super().load_state_dict(state_dict)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """A run that is stopped in its final evaluation resumes from the end."""
+        """Save ``last.ckpt``: a run that is stopped in its final evaluation resumes from the end of training."""
         if self._last_step != trainer.global_step:
             self._save_last_checkpoint(trainer, {})
         postpone(trainer.world_size > 1)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Say where a run was stopped and how to resume it."""
         if not isinstance(exception, (Stopped, KeyboardInterrupt)):
             super().on_exception(trainer, pl_module, exception)
         elif self.dirpath:
-            how = "python train.py --resume" if start_of("train")[0] == "python" else "heedful train --resume"
             saved = f"step {self._last_step:,} is saved" if self._last_step else "nothing was saved yet"
-            message = f"at step {trainer.global_step:,}; {saved}: go on with {how} {Path(self.dirpath).parent}"
+            message = f"at step {trainer.global_step:,}; {saved}: continue with resume {Path(self.dirpath).parent}"
             if isinstance(exception, Stopped):
                 exception.message = f"stopped by SIGTERM {message}"
             elif trainer.is_global_zero:

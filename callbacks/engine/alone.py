@@ -1,8 +1,7 @@
-"""Whether predictions depend on how far a batch is padded, which examples that share it cannot show."""
+"""Whether predictions depend on the padding of a batch, which the null control cannot show."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -18,52 +17,42 @@ from heedful.lightning_modules.predictor import Encoded
 from heedful.metrics.accuracy import ALONE
 from heedful.records import Examples
 
-MOST = 24  # examples that are predicted alone: the most padded ones
-CHANGE = 1e-3  # of a probability, which rounding in single precision does not make
+MOST = 24  # examples that are predicted alone: the ones with most padding
+CHANGE = 1e-3  # of a probability, more than rounding in single precision
 HALF = {torch.float16, torch.bfloat16}
 
 
 def with_alone(
     planned: Sequence[Planned], batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions
 ) -> list[Planned]:
-    """The evaluations; the context of a null control has the number of predictions that depend on padding.
+    """Add the number of predictions that depend on padding to the context of a null control; a collective.
 
-    The number is computed for a network in single precision whose evaluation repeats all examples, and not in training.
-
-    Args:
-        planned: Evaluations of the pool.
-        batches: Predicts; all processes call this.
-        pool: The examples.
-        encoded: The pool as the model reads it.
-        base: Predictions on the pool.
+    Nothing is added for models that write, for models of unknown inputs and in half precision.
     """
-    repeats = [any(isinstance(each, Null) and each.limit is None for each in p.plan.interventions) for p in planned]
+    repeated = [p for p in planned if any(isinstance(i, Null) and i.limit is None for i in p.plan.interventions)]
     model = batches.predictor
     is_network = not model.capabilities.writes and model.prompt is None and encoded.fingerprints is not None
-    is_due = is_network and any(repeats) and len(base) > 0 and not _is_half(batches)
-    n = _differing(batches, pool, encoded, base) if is_due else 0
-    more: dict[str, Any] = {ALONE: n} if n else {}
-    return [
-        p._replace(context=replace(p.context, own={**p.context.own, **more})) if has_null else p
-        for p, has_null in zip(planned, repeats, strict=True)
-    ]
+    is_due = is_network and repeated and len(base) and not _is_half(batches)
+    if not is_due or not (n := _differing(batches, pool, encoded, base)):
+        return list(planned)
+    counted = [p._replace(context=replace(p.context, own={**p.context.own, ALONE: n})) for p in planned]
+    return [c if any(p is each for each in repeated) else p for p, c in zip(planned, counted, strict=True)]
 
 
 def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions) -> int:
-    """How many of some padded examples have another answer, or other probabilities, when they are predicted alone."""
+    """Number of padded examples whose answer or probabilities differ when they are predicted alone."""
     lengths = encoded.lengths[base.positions]
-    places = np.argsort(pool.uid_order)[base.positions]
+    uid_ranks = np.argsort(pool.uid_order)[base.positions]
     padding = np.zeros(len(base), dtype=np.int64)
-    for batch in evaluation_batches(encoded.order[base.positions], places, batches.batch_size):
+    for batch in evaluation_batches(encoded.order[base.positions], uid_ranks, batches.batch_size):
         padding[batch] = lengths[batch].max() - lengths[batch]
-    order = np.lexsort((places, -padding))
-    chosen = order[padding[order] > 0][:MOST]
-    if not len(chosen):
+    order = np.lexsort((uid_ranks, -padding))
+    padded = order[padding[order] > 0][:MOST]
+    if not len(padded):
         return 0
-    each = [base.positions[[place]] for place in chosen.tolist()]
-    mine = batches.predict(encoded.batches, each, "Examples alone")
-    alone = gather_predictions(mine, batches.processes, "examples alone").of(base.positions[chosen])
-    before = base.take(chosen)
+    mine = batches.predict(encoded.batches, [base.positions[[k]] for k in padded], "Examples alone")
+    alone = gather_predictions(mine, batches.processes, "examples alone").select(base.positions[padded])
+    before = base.take(padded)
     differs = pc.not_equal(alone.texts, before.texts).to_numpy(zero_copy_only=False)
     if alone.probs is not None and before.probs is not None:
         differs = differs | (np.abs(alone.probs - before.probs).max(axis=1) > CHANGE)

@@ -1,341 +1,264 @@
-"""Blocks of changes: some thousands at a time, the same on every process, and their rows.
+"""Blocks of changes: a few thousand changed examples at a time, as columns, and their rows.
 
-All is columns: no change and no row is a Python object.
+Blocks are the same on every process. No change and no row is a Python object.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.callbacks.engine.predictions import Predictions, concatenated
+from heedful.callbacks.engine.predictions import Predictions, concatenate
 from heedful.interventions import Changes, EachExample, Intervention
 from heedful.records import Composed, Example, Examples, RunError
 from heedful.records import rows as r
 
-CHUNK = 16_384  # changed examples, or unchanged ones, of a block
-STEP = 4096  # examples that interventions are asked for at a time
-FEW = 64  # the same where one writes new content, which may be a hundred tables for each
-Texts = Sequence[pa.Array | str]  # of each group of rows: a text for each row, or one for all
+CHUNK = 16_384  # changes, or base examples, of a block
+STEP = 4096  # base examples per call of an intervention
+FEW = 64  # the same for an intervention that writes new content, perhaps a hundred tables per example
 
 
 class Block:
-    """Examples of a pool, the changes of these examples, and the predictions and rows of both.
+    """Base examples, their changes, and the predictions and rows of both.
 
     Args:
         pool: The examples.
         positions: int64 [block], positions in the pool by ascending uid.
-        changes: The changes of these examples by each intervention.
+        changes: The changes of these examples, one :class:`Changes` per intervention.
 
     Attributes:
-        source: int64 [examples], the changed example whose prediction each changed example has: the first with the
-            same input of the model, or -1 for its base example. The null control has its own. See :meth:`compare`.
-        unread: Per intervention, whether the model reads a change as it reads the base example: bool [changes];
-            null where nothing is changed, or where it is not known.
+        interventions: int64 [examples], intervention index per changed example to predict. They are sorted
+            by base example, then by intervention.
+        bases: int64 [examples], position in the pool of the base example.
+        source: int64 [examples], index of the changed example whose prediction is used: the first one with the same
+            model input, or -1 for the base example. The null control is always predicted. See :meth:`compare`.
+        unread: Per intervention, whether the model's input is the same as for the base example: bool [changes]; null
+            where nothing is changed or the model's input is unknown.
     """
 
     def __init__(self, pool: Examples, positions: np.ndarray, changes: Sequence[Changes]) -> None:
         self.pool = pool
         self.positions = positions
         self.changes = changes
-        self.source = np.arange(len(self.bases))
+        self._by_position = np.argsort(positions)
+        sizes = [0 if c.known is not None else len(c) for c in changes]
+        interventions = np.repeat(np.arange(len(changes)), sizes)
+        bases = np.concatenate([np.zeros(0, np.int64), *(c.positions for c in changes if c.known is None)])
+        order = np.argsort(self.rank(bases), kind="stable")
+        self.interventions = interventions[order]
+        self.bases = bases[order]
+        self.source = np.arange(len(order))
         self.unread = [pa.nulls(len(each), pa.bool_()) for each in changes]
 
     def rank(self, positions: np.ndarray) -> np.ndarray:
-        """The place in the block of each of these positions in the pool: int64, from 0."""
-        by_position = self._by_position
-        return by_position[np.searchsorted(self.positions, positions, sorter=by_position)]
-
-    @cached_property
-    def _by_position(self) -> np.ndarray:
-        return np.argsort(self.positions)
-
-    @cached_property
-    def _order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of all changes that are predicted, by example and intervention: the intervention, the place in its changes,
-        and the position of the base example."""
-        made = [(k, c) for k, c in enumerate(self.changes) if c.known is None]
-        intervention = np.concatenate([np.zeros(0, np.int64), *(np.full(len(c), k) for k, c in made)])
-        place = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(c)) for _, c in made)])
-        base = np.concatenate([np.zeros(0, np.int64), *(c.positions for _, c in made)])
-        order = np.argsort(self.rank(base), kind="stable")  # of one example, by intervention
-        return intervention[order], place[order], base[order]
+        """Indices within the block of positions in the pool: int64."""
+        return self._by_position[np.searchsorted(self.positions, positions, sorter=self._by_position)]
 
     @property
-    def interventions(self) -> np.ndarray:
-        """The number of the intervention that each example to predict comes from: int64 [examples]."""
-        return self._order[0]
-
-    @property
-    def bases(self) -> np.ndarray:
-        """The position in the pool of what each example to predict is made of: int64 [examples]."""
-        return self._order[2]
-
-    @cached_property
     def examples(self) -> Composed:
         """The changed examples to predict."""
-        intervention, place, _ = self._order
         parts = list(dict.fromkeys(part for changes in self.changes for part in changes.lenders))
-        others: list[Example] = []
-        positions = np.zeros(len(place), dtype=np.int64)
-        lenders = {part: np.zeros(len(place), dtype=np.int64) for part in parts}
+        written: list[Example] = []
+        positions = self.bases.copy()
+        lenders = {part: np.zeros(len(positions), dtype=np.int64) for part in parts}
         for k, changes in enumerate(self.changes):
-            here = intervention == k
-            own = changes.positions
+            if changes.known is not None:
+                continue
+            base = changes.positions
             if changes.examples is not None:
-                own = len(self.pool) + len(others) + np.arange(len(changes))
-                others += changes.examples
-            positions[here] = own[place[here]]
+                base = len(self.pool) + len(written) + np.arange(len(changes))
+                written += changes.examples
+            mask = self.interventions == k
+            positions[mask] = base
             for part in parts:
-                lenders[part][here] = changes.lenders.get(part, own)[place[here]]
-        return Composed(self.pool, positions, lenders, others, again=True)
-
-    def _places(self, k: int) -> np.ndarray:
-        """The place among the examples of each change by an intervention: int64 [changes]."""
-        mine = np.flatnonzero(self._order[0] == k)
-        return mine[np.argsort(self._order[1][mine])]
+                lenders[part][mask] = changes.lenders.get(part, base)
+        return Composed(self.pool, positions, lenders, written, again=True)
 
     @property
     def is_copied(self) -> np.ndarray:
-        """Which examples have the prediction of another example: bool [examples]."""
+        """Whether a changed example takes the prediction of another example: bool [examples]."""
         return self.source != np.arange(len(self.source))
 
-    def compare(self, of_pool: np.ndarray, of_examples: np.ndarray) -> None:
-        """Find changed examples that the model reads as it reads another example.
+    def compare(self, pool: np.ndarray, changed: np.ndarray, is_repeated: np.ndarray) -> None:
+        """Find changed examples with the same model input as another example.
 
         Args:
-            of_pool: uint64 [pool], the fingerprint of each example of the pool.
-            of_examples: uint64 [examples], the fingerprints of :attr:`examples`.
+            pool: uint64 [pool], fingerprints of the pool.
+            changed: uint64 [examples], fingerprints of :attr:`examples`.
+            is_repeated: bool [examples], whether nothing is changed, as in the null control.
         """
-        is_repeated = self.examples.repeated
-        is_unread = of_examples == of_pool[self.bases]
+        is_unread = changed == pool[self.bases]
         self.source[is_unread & ~is_repeated] = -1
         read = np.flatnonzero(~is_unread)
-        _, first, inverse = np.unique(of_examples[read], return_index=True, return_inverse=True)
+        _, first, inverse = np.unique(changed[read], return_index=True, return_inverse=True)
         self.source[read] = read[first[inverse]]
-        self.unread = []
         for k, changes in enumerate(self.changes):
+            mask = self.interventions == k
             if changes.known is not None:
-                self.unread.append(pa.array(of_pool[changes.known] == of_pool[changes.positions]))
+                self.unread[k] = pa.array(pool[changes.known] == pool[changes.positions])
             else:
-                places = self._places(k)
-                self.unread.append(pa.array(is_unread[places], mask=is_repeated[places]))
+                self.unread[k] = pa.array(is_unread[mask], mask=is_repeated[mask])
 
     def predictions(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
-        """The predictions per intervention, in the order of its changes.
-
-        Args:
-            predicted: Predictions for the examples that are not copied, by ascending position in :attr:`examples`.
-            base: Predictions on the pool.
-        """
+        """The predictions per intervention, given the predictions of uncopied changed examples and of the pool."""
         if len(predicted) < len(self.source):
             is_unread = self.source < 0
-            places = np.searchsorted(predicted.positions, self.source)
-            places[is_unread] = len(predicted) + np.arange(is_unread.sum())
-            predicted = concatenated([predicted, base.of(self.bases[is_unread])]).take(places)
+            indices = np.searchsorted(predicted.positions, self.source)
+            indices[is_unread] = len(predicted) + np.arange(is_unread.sum())
+            predicted = concatenate([predicted, base.select(self.bases[is_unread])]).take(indices)
         return [
-            predicted.take(self._places(k)) if changes.known is None else base.of(changes.known)
-            for k, changes in enumerate(self.changes)
+            predicted.take(np.flatnonzero(self.interventions == k)) if c.known is None else base.select(c.known)
+            for k, c in enumerate(self.changes)
         ]
 
     def rows(
         self,
         interventions: Sequence[Intervention],
-        chosen: slice,
+        selected: slice,
         base: Predictions,
         predicted: Sequence[Predictions],
         parts: Sequence[str],
         schema: pa.Schema,
     ) -> pa.Table:
-        """The base rows and the rows of the changes of some interventions, in canonical order.
+        """The base rows and the rows of the changes by some interventions, in canonical order.
 
         Args:
-            interventions: The interventions of the block.
-            chosen: The interventions whose rows are made.
-            base: Predictions on the pool, by ascending position.
-            predicted: Predictions per intervention, in the order of its changes.
-            parts: All parts of the data, of which the pool may have fewer.
+            interventions: All interventions of the block.
+            selected: The interventions whose rows are returned.
+            base: Predictions of the pool.
+            predicted: Predictions per intervention.
+            parts: All parts of the data; the pool may have fewer.
             schema: The columns.
 
         Raises:
             RunError: Two rows have the same key.
         """
-        pool, changes, plan = self.pool, self.changes[chosen], interventions[chosen]
+        pool, changes, plan = self.pool, self.changes[selected], interventions[selected]
         n = len(self.positions)
-        group = np.repeat(np.arange(1 + len(changes)), [n, *map(len, changes)])  # 0: base rows
+        names = [(r.BASE, ""), *((i.name, "+".join(i.parts)) for i in plan)]
+        group = np.repeat(np.arange(len(names)), [n, *map(len, changes)])  # 0: base rows
         positions = np.concatenate([self.positions, *(c.positions for c in changes)])
         draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
-        ranks = self.rank(positions)
-        variants = ["", *(c.variant for c in changes)]
-        names = [r.BASE, *(i.name for i in plan)]
-        changed_parts = ["", *("+".join(i.parts) for i in plan)]
-        order, twice = _canonical(ranks, group, list(zip(names, changed_parts, strict=True)), variants, draws)
-
-        def spread(texts: Texts) -> pa.Array:
-            return _spread(texts, group, order)
-
-        if twice is not None:
-            k = group[twice]
-            variant = _spread(variants, group, np.array([twice]))[0].as_py()
-            values = pool.uid(positions[twice]), names[k], changed_parts[k], variant, int(draws[twice])
-            key = ", ".join(f"{name} {value}" for name, value in zip(r.KEY, values, strict=True))
-            raise RunError(
-                f"An intervention made one change twice: {key}. Give each change a draw or a variant of its own."
-            )
-        positions = positions[order]
-        unchanged = group[order] == 0
-        before = base.of(positions)
-        after = concatenated([base.of(self.positions), *predicted[chosen]]).take(order)
+        variants = _texts(["", *(c.variant for c in changes)], group, np.arange(len(group)))
+        places = [sorted(names).index(name) for name in names]
+        order, repeated = _canonical(self.rank(positions), places, group, variants, draws)
+        positions, groups = positions[order], group[order]
+        before = base.select(positions)
+        after = concatenate([base.select(self.positions), *predicted[selected]]).take(order)
         columns = {
             "uid": pool.uids.take(positions),
             "group": pool.clusters(parts).take(positions),
-            "intervention": spread(names),
-            "part": spread(changed_parts),
-            "variant": spread(variants),
-            "gold": self._golds(changes, positions, spread),
+            "intervention": _texts([name for name, _ in names], group, order),
+            "part": _texts([part for _, part in names], group, order),
+            "variant": variants.take(order),
+            "gold": self._labels(changes).take(order),
             "y": before.texts,
-            "y2": pc.if_else(pa.array(unchanged), pa.scalar(None, pa.string()), after.texts),
-            "partner": spread(["", *(c.partner for c in changes)]),
-            "allowed": spread(["", *(c.allowed for c in changes)]),
-            "expectation": spread(["", *(i.expectation for i in plan)]),
-            "content": spread([pool.contents(parts).take(self.positions), *[""] * len(changes)]),
-            "version": np.array([0, *(i.version for i in plan)], dtype=np.int16)[group[order]],
+            "y2": pc.if_else(pa.array(groups == 0), pa.scalar(None, pa.string()), after.texts),
+            "partner": _texts(["", *(c.partner for c in changes)], group, order),
+            "allowed": _texts(["", *(c.allowed for c in changes)], group, order),
+            "expectation": _texts(["", *(i.expectation for i in plan)], group, order),
+            "content": _texts([pool.contents(parts).take(self.positions), *[""] * len(changes)], group, order),
+            "version": np.array([0, *(i.version for i in plan)], dtype=np.int16)[groups],
             "draw": draws[order],
             "p": r.vectors(before.probs, schema.field("p").type, np.zeros(len(order), dtype=bool)),
-            "p2": r.vectors(after.probs, schema.field("p2").type, unchanged),
-            "clusters": self._clusters(changes).take(order),
-            "slices": slices_of(pool, self.positions).take(ranks[order]),
-            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[chosen]]).take(order),
+            "p2": r.vectors(after.probs, schema.field("p2").type, groups == 0),
+            "clusters": pa.concat_arrays(
+                [r.lists_of(pool.uids.take(self.positions)), *(c.clusters for c in changes)]
+            ).take(order),
+            "slices": slices_of(pool, self.positions).take(self.rank(positions)),
+            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *self.unread[selected]]).take(order),
         }
+        if len(repeated):
+            row = int(np.flatnonzero(order == repeated[0])[0])
+            change = ", ".join(f"{name} {columns[name][row]}" for name in r.KEY)
+            raise RunError(f"An intervention returned one change twice: {change}. Change its draw or its variant.")
         return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
 
-    def _golds(
-        self, changes: Sequence[Changes], positions: np.ndarray, spread: Callable[[Texts], pa.Array]
-    ) -> pa.Array:
-        """The label of each example as changed: its own, unless it becomes another example or has new content."""
-        if all(c.known is None and c.examples is None for c in changes):
-            return self.pool.texts("label", positions)
-        texts = [self.pool.texts("label", self.positions)]
+    def _labels(self, changes: Sequence[Changes]) -> pa.Array:
+        """Labels of base and changed examples; an example keeps its own unless it is rewritten or exchanged."""
+        labels = [self.pool.texts("label", self.positions)]
         for c in changes:
             if c.examples is not None:
-                texts.append(pa.array([example.label for example in c.examples], pa.string()))
+                labels.append(pa.array([example.label for example in c.examples], pa.string()))
             else:
-                texts.append(self.pool.texts("label", c.positions if c.known is None else c.known))
-        return spread(texts)
-
-    def _clusters(self, changes: Sequence[Changes]) -> pa.ListArray:
-        base = r.lists_of(self.pool.uids.take(self.positions))
-        return pa.concat_arrays([base, *(c.clusters for c in changes)])
+                labels.append(self.pool.texts("label", c.positions if c.known is None else c.known))
+        return pa.concat_arrays(labels)
 
 
 def blocks(
-    pool: Examples, predicted: np.ndarray, plan: Sequence[Intervention], is_changed: Sequence[np.ndarray], seed: int
+    pool: Examples, predicted: np.ndarray, plan: Sequence[Intervention], masks: Sequence[np.ndarray], seed: int
 ) -> Iterator[Block]:
-    """Go through the examples by ascending uid; a block ends once it has :data:`CHUNK` changes, or examples.
+    """Iterate over the examples by ascending uid; a block ends at :data:`CHUNK` changes or base examples.
 
-    Where blocks end decides the batches, and so the last bits of the probabilities: it depends on nothing but the
-    numbers of changes. A change that leads to an example without a prediction is left out.
+    The ends of blocks decide the batches, and so the last bits of probabilities; they depend on the numbers of changes
+    alone. A change into an example without a prediction is dropped.
 
     Args:
         pool: The examples.
-        predicted: int64, positions of those that take part.
+        predicted: int64, positions of the examples that take part.
         plan: The interventions.
-        is_changed: The examples that each intervention changes: bool [pool] each.
+        masks: The examples that each intervention changes: bool [pool] each.
         seed: The run's seed.
 
     Yields:
         At least one block.
     """
     order = pool.uid_order[np.isin(pool.uid_order, predicted)]
-    rank = np.zeros(len(pool), dtype=np.int32)
+    rank = np.zeros(len(pool), dtype=np.int64)
     rank[order] = np.arange(len(order))
     is_predicted = np.zeros(len(pool), dtype=bool)
     is_predicted[predicted] = True
-    held: list[tuple[np.ndarray, list[Changes]]] = []
-    changes_held = positions_held = 0
     step = FEW if any(isinstance(intervention, EachExample) for intervention in plan) else STEP
+    begin = 0  # of the block, in ``order``
+    held: list[Changes] = []
     for start in range(0, max(1, len(order)), step):
-        positions = order[start : start + step]
-        made = [i.changes(pool, positions[mask[positions]], seed) for i, mask in zip(plan, is_changed, strict=True)]
-        made = [changes if changes.known is None else changes.take(is_predicted[changes.known]) for changes in made]
-        ranks = [rank[changes.positions] - start for changes in made]
-        counts = sum((np.bincount(r, minlength=len(positions)) for r in ranks), np.zeros(len(positions), np.int64))
-        begin = 0
-        while begin < len(positions):
-            total = np.maximum(
-                changes_held + np.cumsum(counts[begin:]), positions_held + np.arange(1, len(positions) - begin + 1)
-            )
-            full = np.flatnonzero(total >= CHUNK)
-            end = begin + int(full[0]) + 1 if len(full) else len(positions)
-            piece = [_between(c, r, begin, end) for c, r in zip(made, ranks, strict=True)]
-            held.append((positions[begin:end], piece))
-            changes_held += int(counts[begin:end].sum())
-            positions_held += end - begin
-            if len(full):
-                yield _whole(pool, held)
-                held = []
-                changes_held = 0
-                positions_held = 0
-            begin = end
-    if held or not len(order):  # of no example there is one block without rows
-        yield _whole(pool, held or [(order, made)])
+        stop = min(start + step, len(order))
+        positions = order[start:stop]
+        following = [i.changes(pool, positions[mask[positions]], seed) for i, mask in zip(plan, masks, strict=True)]
+        following = [c if c.known is None else c.take(is_predicted[c.known]) for c in following]
+        held = [Changes.concatenate(pair) for pair in zip(held, following, strict=True)] if held else following
+        while begin < stop and (size := _full(stop - begin, [rank[c.positions] - begin for c in held])):
+            cuts = [int(np.searchsorted(rank[c.positions], begin + size)) for c in held]
+            yield Block(pool, order[begin : begin + size], [c.slice(0, cut) for c, cut in zip(held, cuts, strict=True)])
+            held = [c.slice(cut, len(c)) for c, cut in zip(held, cuts, strict=True)]
+            begin += size
+    if begin < len(order) or not len(order):
+        yield Block(pool, order[begin:], held)
 
 
-def _between(changes: Changes, ranks: np.ndarray, begin: int, end: int) -> Changes:
-    """The changes of the examples from ``begin`` to ``end``; ``ranks`` [changes] ascend."""
-    start, stop = np.searchsorted(ranks, [begin, end])
-    return changes if stop - start == len(changes) else changes.slice(int(start), int(stop))
-
-
-def _whole(pool: Examples, pieces: Sequence[tuple[np.ndarray, list[Changes]]]) -> Block:
-    positions = np.concatenate([positions for positions, _ in pieces])
-    return Block(
-        pool, positions, [Changes.concatenate(made) for made in zip(*(made for _, made in pieces), strict=True)]
-    )
+def _full(n: int, ranks: Sequence[np.ndarray]) -> int:
+    """Size of the first full block among ``n`` examples, or 0; ``ranks`` are the base examples of all changes."""
+    counts = sum((np.bincount(each, minlength=n) for each in ranks), np.zeros(n, np.int64))
+    full = np.flatnonzero(np.maximum(np.cumsum(counts), np.arange(1, n + 1)) >= CHUNK)
+    return int(full[0]) + 1 if len(full) else 0
 
 
 def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
-    """Of each example "name=value" for its meta columns: lists of texts [positions]."""
+    """ "name=value" for each meta column: lists of texts [positions]."""
     texts = [pc.binary_join_element_wise(name, pool.texts(f"meta.{name}", positions), "=") for name in pool.meta]
     if not texts:
         return pa.ListArray.from_arrays(np.zeros(len(positions) + 1, dtype=np.int32), pa.array([], pa.string()))
     return r.lists_of(*texts)
 
 
-def _spread(texts: Texts, group: np.ndarray, order: np.ndarray) -> pa.Array:
-    """A column of texts, in the canonical order."""
-    if all(isinstance(text, str) for text in texts):
-        return pa.array(texts, pa.string()).take(group[order])
-    sizes = np.bincount(group, minlength=len(texts)).tolist()
-    columns = [
-        pa.repeat(pa.scalar(text, pa.string()), size) if isinstance(text, str) else text
-        for text, size in zip(texts, sizes, strict=True)
-    ]
-    return pa.concat_arrays(columns).take(order)
-
-
 def _canonical(
-    ranks: np.ndarray, group: np.ndarray, pair_of_group: Sequence[tuple[str, str]], variants: Texts, draws: np.ndarray
-) -> tuple[np.ndarray, int | None]:
-    """The canonical order of rows, int64 [rows]; and a row whose key another row has as well, if there is one.
-
-    Args:
-        ranks: int64 [rows], by uid.
-        group: int64 [rows].
-        pair_of_group: The intervention and the part of each group.
-        variants: As for :func:`_spread`.
-        draws: int16 [rows].
-    """
-    place = {pair: k for k, pair in enumerate(sorted(set(pair_of_group)))}
-    of_group = np.array([place[pair] for pair in pair_of_group])[group]
-    texts = _spread(variants, group, np.arange(len(group)))
-    names = pc.unique(texts)
-    by_name = names.take(pc.sort_indices(names))
-    variant = pc.index_in(texts, value_set=by_name).to_numpy()
-    # all five in one number: a block has at most 2**15 uids, and draws have 16 bits
-    key = ((ranks * len(place) + of_group) * len(names) + variant) * 2**15 + (draws.astype(np.int64) + 1)
+    ranks: np.ndarray, names: Sequence[int], group: np.ndarray, variants: pa.Array, draws: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The order of rows by uid, intervention and part, variant, draw; and the rows with the key of the row before."""
+    variants = variants.dictionary_encode()
+    codes = pc.rank(variants.dictionary).to_numpy()[variants.indices.to_numpy()].astype(np.int64)
+    key = (ranks * len(names) + np.array(names)[group]) * (len(variants.dictionary) + 1) + codes
+    key = key * 2**15 + draws + 1  # a draw has 15 bits
     order = np.argsort(key, kind="stable")
-    twice = np.flatnonzero(np.diff(key[order]) == 0)
-    return order, int(order[twice[0]]) if len(twice) else None
+    return order, order[np.flatnonzero(np.diff(key[order]) == 0)]
+
+
+def _texts(columns: Sequence[pa.Array | str], group: np.ndarray, order: np.ndarray) -> pa.Array:
+    """Texts [rows], in an order, from one text, or one array of texts, per group of rows."""
+    if all(isinstance(text, str) for text in columns):
+        return pa.array(columns, pa.string()).take(group[order])
+    sizes = np.bincount(group, minlength=len(columns)).tolist()
+    pairs = zip(columns, sizes, strict=True)
+    texts = [pa.repeat(pa.scalar(t, pa.string()), n) if isinstance(t, str) else t for t, n in pairs]
+    return pa.concat_arrays(texts).take(order)

@@ -1,37 +1,45 @@
 """Counts of the examples of an evaluation, for results.json."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from heedful.callbacks.engine.evaluation import Planned
+from heedful.callbacks.engine.experiment import Rows
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.datamodules.base.pairs import Pairs
 from heedful.lightning_modules.predictor import Predictor, Statistics
 from heedful.records import NO_LABEL, Examples, repeats
+from heedful.records import rows as r
+from heedful.reports.results import Evaluated
 
 
 def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str, Any]:
-    """Counts of the examples themselves, for results.json."""
+    """Counts of the base examples."""
     return {
         "examples": len(base),
         "not_predicted": len(data.pool) - len(base),
         "dropped_no_gold": data.counts.no_gold,
         **({"unlabelled": len(base)} if data.pool.is_unlabelled else {}),
-        **cut_short(predictor.encode(data.pool).statistics),
+        **truncation(predictor.encode(data.pool).statistics),
         "shortened": data.counts.shortened,
         "no_label": base.count(NO_LABEL),
-        **met_before(data.whole, base.positions, data, predictor),
+        **repeated_and_trained(data.whole, base.positions, data, predictor),
     }
 
 
-def cut_short(statistics: Statistics) -> dict[str, Any]:
-    """How much the model does not read, for the counts of results."""
+def truncation(statistics: Statistics) -> dict[str, Any]:
+    """Counts of truncated examples and of tokens."""
     tokens = {"tokens_kept": dict(statistics.tokens_kept)} if statistics.tokens_kept else {}
     return {"truncated": statistics.truncated, **tokens}
 
 
-def met_before(pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor) -> dict[str, int]:
-    """How many of some examples are repeats of others, and were trained on, where that is known, as counts."""
+def repeated_and_trained(
+    pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor
+) -> dict[str, int]:
+    """Counts of repeated examples, and of examples of the training data where these are known."""
     if pool is None:
         return {}
     parts = data.full_task.parts
@@ -39,3 +47,24 @@ def met_before(pool: Examples | None, positions: np.ndarray, data: Pairs, predic
     if (trained_on := predictor.provenance.trained_on) is not None:
         counts["trained_on"] = int(trained_on.seen(pool, parts)[positions].sum())
     return counts
+
+
+def with_metadata(
+    planned: Planned,
+    rows_of: Mapping[str, Rows],
+    manifests: Mapping[str, str],
+    run: Mapping[str, Any],
+    pool_counts: Mapping[str, Any],
+) -> Evaluated:
+    """The rows of an evaluation with their metadata; ``pool_counts`` are counts of a pool other than the data's."""
+    evaluation, plan, context = planned
+    rows, counted = rows_of[evaluation.name]
+    counts = {**plan.counts, **counted, **evaluation.counts(plan, rows, context)}
+    no_label = r.where(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
+    if pool_counts:
+        no_label |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
+        counts |= pool_counts
+    counts["no_label"] = int(no_label.sum())
+    metadata = {"data": run["data"], "seed": run["seed"], "manifest": manifests[evaluation.name], "run": run}
+    metadata |= {"context": context.as_dict(), "counts": counts}
+    return rows, json.loads(json.dumps(metadata, sort_keys=True))  # as read from a file

@@ -1,4 +1,4 @@
-"""Inquiries: evaluations that ask the model in rounds, where what is asked next depends on the answers so far."""
+"""Inquiries: evaluations that query the model in rounds, where later inputs depend on earlier answers."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,20 +18,17 @@ from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import Composed, Examples, Spool
 
-AT_ONCE = 32  # inputs of a pass forward and backward on a CPU, whose caches hold no more
+AT_ONCE = 32  # inputs of a forward and backward pass on a CPU, bounded by its caches
 Subwords = Literal["sum", "mean", "first"]
 
 
 class Ask:
-    """The model, for inquiries. Every process asks the same, each predicts its share, and all get all answers.
-
-    Args:
-        experiment: Predicts.
+    """The model, for inquiries: every rank makes the same calls, predicts its share and gets all answers.
 
     Attributes:
         labels: The labels, in the order of the probabilities.
-        parts: Names of all parts of the data, of which the model may read fewer.
-        counts: How many inputs were predicted, and what else an inquiry counts.
+        parts: Names of all parts of the data; the model may read fewer.
+        counts: Number of predicted inputs, and what else an inquiry counts.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -41,19 +38,16 @@ class Ask:
         self.counts: Counter[str] = Counter()
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
-        """The words of examples, to be hidden; see ``Processor.hiding``. Features stand in the order of the data."""
+        """The words of examples, to be hidden, in the order of the data; see ``Processor.hiding``."""
         return HiddenWords(self._experiment.predictor.processor, examples, examples.pool.parts, delete)
 
     def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-        """Predict inputs in which words are hidden.
+        """Probabilities of the labels for inputs with hidden words: float64 [inputs, labels].
 
         Args:
             words: The words of the examples.
-            examples: int64 [inputs], the example that each input is made of.
+            examples: int64 [inputs], index of the example per input.
             hidden: bool [inputs, features].
-
-        Returns:
-            Probabilities of the labels, float64 [inputs, labels].
         """
         self.counts["inputs"] += len(examples)
         make = partial(words.inputs, examples, hidden)
@@ -63,79 +57,73 @@ class Ask:
     def gradients(
         self, words: HiddenWords, examples: np.ndarray, labels: np.ndarray, steps: int, scale: Scale, subwords: Subwords
     ) -> np.ndarray:
-        """Integrated gradients from the input in which everything is hidden.
+        """Integrated gradients of a label per input, from all words hidden: float64 [inputs, features].
 
         Args:
             words: The words of the examples.
             examples: int64 [inputs].
-            labels: int64 [inputs], the label whose probability is explained.
-            steps: Points on the way.
+            labels: int64 [inputs].
+            steps: Number of integration points.
             scale: Whether the probability is explained, or its log-odds.
-            subwords: What a word gets of its tokens.
-
-        Returns:
-            float64 [inputs, features].
+            subwords: How the tokens of a word are aggregated.
         """
         batches, processes = self._experiment.batches, self._experiment.processes
         width = int(words.features.max(initial=0))
         nothing = np.zeros((len(examples), width), dtype=bool)
-        most = batches.batch_size
-        if processes.device.type == "cpu":
-            most = min(most, AT_ONCE)
+        most = min(batches.batch_size, AT_ONCE) if batches.is_on_cpu else batches.batch_size
         together = batches.snug_batches(words.lengths(examples, nothing), max(1, most // steps), steps)
 
-        def make(several: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-            whole = words.inputs(examples, nothing, several)
-            hidden = words.inputs(examples, ~nothing, several)
-            for batch, inputs, baseline in zip(several, whole, hidden, strict=True):
-                yield {"inputs": inputs, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
+        def make(positions: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+            inputs = words.inputs(examples, nothing, positions)
+            baselines = words.inputs(examples, ~nothing, positions)
+            for batch, end, baseline in zip(positions, inputs, baselines, strict=True):
+                yield {"inputs": end, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
 
         sums = np.zeros((len(examples), width))
-        mine = share(together, processes.rank, batches.ranks)
-        of_tokens = words.features_of_tokens(examples, mine)
+        of_tokens = words.features_of_tokens(examples, share(together, processes.rank, batches.ranks))
         shares = zip(batches.shared(make, together, "integrated gradients"), of_tokens, strict=False)
-        with processes.precision():  # as predictions are made
-            for (batch, given), features in shares:
-                ends = given["inputs"], given["from"]
-                tokens = integrated_gradients(batches.predictor, *ends, given["labels"], steps, most, scale)
+        with processes.precision():  # as for predictions
+            for (batch, inputs), features in shares:
+                ends = inputs["inputs"], inputs["from"]
+                tokens = integrated_gradients(batches.predictor, *ends, inputs["labels"], steps, most, scale)
                 sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps
-        phi = sum(processes.meet(sums))  # each example is one process's, and 0 for the others
+        phi = sum(processes.meet(sums))  # each example is computed on one rank, and 0 on the others
         require_finite(int((~np.isfinite(phi)).any(axis=1).sum()), len(phi), "integrated gradients")
         return phi
 
 
 def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Subwords) -> np.ndarray:
-    """What each feature gets of its tokens: float64 [inputs, width].
+    """Aggregate values of tokens to values of words: float64 [inputs, width].
 
     Args:
         tokens: float64 [inputs, tokens].
         features: int64 [inputs, tokens], the feature of each token; -1 for none.
-        width: Most features of an input.
-        subwords: Their sum, their mean, or the first alone.
+        width: Maximum number of features of an input.
+        subwords: The sum, the mean, or the first token.
 
     Example:
         >>> of_words(np.array([[1.0, 3.0, 5.0, 9.0]]), np.array([[0, 0, 1, -1]]), 2, "mean").tolist()
         [[2.0, 5.0]]
     """
-    taken = features >= 0
+    counted = features >= 0
     if subwords == "first":
-        taken &= np.diff(features, axis=1, prepend=-2) != 0
-    rows, columns = np.nonzero(taken)
-    places = rows * width + features[rows, columns]
+        counted &= np.diff(features, axis=1, prepend=-2) != 0
+    rows, columns = np.nonzero(counted)
+    indices = rows * width + features[rows, columns]
     shape = (len(tokens), width)
-    sums = np.bincount(places, tokens[rows, columns], minlength=len(tokens) * width).reshape(shape)
+    sums = np.bincount(indices, tokens[rows, columns], minlength=len(tokens) * width).reshape(shape)
     if subwords == "mean":
-        sums /= np.maximum(1, np.bincount(places, minlength=len(tokens) * width).reshape(shape))
+        sums /= np.maximum(1, np.bincount(indices, minlength=len(tokens) * width).reshape(shape))
     return sums
 
 
 class Inquiry(Protocol):
-    """An evaluation that asks the model in rounds, and makes rows of its own form.
+    """An evaluation that queries the model in rounds and makes rows with columns of its own.
 
     Attributes:
-        name: Its name in the manifest, with what follows; all as for an :class:`~heedful.interventions.Intervention`.
-        schema: The columns of its rows; the key of rows is among them.
+        name: Its name in the manifest; the other attributes are as in :class:`~heedful.interventions.Intervention`.
+        schema: The columns of its rows, including the key of rows.
     """
 
     name: str
@@ -147,27 +135,16 @@ class Inquiry(Protocol):
     schema: pa.Schema
 
     def require(self, processor: Processor, pool: Examples) -> None:
-        """Refuse a model that cannot be asked so, before anything is predicted.
-
-        Raises:
-            HeedfulError: It cannot.
-        """
+        """Raise HeedfulError, before anything is predicted, for a model that cannot be queried."""
         ...
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
-        """The rows, in their canonical order, some at a time.
-
-        Args:
-            pool: The examples.
-            base: Their predictions.
-            ask: The model.
-            seed: The run's seed.
-        """
+        """Yield the rows in canonical order, some at a time, given the predictions of the pool."""
         ...
 
 
 def inquire(experiment: Experiment, inquiry: Inquiry) -> tuple[pa.Table, dict[str, int]]:
-    """The rows of an inquiry, on the first process, and what was counted; of other processes no rows."""
+    """The rows of an inquiry, on rank 0, and its counts; no rows on other ranks."""
     ask = Ask(experiment)
     spool = Spool(inquiry.schema) if experiment.processes.is_first else None
     for table in inquiry.rows(experiment.pool, experiment.base, ask, experiment.seed):

@@ -1,22 +1,19 @@
 """``measure``: from a predictor, data and plans to rows and numbers, on any number of processes, without a Trainer."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from heedful.callbacks.engine.alone import with_alone
 from heedful.callbacks.engine.batch_predictor import BatchPredictor
-from heedful.callbacks.engine.counts import counts_of, cut_short, met_before
+from heedful.callbacks.engine.counts import counts_of, repeated_and_trained, truncation, with_metadata
 from heedful.callbacks.engine.evaluation import Planned, Plans
-from heedful.callbacks.engine.experiment import Experiment
+from heedful.callbacks.engine.experiment import Experiment, Rows, joined
 from heedful.callbacks.engine.inquiry import inquire
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.callbacks.engine.processes import Processes
@@ -26,24 +23,22 @@ from heedful.interventions import Intervention, manifest_hash
 from heedful.lightning_modules.predictor import Predictor
 from heedful.metrics import METRICS
 from heedful.metrics.number import Numbers
-from heedful.records import NO_LABEL, Composed, Measurement
-from heedful.records import rows as r
+from heedful.records import Composed, Measurement
 from heedful.reports.results import Evaluated, score
 
-ALL = 1.0  # limit_val_batches that leaves all examples
-Rows = tuple[pa.Table, Mapping[str, int]]  # the rows of an evaluation, and counts
+ALL = 1.0  # limit_val_batches that keeps all examples
 
 
 @dataclass(frozen=True, eq=False)
 class Measurements(Mapping[str, Measurement]):
-    """The measurements of one evaluation of a model: name of a number, such as "attentiveness/mnli/premise", to it.
+    """The measurements of a model, by metric name such as "attentiveness/mnli/premise".
 
     Attributes:
-        numbers: The same, by metric names.
-        content: Content of results.json, but for the hashes of the rows.
-        rows: Evaluation to its rows and their metadata, on rank 0; empty on the others.
+        numbers: The same, by :class:`~heedful.records.numbers.metric_name.MetricName`.
+        content: Content of results.json, except the hashes of the rows.
+        rows: Evaluation to its rows and their metadata, on rank 0; empty on other ranks.
         plans: The plans of the evaluations.
-        epoch: The epoch of a training in which they were measured, from 0; None outside trainings.
+        epoch: The epoch of a training, from 0; None outside of training.
         step: Number of training steps.
     """
 
@@ -77,20 +72,16 @@ def measure(
     about: Mapping[str, Any] = MappingProxyType({}),
     limit: int | float = ALL,
 ) -> Measurements:
-    """Predict the changes that evaluations plan, and compute their numbers; every process calls this.
-
-    Each base example and each distinct changed example is predicted once.
+    """Predict each base and each distinct changed example once, and compute the numbers; a collective.
 
     Args:
         predictor: The model, bound to the task of the data.
         data: The data, set up.
         plans: The plans of the evaluations.
         processes: The processes that predict.
-        base: Predictions of all processes on the pool of the data, after ``predictor.start``; by default they are made
-            here.
-        about: More about the run for results.json: the hash of the weights, the identity of the model, and the
-            progress of a run that has not ended.
-        limit: The Trainer's limit_val_batches, for predictions that are made here.
+        base: Predictions of all ranks for the pool of the data, after ``predictor.start``; computed by default.
+        about: Further facts for results.json, such as the weights hash and the identity of the model.
+        limit: The Trainer's limit_val_batches, if base predictions are computed.
 
     Raises:
         HeedfulError: The model fails, its outputs are not finite, or two numbers have the same name.
@@ -109,11 +100,11 @@ def measure(
     run["counts"] = counts_of(data, base, predictor)
     rows: dict[str, Evaluated] = {}
     for pool in {id(p.plan.pool): p.plan.pool for p in plans.planned.values()}.values():
-        together = [p for p in plans.planned.values() if p.plan.pool is pool]
+        planned = [p for p in plans.planned.values() if p.plan.pool is pool]
         if pool is data.pool:
-            together = with_alone(together, batches, pool, predictor.encode(Composed.whole(pool)), base)
-        rows |= _rows_of_pool(batches, data, together, run, base if pool is data.pool else None)
-    # not before: answers to changed examples are counted, too; the metadata of rows are copies by now
+            planned = with_alone(planned, batches, pool, predictor.encode(Composed.whole(pool)), base)
+        rows |= _pool_rows(batches, data, planned, run, base if pool is data.pool else None)
+    # after all predictions, since answers to changed examples are counted, too; metadata of rows are copies by now
     counted = predictor.counts_of(sum(processes.gather(predictor.counted), Counter()))
     for counts in (run["counts"], *(metadata["run"]["counts"] for _, metadata in rows.values())):
         counts |= counted
@@ -123,103 +114,50 @@ def measure(
     return Measurements(scored.numbers, scored.results, rows, plans)
 
 
-def _rows_of_pool(
-    batches: BatchPredictor,
-    data: Pairs,
-    together: Sequence[Planned],
-    run: Mapping[str, Any],
-    base: Predictions | None,
+def _pool_rows(
+    batches: BatchPredictor, data: Pairs, planned: Sequence[Planned], run: Mapping[str, Any], base: Predictions | None
 ) -> dict[str, Evaluated]:
-    """The rows of the evaluations of one pool, on rank 0, with what must be known to compute numbers from them.
-
-    Args:
-        batches: Predicts.
-        data: The data.
-        together: The evaluations.
-        run: Facts about the run, for the metadata of each rows file.
-        base: The predictions on the pool; None where it is not the pool of the data.
-    """
-    pool = together[0].plan.pool
-    names = [planned.evaluation.name for planned in together]
-    interventions = {p.evaluation.name: list(p.plan.interventions) for p in together if p.plan.inquiry is None}
-    inquiries = {p.evaluation.name: p.plan.inquiry for p in together if p.plan.inquiry is not None}
+    """The rows of the evaluations of one pool with their metadata, on rank 0; ``base`` is None for another pool."""
+    pool = planned[0].plan.pool
+    interventions = {p.evaluation.name: list(p.plan.interventions) for p in planned if p.plan.inquiry is None}
+    inquiries = {p.evaluation.name: p.plan.inquiry for p in planned if p.plan.inquiry is not None}
     manifests = {name: manifest_hash(plan, pool, data.seed) for name, plan in interventions.items()}
     manifests |= {name: manifest_hash([inquiry], pool, data.seed) for name, inquiry in inquiries.items()}
-    batches.processes.require_alike(manifests, f"examples of the evaluations {', '.join(names)}")
-    of_pool: dict[str, Any] = {}
+    batches.processes.require_alike(manifests, f"examples of the evaluations {', '.join(manifests)}")
+    counts: dict[str, Any] = {}
     if base is None:
         encoded, positions = batches.predictor.encode(Composed.whole(pool)), np.arange(len(pool))
         if len(pool):
             batches.predictor.require_known(encoded.statistics, f"{pool[0].uid} and the other examples with it")
         base = batches.pool(pool, encoded, positions)
-        counts = met_before(pool, positions, data, batches.predictor)
-        of_pool = {"examples": len(pool), **cut_short(encoded.statistics), **counts}
+        counts = {"examples": len(pool), **truncation(encoded.statistics)}
+        counts |= repeated_and_trained(pool, positions, data, batches.predictor)
     experiment = Experiment(batches, data, pool, base)
-    rows = _changed_rows(experiment, interventions, together, manifests) if interventions else {}
+    rows = _staged_rows(experiment, interventions, planned, manifests) if interventions else {}
     rows |= {name: inquire(experiment, inquiry) for name, inquiry in inquiries.items()}
+    evaluated: dict[str, Evaluated] = {}
 
-    def evaluated() -> dict[str, Evaluated]:
-        return {p.evaluation.name: _evaluated(p, rows[p.evaluation.name], manifests, run, of_pool) for p in together}
+    def add_metadata() -> None:
+        for p in planned:
+            evaluated[p.evaluation.name] = with_metadata(p, rows, manifests, run, counts)
 
-    by_name: dict[str, Evaluated] = {}
-    batches.processes.by_first(lambda: by_name.update(evaluated()))
-    return by_name
+    batches.processes.by_first(add_metadata)
+    return evaluated
 
 
-def _changed_rows(
-    experiment: Experiment,
-    interventions: dict[str, list[Intervention]],
-    together: Sequence[Planned],
-    manifests: dict[str, str],
+def _staged_rows(
+    experiment: Experiment, plans: Mapping[str, Any], planned: Sequence[Planned], manifests: dict[str, str]
 ) -> dict[str, Rows]:
-    """The rows of interventions, of one stage or of two; ``manifests`` become those of the last stage."""
-    rows, changed = experiment.rows(interventions)
-    second: dict[str, list[Intervention]] = {}
-    for planned in (planned for planned in together if planned.evaluation.name in interventions):
-        name = planned.evaluation.name
-        more = experiment.processes.by_first(
-            lambda p=planned, f=rows[name][0]: p.evaluation.second_stage(p.plan, f, p.context)
-        )
+    """The rows of interventions, of one stage or of two; updates ``manifests`` for second stages."""
+    rows, changed = experiment.rows(plans)
+    second: dict[str, Sequence[Intervention]] = {}
+    for evaluation, plan, context in (p for p in planned if p.evaluation.name in plans):
+        name = evaluation.name
+        more = experiment.processes.by_first(partial(evaluation.second_stage, plan, rows[name][0], context))
         if more:
-            second[name] = list(more)
-            manifests[name] = manifest_hash(more, planned.plan.pool, experiment.seed)
+            second[name] = more
+            manifests[name] = manifest_hash(more, plan.pool, experiment.seed)
     if second:
-        more_rows, _ = experiment.rows(second, {name: changed[name] for name in second})
-        rows |= {name: _joined(rows[name], more_rows[name]) for name in second}
+        second_rows, _ = experiment.rows(second, {name: changed[name] for name in second})
+        rows |= {name: joined(rows[name], second_rows[name]) for name in second}
     return rows
-
-
-def _joined(first: Rows, second: Rows) -> Rows:
-    """The rows of two stages in canonical order, with the base rows of the first."""
-    changes = second[0].filter(pc.not_equal(second[0]["intervention"], r.BASE))
-    table = pa.concat_tables([first[0], changes]).sort_by([(name, "ascending") for name in r.KEY])
-    return table, dict(Counter(first[1]) + Counter(second[1]))
-
-
-def _evaluated(
-    planned: Planned,
-    counted_rows: Rows,
-    manifests: Mapping[str, str],
-    run: Mapping[str, Any],
-    of_pool: Mapping[str, Any],
-) -> Evaluated:
-    """The rows of an evaluation with their metadata.
-
-    Args:
-        planned: The evaluation.
-        counted_rows: Its rows, and counts.
-        manifests: Evaluation name to the identity of its changes.
-        run: Facts about the run.
-        of_pool: Counts of the examples, where they are not those of the data.
-    """
-    evaluation, plan, context = planned
-    rows, counted = counted_rows
-    counts = {**plan.counts, **counted, **evaluation.counts(plan, rows, context)}
-    without = r.where(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
-    if of_pool:
-        without |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
-        counts |= of_pool
-    counts["no_label"] = int(without.sum())
-    metadata = {"data": run["data"], "seed": run["seed"], "manifest": manifests[evaluation.name], "run": run}
-    metadata |= {"context": context.as_dict(), "counts": counts}
-    return rows, json.loads(json.dumps(metadata, sort_keys=True))  # as from a file

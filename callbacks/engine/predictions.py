@@ -1,4 +1,4 @@
-"""Predictions as columns: a number for each answer, and probabilities."""
+"""Predictions as columns: indices of answers, and probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ class Predictions:
     """The predictions for some examples.
 
     Attributes:
-        positions: int64 [predictions], which examples.
-        answers: int32 [predictions], the place of each answer among the names; -1 where the outputs were not finite.
-        names: The answers as texts, each once: an Arrow array.
-        probs: float32 [predictions, labels]; None where there are none.
+        positions: int64 [predictions], the positions of the examples.
+        answers: int32 [predictions], indices into ``names``; -1 where the outputs are not finite.
+        names: The distinct answers, an Arrow array of texts.
+        probs: float32 [predictions, labels]; None if the model gives no probabilities.
     """
 
     positions: np.ndarray
@@ -35,22 +35,20 @@ class Predictions:
         return len(self.positions)
 
     def take(self, indices: np.ndarray) -> "Predictions":
-        """Some of them, in this order."""
+        """The predictions at these indices."""
         probs = None if self.probs is None else self.probs[indices]
         return Predictions(self.positions[indices], self.answers[indices], self.names, probs)
 
-    def of(self, positions: np.ndarray) -> "Predictions":
-        """Those for these examples, in this order; they must stand by ascending position.
+    def select(self, positions: np.ndarray) -> "Predictions":
+        """The predictions for these examples, from predictions by ascending position.
 
         Raises:
-            KeyError: There is none for one of them.
+            KeyError: An example has no prediction.
         """
-        places = np.searchsorted(self.positions, positions)
-        is_there = places < len(self)
-        is_there[is_there] = self.positions[places[is_there]] == positions[is_there]
-        if not is_there.all():
-            raise KeyError(f"{int((~is_there).sum())} examples were not predicted.")
-        return self.take(places)
+        indices = np.searchsorted(self.positions, positions)
+        if (np.append(self.positions, -1)[indices] != positions).any():
+            raise KeyError("An example was not predicted.")
+        return self.take(indices)
 
     @property
     def texts(self) -> pa.Array:
@@ -58,114 +56,102 @@ class Predictions:
         return self.names.take(pa.array(self.answers))
 
     def most_probable(self, labels: Sequence[str]) -> pa.Array:
-        """The most probable of the labels, which the probabilities are of, the first of equal ones: [predictions]."""
+        """The most probable label, the first of equal ones: texts [predictions]."""
         return pa.array(labels, pa.string()).take(pa.array(self.probs.argmax(axis=1)))
 
     def count(self, answer: str) -> int:
-        """How many of them have this answer."""
+        """Number of predictions with this answer."""
         return int(np.isin(self.answers, np.flatnonzero(pc.equal(self.names, answer))).sum())
 
     @property
     def broken(self) -> np.ndarray:
-        """Which of them come from outputs that are not finite: bool [predictions]."""
+        """Whether the outputs are not finite: bool [predictions]."""
         broken = self.answers < 0
         return broken if self.probs is None else broken | ~np.isfinite(self.probs).all(axis=1)
 
 
-def concatenated(several: Sequence[Predictions]) -> Predictions:
+def concatenate(predictions: Sequence[Predictions]) -> Predictions:
     """Predictions one after the other."""
-    names = pa.concat_arrays([one.names for one in several]).dictionary_encode()
-    places = names.indices.to_numpy()
-    begin = 0
-    answers = []
-    for one in several:
-        own = np.append(places[begin : begin + len(one.names)], np.int32(-1))  # -1 stays -1
-        answers.append(own[one.answers])
-        begin += len(one.names)
-    probs = [one.probs for one in several if one.probs is not None]  # who has no example has none
-    whole = np.concatenate(probs) if probs else None
+    names = pa.concat_arrays([each.names for each in predictions]).dictionary_encode()
+    codes = np.split(names.indices.to_numpy(), np.cumsum([len(each.names) for each in predictions])[:-1])
+    answers = [np.append(code, np.int32(-1))[p.answers] for code, p in zip(codes, predictions, strict=True)]
+    probs = [each.probs for each in predictions if each.probs is not None]  # a rank without examples has none
     return Predictions(
-        np.concatenate([one.positions for one in several]), np.concatenate(answers), names.dictionary, whole
+        np.concatenate([each.positions for each in predictions]),
+        np.concatenate(answers),
+        names.dictionary,
+        np.concatenate(probs) if probs else None,
     )
 
 
-def joined(several: Sequence[Predictions]) -> Predictions:
-    """The predictions of several processes, by ascending position."""
-    whole = concatenated(several)
-    return whole.take(np.argsort(whole.positions, kind="stable"))
+def join(predictions: Sequence[Predictions]) -> Predictions:
+    """The predictions of all ranks, by ascending position."""
+    joined = concatenate(predictions)
+    return joined.take(np.argsort(joined.positions, kind="stable"))
 
 
 class Collector:
-    """Keeps what a model answers on its device, and brings it over at the end.
+    """Collects the outputs of batches on their device, and copies them to the host many batches at a time.
 
     Args:
-        task: Says which labels there are.
+        task: Has the labels.
     """
 
     def __init__(self, task: Task) -> None:
         self._labels = (*task.labels, NO_LABEL) if task.kind.has_labels else ()
         self._names: dict[str, int] = {name: k for k, name in enumerate(self._labels)}
-        self._positions: list[np.ndarray] = []
+        self._positions = [np.zeros(0, dtype=np.int64)]
         self._probs: list[Tensor] = []
         self._answers: list[Tensor | np.ndarray] = []
-        self._brought: list[tuple[np.ndarray, np.ndarray | None]] = []
-        self._held = 0
+        self._copied: list[tuple[np.ndarray, np.ndarray | None]] = []
+        self._size = 0
 
     def add(self, positions: np.ndarray, outputs: Outputs | None) -> None:
         """Append the predictions of a batch.
 
         Raises:
-            HeedfulError: They are not as many as the positions.
+            ModelError: The number of predictions is not the number of positions.
         """
-        if outputs is None:
-            outputs = Outputs()
+        outputs = outputs or Outputs()
         first = outputs.answers if outputs.probs is None else outputs.probs
-        given = 0 if first is None else len(first)
-        if given != len(positions):
+        if (count := 0 if first is None else len(first)) != len(positions):
             raise ModelError(
-                f"The model returned {given} predictions for a batch of {len(positions)} examples. Return one "
-                "prediction for each input, in their order."
+                f"The model returned {count} predictions for a batch of {len(positions)} examples. Return one "
+                "prediction per input, in their order."
             )
         if not len(positions):
             return
         self._positions.append(positions)
         if outputs.probs is not None:
             self._probs.append(torch.as_tensor(outputs.probs))
-        if outputs.answers is not None:
-            self._answers.append(self._numbered(outputs.answers))
-        self._held += len(positions)
-        if self._held >= MOST:
-            self._bring()
+        if isinstance(outputs.answers, Tensor | np.ndarray):
+            self._answers.append(torch.as_tensor(outputs.answers))
+        elif outputs.answers is not None:
+            names = self._names
+            codes = [-1 if text is None else names.setdefault(text, len(names)) for text in outputs.answers]
+            self._answers.append(np.array(codes, dtype=np.int32))
+        self._size += len(positions)
+        if self._size >= MOST:
+            self._copy()
 
-    def _numbered(self, answers: Tensor | np.ndarray | Sequence[str | None]) -> Tensor | np.ndarray:
-        if isinstance(answers, Tensor | np.ndarray):
-            return torch.as_tensor(answers)
-        names = self._names
-        numbers = [-1 if text is None else names.setdefault(text, len(names)) for text in answers]
-        return np.array(numbers, dtype=np.int32)
-
-    def _bring(self) -> None:
-        """Take what the device holds: one copy for many batches."""
+    def _copy(self) -> None:
+        """Copy outputs from the device: one copy for many batches."""
         probs = torch.cat(self._probs).float().cpu().numpy() if self._probs else None
         if not self._answers:
             answers = np.zeros(0, dtype=np.int32) if probs is None else probs.argmax(axis=1).astype(np.int32)
         elif isinstance(self._answers[0], Tensor):
-            numbers = torch.cat(self._answers).cpu().numpy().astype(np.int32)
-            # a number below 0 is that of no label, unless the outputs were not finite
-            answers = np.where(numbers == NOT_FINITE, -1, np.where(numbers < 0, len(self._labels) - 1, numbers))
+            codes = torch.cat(self._answers).cpu().numpy().astype(np.int32)
+            # a negative number means NO_LABEL, unless the outputs were not finite
+            answers = np.where(codes == NOT_FINITE, -1, np.where(codes < 0, len(self._labels) - 1, codes))
         else:
             answers = np.concatenate(self._answers)
-        self._brought.append((answers, probs))
-        self._probs = []
-        self._answers = []
-        self._held = 0
+        self._copied.append((answers, probs))
+        self._probs, self._answers, self._size = [], [], 0
 
     def predictions(self) -> Predictions:
-        """All that was added, in the order of adding."""
-        self._bring()
-        positions = np.concatenate([np.zeros(0, dtype=np.int64), *self._positions])
-        answers = np.concatenate([answers for answers, _ in self._brought]).astype(np.int32)
-        probs = [probs for _, probs in self._brought if probs is not None]
-        return Predictions(
-            positions, answers, pa.array(list(self._names), pa.string()), np.concatenate(probs) if probs else None
-        )
+        """All predictions, in the order in which they were added."""
+        self._copy()
+        answers = np.concatenate([answers for answers, _ in self._copied]).astype(np.int32)
+        probs = [probs for _, probs in self._copied if probs is not None]
+        names = pa.array(list(self._names), pa.string())
+        return Predictions(np.concatenate(self._positions), answers, names, np.concatenate(probs) if probs else None)

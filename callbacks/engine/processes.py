@@ -9,7 +9,7 @@ from heedful.datamodules.base import processes
 
 
 class Processes:
-    """This process alone, or those of torch.distributed; without a Trainer.
+    """This process alone, or the processes of torch.distributed, without a Trainer.
 
     Args:
         shows_progress: Whether to show progress bars.
@@ -43,13 +43,13 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process makes the rows."""
+        """Whether this is rank 0, which makes the rows."""
         return processes.is_first()
 
     def precision(self) -> AbstractContextManager[None]:
-        """While active, the model computes in the precision of the run, and without gradients."""
+        """Context in which the model computes in the precision of the run, without gradients."""
         return torch.inference_mode()
 
     def to_device(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """A batch on the device of the model."""
+        """Move a batch to the device of the model."""
         return batch

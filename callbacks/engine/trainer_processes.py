@@ -1,4 +1,4 @@
-"""The processes of a Trainer, on its device and in its precision."""
+"""The processes of a Trainer, and where they stop after SIGTERM: all at one place, so that none waits for another."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -7,11 +7,13 @@ import torch
 from pytorch_lightning import Trainer
 
 from heedful.callbacks.engine.processes import Processes
+from heedful.lightning_modules.lightning_internals import leave_sigterm
+from heedful.records.stopping import Stopped, postpone, requested
 from heedful.reports.html.table import has_bars
 
 
 class TrainerProcesses(Processes):
-    """The processes that a Trainer has connected.
+    """The processes of a Trainer, on its device and in its precision.
 
     Args:
         trainer: The Trainer, whose strategy is set up.
@@ -20,6 +22,7 @@ class TrainerProcesses(Processes):
     def __init__(self, trainer: Trainer) -> None:
         super().__init__(trainer.progress_bar_callback is not None and trainer.is_global_zero and has_bars())
         self.trainer = trainer
+        self.device: torch.device = trainer.strategy.root_device
 
     @property
     def rank(self) -> int:
@@ -29,13 +32,26 @@ class TrainerProcesses(Processes):
     def world_size(self) -> int:
         return self.trainer.world_size
 
-    @property
-    def device(self) -> torch.device:
-        """The device of this process."""
-        return self.trainer.strategy.root_device
-
     def precision(self) -> AbstractContextManager[None]:
         return self.trainer.precision_plugin.val_step_context()
 
     def to_device(self, batch: dict[str, Any]) -> dict[str, Any]:
         return self.trainer.strategy.batch_to_device(batch)
+
+
+def is_stop_requested(trainer: Trainer) -> bool:
+    """Whether SIGTERM came to any process; a collective."""
+    return trainer.strategy.reduce_boolean_decision(requested(), all=False)
+
+
+def stop_if_requested(trainer: Trainer) -> None:
+    """Raise Stopped in all processes if SIGTERM came to any; a collective."""
+    if is_stop_requested(trainer):
+        raise Stopped
+
+
+def replace_sigterm_handler(trainer: Trainer) -> None:
+    """Disable Lightning's handler of SIGTERM: its processes do not agree on a step, and the exit status is 0."""
+    leave_sigterm(trainer)
+    if trainer.world_size > 1:
+        postpone()

@@ -1,15 +1,17 @@
-"""Loggers beside the scalars: figures per epoch, hyperparameters, and in TensorBoard grouped curves and their tags."""
+"""Further output to loggers: figures per epoch, hyperparameters, and TensorBoard's layout and description of tags."""
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import Logger, TensorBoardLogger
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
-from heedful.callbacks.engine.loggers import bounds_of, log_figure
+from heedful.callbacks.engine.engine import bounds_of
 from heedful.callbacks.engine.measure import Measurements
 from heedful.records import Chart, atomic_path
 from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
@@ -27,10 +29,10 @@ def tensorboard_of(trainer: Trainer) -> Any:
 
 
 class Board(Callback):
-    """Feeds the loggers with figures, the layout of the page of curves, and hyperparameters; a writer of the engine.
+    """Logs figures, the layout of curves, and hyperparameters; a writer of the engine.
 
     Args:
-        hyperparameters: What runs are compared by, as in TensorBoard's HParams tab.
+        hyperparameters: Settings by which runs are compared, as in TensorBoard's HParams tab.
         folder: Returns the folder of the run.
     """
 
@@ -57,14 +59,14 @@ class Board(Callback):
         self._title = f"{trainer.datamodule.name}, {trainer.datamodule.regime}"
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):
-                logger.log_hyperparams(self.hyperparameters)  # for hparams.yaml; the HParams tab needs metrics, too
+                logger.log_hyperparams(self.hyperparameters)  # for hparams.yaml; the HParams tab also needs metrics
         if writer := tensorboard_of(trainer):
-            # what a stopped run logged after the step that it goes on from is hidden, and comes once more
+            # hides the values that a stopped run logged after the step of its checkpoint
             start = SessionLog(status=SessionLog.START)
             writer.file_writer.add_event(Event(step=self._start, session_log=start))
 
     def write(self, measurements: Measurements) -> None:
-        """Draw the numbers of an epoch of training, as figures of all epochs so far."""
+        """Draw figures of all epochs of training so far."""
         if measurements.epoch is None:
             return
         self._lay_out(measurements)
@@ -74,11 +76,20 @@ class Board(Callback):
             figure = history_figure(points, self._title)
             with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
-            log_figure(self._loggers, f"figures/{name}", figure, measurements.step - 1)  # as Lightning logs the rest
+            self._log_figure(f"figures/{name}", figure, measurements.step - 1)  # the step of Lightning's curves
         write_epochs(self.folder(), self.history)
 
+    def _log_figure(self, tag: str, figure: Any, step: int) -> None:
+        for logger in self._loggers:
+            if isinstance(logger, TensorBoardLogger):
+                logger.experiment.add_figure(tag, figure, step)
+            elif hasattr(logger, "log_image"):
+                file = io.BytesIO()
+                figure.savefig(file, dpi=150, format="png")
+                logger.log_image(tag, [Image.open(file)], step=step)
+
     def _lay_out(self, measurements: Measurements) -> None:
-        """Group the curves on a page of TensorBoard and say what each tag is, once."""
+        """Group curves and describe tags in TensorBoard, once."""
         if self._has_layout:
             return
         self._has_layout = True
@@ -91,19 +102,19 @@ class Board(Callback):
                 logger.experiment.add_text("tags", _tags(measurements))
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Write out what was logged up to here: from here a killed run goes on."""
+        """Flush the logged values, since a killed run resumes from this checkpoint."""
         if writer := tensorboard_of(trainer):
             writer.flush()
 
     def final(self, measurements: Measurements) -> None:
-        """Record the hyperparameters with the metrics of the best checkpoint."""
+        """Log the hyperparameters with the metrics of the best checkpoint."""
         tags = [tag for _, curves in _figures(measurements).values() for tag in curves.values()]
         final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=measurements.step)
-                logger.finalize("success")  # which ends its thread
+                logger.finalize("success")  # ends its thread
             else:
                 bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
@@ -112,7 +123,7 @@ class Board(Callback):
 
 
 def _figures(measurements: Measurements) -> dict[str, tuple[str, dict[str, str]]]:
-    """Figure to its title and to the curves of all evaluations that share it: name of a curve to its metric."""
+    """Figure to its title and to its curves of all evaluations: curve to metric."""
     charts: dict[str, list[Chart]] = {}
     for chart in measurements.plans.charts:
         if chart.figure:

@@ -1,4 +1,4 @@
-"""Content of run.json: the facts that results.json leaves out, since they may differ where the numbers do not."""
+"""Content of run.json: facts that may differ between runs with equal results."""
 
 import platform
 import sys
@@ -17,13 +17,13 @@ PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datas
 
 
 def command() -> list[str]:
-    """The words of the command that this process is, as run.json has them."""
+    """The command line of this process, for run.json."""
     return [called().partition(" ")[0], *sys.argv[1:]]
 
 
 @cache
 def packages() -> dict[str, str]:
-    """The versions of the packages that numbers may depend on."""
+    """Versions of packages that numbers may depend on."""
     return {"heedful": VERSION} | {name: version(name) for name in PACKAGES}
 
 
@@ -33,7 +33,7 @@ def describe(
     """The content of run.json.
 
     Args:
-        about: More facts.
+        about: Further facts.
         accelerator: Class of Lightning's accelerator.
         processes: Number of processes.
         precision: Precision of the Trainer.
@@ -54,5 +54,5 @@ def describe(
 
 
 def describe_trainer(trainer: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of run.json, of a Trainer that measures."""
+    """The content of run.json for a Trainer."""
     return describe(about, type(trainer.accelerator).__name__, trainer.world_size, str(trainer.precision))

@@ -1,4 +1,4 @@
-"""The page about a run, ``report.html`` in its folder, and ``examples.json``, what examples hold before and after."""
+"""The page of a run, ``report.html``, and ``examples.json``, examples before and after changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,11 +16,11 @@ from heedful.reports.page.contents import UNKNOWN, Contents, Provider, contents_
 from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
 
-Key = tuple[str, str, int]  # of a change of an example: uid, variant, draw
+Key = tuple[str, str, int]  # uid, variant and draw of a change
 
 
 class Page:
-    """Writes ``report.html`` into the folder of the results of evaluate.py, or of train.py at its end.
+    """Writes ``report.html`` into the folder of results, after an evaluation or at the end of a training.
 
     Args:
         folder: Returns the folder of the results.
@@ -32,7 +32,7 @@ class Page:
         self.contents = contents
 
     def write(self, measurements: Measurements) -> None:
-        """Write the page about results that were written before."""
+        """Write the page, after the results."""
         if measurements.epoch is None:
             folder = self.folder()
             write_examples(folder, self.contents)
@@ -40,7 +40,7 @@ class Page:
 
 
 class MadeAgain:
-    """The texts of examples before and after a change: the few examples on the page are changed again.
+    """The texts of examples before and after a change; the few examples of the page are changed again.
 
     Args:
         plans: Evaluation to its plan.
@@ -54,46 +54,46 @@ class MadeAgain:
         self.parts = parts
 
     def __call__(self, entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
-        """What each of these rows is about."""
+        """The contents of the example of each row."""
         groups: dict[tuple[str, str, str], list[int]] = {}
         for k, entry in enumerate(entries):
             groups.setdefault((entry["evaluation"], entry["intervention"], entry["part"]), []).append(k)
-        found = [Contents([], UNKNOWN)] * len(entries)
-        for (evaluation, intervention, part), places in groups.items():
+        contents = [Contents([], UNKNOWN)] * len(entries)
+        for (evaluation, intervention, part), indices in groups.items():
             plan = self.plans[evaluation]
-            answer_of = {plan.pool.position(entries[k]["uid"]): entries[k]["y"] for k in places}
+            answer_of = {plan.pool.position(entries[k]["uid"]): entries[k]["y"] for k in indices}
             changed = self._changed(plan, intervention, part, answer_of)
-            for k in places:
+            for k in indices:
                 entry = entries[k]
                 base = plan.pool[plan.pool.position(entry["uid"])]
                 parts = [name for name in self.parts if name in base.parts] or list(base.parts)
                 after = changed.get((entry["uid"], entry["variant"], entry["draw"]))
-                found[k] = contents_of(base, after, parts, is_changed=intervention not in (BASE, "null"))
-        return found
+                contents[k] = contents_of(base, after, parts, is_changed=intervention not in (BASE, "null"))
+        return contents
 
     def _changed(
         self, plan: Plan, intervention: str, part: str, answer_of: Mapping[int, str | None]
     ) -> dict[Key, Example]:
-        """All changes by an intervention, given positions of examples and the answers to them."""
+        """All changes by an intervention of examples with known answers, by position."""
         positions = np.array(sorted(answer_of), dtype=np.int64)
         answers = pa.array([answer_of[position] for position in positions.tolist()], pa.string())
         changed: dict[Key, Example] = {}
-        for one in plan.interventions:
-            if one.name == intervention and "+".join(one.parts) == part:
-                eligible = one.eligible(plan.pool, positions, answers)  # one of several may be for another split
-                changed |= examples_of(plan.pool, one.changes(plan.pool, positions[eligible], self.seed))
+        for each in plan.interventions:  # several of one name are for several splits
+            if each.name == intervention and "+".join(each.parts) == part:
+                eligible = each.eligible(plan.pool, positions, answers)
+                changed |= examples_of(plan.pool, each.changes(plan.pool, positions[eligible], self.seed))
         return changed
 
 
 def examples_of(pool: Examples, changes: Changes) -> dict[Key, Example]:
     """The changed examples, by uid, variant and draw."""
     composed = Composed(pool, changes.positions, changes.lenders)
-    found: dict[Key, Example] = {}
+    by_key: dict[Key, Example] = {}
     for k, position in enumerate(changes.positions.tolist()):
         variant = changes.variant if isinstance(changes.variant, str) else changes.variant[k].as_py()
         key = pool.uid(position), variant, int(changes.draws[k])
         if changes.examples is not None:
-            found[key] = changes.examples[k]
+            by_key[key] = changes.examples[k]
         else:
-            found[key] = composed[k] if changes.known is None else pool[int(changes.known[k])]
-    return found
+            by_key[key] = composed[k] if changes.known is None else pool[int(changes.known[k])]
+    return by_key

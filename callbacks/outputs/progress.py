@@ -9,11 +9,11 @@ from pytorch_lightning.callbacks.progress.rich_progress import RichProgressBar, 
 from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.evaluation import LOSS
 
-OFTEN = 0.5  # seconds between two looks at the loss, for which a GPU is waited for
+INTERVAL = 0.5  # seconds between two reads of the loss, each of which synchronises a GPU
 
 
 class Progress(RichProgressBar):
-    """Shows each headline once, on a line of its own, under the name that figures give it."""
+    """Shows each headline on a line, under its name in figures."""
 
     def __init__(self) -> None:
         super().__init__(theme=RichProgressBarTheme(metrics_text_delimiter="\n"))
@@ -25,14 +25,14 @@ class Progress(RichProgressBar):
         engines = (engine for engine in trainer.callbacks if isinstance(engine, Engine))
         charts = [chart for engine in engines for chart in engine.plans.charts if chart.figure]
         headlines = {str(name): curve for chart in charts for curve, name in chart.curves.items()}
-        shown: dict[str, Any] = self._seen_loss(trainer)
+        metrics: dict[str, Any] = self._seen_loss(trainer)
         for name, value in super().get_metrics(trainer, pl_module).items():
-            shown[headlines.get(name, name)] = f"{100 * value:.1f}%" if name in headlines else value
-        return shown
+            metrics[headlines.get(name, name)] = f"{100 * value:.1f}%" if name in headlines else value
+        return metrics
 
     def _seen_loss(self, trainer: Trainer) -> dict[str, float]:
-        """The loss of a step of training, of the last half second."""
-        if LOSS in trainer.callback_metrics and time.monotonic() - self._looked >= OFTEN:
+        """The training loss, at most half a second old."""
+        if LOSS in trainer.callback_metrics and time.monotonic() - self._looked >= INTERVAL:
             self._looked = time.monotonic()
             self._loss = trainer.callback_metrics[LOSS].item()
         return {} if self._loss is None else {"loss": self._loss}

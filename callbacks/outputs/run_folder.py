@@ -1,4 +1,4 @@
-"""The folder of a run, and what is written into it."""
+"""The folder of a run and its files."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 
 from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.engine.measure import Measurements
-from heedful.callbacks.engine.stop import take_over
+from heedful.callbacks.engine.trainer_processes import replace_sigterm_handler
 from heedful.callbacks.outputs.description import describe_trainer
 from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
@@ -25,7 +25,7 @@ FINISHED = "finished"  # in run.json
 
 
 def new_version(parent: Path) -> Path:
-    """Make and return the first free ``version_N`` in a folder; two runs that start together get two folders."""
+    """Create the first free ``version_N`` in a folder; runs that start at the same time get different folders."""
     parent.mkdir(parents=True, exist_ok=True)
     n = 0
     while True:
@@ -38,17 +38,17 @@ def new_version(parent: Path) -> Path:
 
 
 def is_finished(run: Path) -> bool:
-    """Whether a run has trained, and its results and its weights are written."""
+    """Whether a run has trained and written its results and weights."""
     return FINISHED in read_run(run)
 
 
 def export(module: LightningModule, run: Path, weights: bool) -> None:
-    """Write the network of a run, with its tokenizer, to ``checkpoints/backbone``, file by file.
+    """Write the network of a run, with its tokenizer, to ``checkpoints/backbone``.
 
-    All files are written beside it before the first takes its place: a full disk leaves the old ones.
+    All files are written to a temporary folder before they are moved: a full disk leaves the old files.
 
     Raises:
-        HeedfulError: They cannot be written.
+        HeedfulError: The files cannot be written.
     """
     folder = run / BACKBONE
     with writing(folder):
@@ -62,23 +62,21 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
                 if path.is_dir():
                     to.mkdir(exist_ok=True)
                 else:
-                    share_file(path)  # safetensors makes files that only their owner can read
-                    flush_file(path)  # a run is marked as finished once these are there
+                    share_file(path)  # safetensors creates files that only the owner can read
+                    flush_file(path)  # before the run is marked as finished
                     path.replace(to)
 
 
 class RunFolder(Callback):
     """Writes config.yaml, run.json, results.json, rows/ and the exported backbone.
 
-    What is measured while a run trains goes to TensorBoard alone: results.json is of a model that is trained.
-
-    It is a callback, for the start of a run, and a writer of the engine. Only rank 0 writes; the others learn the
-    folder from it.
+    It is a callback, for the start of a run, and a writer of the engine. Measurements during training are not written:
+    results.json describes the trained model.
 
     Args:
-        folder: The folder; None on other ranks than 0.
-        save_config: Writes the configuration to the path it is given.
-        about: What else goes into run.json.
+        folder: The folder, on rank 0; None on other ranks, which receive it in ``setup``.
+        save_config: Writes the configuration to a path.
+        about: Further facts for run.json.
     """
 
     def __init__(
@@ -90,40 +88,40 @@ class RunFolder(Callback):
         self.folder = folder
         self.save_config = save_config
         self.about = about
-        self._goes_on: bool | None = None  # whether the folder holds the run already
-        self._described = False  # whether this start stands in run.json
+        self._is_resumed: bool | None = None  # whether the folder has a configuration
+        self._is_described = False  # whether run.json has this start
 
     @property
     def written(self) -> Path:
-        """The folder, which every process knows once the Trainer has begun."""
+        """The folder, on every rank, after ``setup``."""
         assert self.folder is not None
         return self.folder
 
     def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
-        """Write what follows into another folder, with more in its run.json: the next of several measurements."""
+        """Write the next measurement into another folder, with further facts in its run.json."""
         self.folder = folder
         self.about = {**self.about, **about}
-        self._goes_on = None
-        self._described = False
+        self._is_resumed = None
+        self._is_described = False
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.folder = Path(trainer.strategy.broadcast(str(self.folder)))
-        take_over(trainer)
+        replace_sigterm_handler(trainer)
         for callback in trainer.callbacks:
             if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
                 callback.dirpath = str(self.folder / CHECKPOINTS)
-        if self._goes_on is None:
-            self._goes_on = trainer.state.fn == "fit" and (self.folder / CONFIG).exists()
-            if not self._goes_on:
+        if self._is_resumed is None:
+            self._is_resumed = trainer.state.fn == "fit" and (self.folder / CONFIG).exists()
+            if not self._is_resumed:
                 self._describe(trainer)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """A run that goes on is described once nothing can refuse it any more."""
+        """Describe a resumed run, which no check can refuse any more."""
         self._describe(trainer)
 
     def _describe(self, trainer: Trainer) -> None:
-        """Write the configuration, and who runs it: the first start, and each that went on from there."""
-        if not trainer.is_global_zero or self._described:
+        """Write config.yaml, and add this start to run.json."""
+        if not trainer.is_global_zero or self._is_described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(self.folder / CONFIG) as temporary:
@@ -131,30 +129,30 @@ class RunFolder(Callback):
         start = describe_trainer(trainer, self.about)
         if trainer.datamodule.changed:
             start["changed_data"] = trainer.datamodule.changed
-        first = read_run(self.folder) if self._goes_on else {}
+        first = read_run(self.folder) if self._is_resumed else {}
         write_json(self.folder / RUN, first | {"resumed": [*first.get("resumed", []), start]} if first else start)
-        self._described = True
+        self._is_described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.is_global_zero:
             export(pl_module, self.folder, weights=False)
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.state.fn == "validate":  # of a run that went on, and had nothing left to train
+        if trainer.state.fn == "validate":  # a resumed run that has finished training
             self._describe(trainer)
 
     def write(self, measurements: Measurements) -> None:
-        """Write results.json and the rows; measurements of an epoch of training are not written."""
+        """Write results.json and the rows, unless the measurements are made during training."""
         if measurements.epoch is None:
             write_results(self.folder, measurements.content, measurements.rows, [self.folder / REPORT])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Processes that Lightning has started, and that are not connected yet, end with the first."""
+        """End processes that Lightning has started and that are not connected yet."""
         if isinstance(exception, Stopped) and not is_postponed():
             end_processes(trainer)
 
     def finish(self) -> None:
-        """Mark the run as finished, and then remove what it would go on from; called by the first process."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: now})
+        """Mark the run as finished, then remove ``last.ckpt``; called on rank 0."""
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: time})
         remove_last(self.folder / CHECKPOINTS)

@@ -172,7 +172,7 @@ def _trained(plan: Plan, folder: Path | None) -> Run:
         raise SettingError("Nothing was evaluated. See trainer.limit_val_batches.")
     if trainer.is_global_zero:
         board.final(engine.measurements)
-    engine.require_measured(plan.classifier, "what checkpoints/backbone would hold")
+    engine.require_measured(plan.classifier, "the weights of checkpoints/backbone")
     if trainer.is_global_zero:
         export(plan.classifier, run.written, weights=True)
         run.finish()

@@ -1,21 +1,18 @@
-"""Pure functions that change examples: deterministic by (seed, intervention, version, part, uid, draw)."""
+"""Pure functions that change examples, deterministic by (seed, intervention, version, part, uid, draw)."""
 
 from heedful.interventions.base import Changes, EachExample, Intervention, manifest_hash, within_limit
+from heedful.interventions.basic import KeepPart, Null, PredictedAs
 from heedful.interventions.counterparts import Design, counterparts
 from heedful.interventions.hypotheses.analysis import RuleAnalyser
 from heedful.interventions.hypotheses.perturb import DIRECTIONS, KINDS, PerturbHypothesis, Source
 from heedful.interventions.hypotheses.spacy_analyser import SpacyAnalyser, best_analyser
 from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
-from heedful.interventions.keep_part import KeepPart
-from heedful.interventions.null import Null
-from heedful.interventions.predicted_as import PredictedAs
 from heedful.interventions.siblings import Families, Siblings
 from heedful.interventions.swap import Swap
 from heedful.interventions.tables.annotated import Annotated
 from heedful.interventions.tables.operations import Donors
 from heedful.interventions.tables.row_edits import RowEdits
-from heedful.interventions.tables.title_swaps import SwapTitle
-from heedful.interventions.tables.value_swaps import SwapValues
+from heedful.interventions.tables.swaps import SwapTitle, SwapValues
 
 __all__ = [
     "DIRECTIONS",

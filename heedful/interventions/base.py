@@ -4,7 +4,8 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -19,21 +20,21 @@ LIMITED = 2  # version of how a limit chooses among the eligible examples
 
 @dataclass(frozen=True)
 class Changes:
-    """Changed examples as columns, by ascending order of the positions that were asked for.
+    """Changed examples as columns, by ascending order of the positions that were given.
 
     An example gets parts that other examples of the pool lend (``lenders``), or becomes another example of the pool,
     whose prediction is looked up (``known``), or gets new content (``examples``). Without any of these it stays the
     same.
 
     Attributes:
-        positions: int64 [changes], the example of the pool that is changed.
+        positions: int64 [changes], position of the base example in the pool.
         draws: int16 [changes], the draw, or -1.
-        clusters: list of texts [changes]: what the error of a row is shared with, its own uid first.
-        lenders: Part name to int64 [changes], the position of the example that lends it, or ``EMPTIED``.
+        clusters: list of texts [changes]: the units whose errors a row shares, its own uid first.
+        lenders: Part name to int64 [changes], the position of the lending example, or ``EMPTIED``.
         known: int64 [changes], the position of the example that it becomes.
         examples: The new examples, with the uids of their base examples.
-        partner: Texts [changes], the uid of the example that lent something, or one text for all.
-        variant: Texts [changes], which of several changes of one draw this is, or one text for all.
+        partner: Texts [changes], the uid of the lending example, or one text for all.
+        variant: Texts [changes] that tell apart the changes of one draw, or one text for all.
         allowed: Texts [changes], key into a table of allowed transitions, or one text for all.
     """
 
@@ -50,59 +51,54 @@ class Changes:
     def __len__(self) -> int:
         return len(self.positions)
 
+    def columns(self) -> dict[str, Any]:
+        """All columns by name, without constants; ``lenders`` is one entry per part."""
+        columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "lenders"}
+        columns |= {f"lenders.{part}": positions for part, positions in self.lenders.items()}
+        return {name: column for name, column in columns.items() if not isinstance(column, str | None)}
+
+    def with_columns(self, columns: Mapping[str, Any]) -> "Changes":
+        """The changes with other values of :meth:`columns`."""
+        lenders = {part: columns[f"lenders.{part}"] for part in self.lenders}
+        return replace(self, lenders=lenders, **{k: v for k, v in columns.items() if not k.startswith("lenders.")})
+
     def slice(self, start: int, stop: int) -> "Changes":
-        """Some of them that stand side by side."""
+        """Adjacent changes."""
+        return self.with_columns({name: column[start:stop] for name, column in self.columns().items()})
 
-        def cut(values: Any) -> Any:
-            return values if values is None or isinstance(values, str) else values[start:stop]
-
-        own = {f.name: cut(getattr(self, f.name)) for f in fields(self) if f.name != "lenders"}
-        return Changes(**own, lenders={part: cut(positions) for part, positions in self.lenders.items()})
-
-    def take(self, chosen: np.ndarray) -> "Changes":
-        """Those that lead to other examples of the pool and are chosen, bool [changes]; all if these are all."""
-        if chosen.all():
+    def take(self, mask: np.ndarray) -> "Changes":
+        """The changes into other examples of the pool where ``mask``, bool [changes]; ``self`` if all are."""
+        if mask.all():
             return self
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("lenders", "examples")}
-
-        def taken(value: Any) -> Any:
-            if isinstance(value, str):
-                return value
-            return value.filter(chosen) if isinstance(value, pa.Array) else value[chosen]
-
-        return Changes(**{name: taken(value) for name, value in own.items()})
+        columns = self.columns().items()
+        return self.with_columns({k: v.filter(mask) if isinstance(v, pa.Array) else v[mask] for k, v in columns})
 
     @classmethod
-    def concatenate(cls, several: Sequence["Changes"]) -> "Changes":
+    def concatenate(cls, changes: Sequence["Changes"]) -> "Changes":
         """Changes by one intervention, one after the other."""
-        if len(several) == 1:
-            return several[0]
+        if len(changes) == 1:
+            return changes[0]
 
-        def join(values: list[Any]) -> Any:
-            if values[0] is None or isinstance(values[0], str):
-                return values[0]
-            if isinstance(values[0], np.ndarray):
-                return np.concatenate(values)
-            if isinstance(values[0], pa.Array):
-                return pa.concat_arrays(values)
-            return [example for each in values for example in each]
+        def join(columns: list[Any]) -> Any:
+            if isinstance(columns[0], np.ndarray):
+                return np.concatenate(columns)
+            return pa.concat_arrays(columns) if isinstance(columns[0], pa.Array) else list(chain(*columns))
 
-        own = {f.name: join([getattr(one, f.name) for one in several]) for f in fields(cls) if f.name != "lenders"}
-        lenders = {part: join([one.lenders[part] for one in several]) for part in several[0].lenders}
-        return cls(**own, lenders=lenders)
+        tables = [each.columns() for each in changes]
+        return changes[0].with_columns({name: join([table[name] for table in tables]) for name in tables[0]})
 
 
 class Intervention(Protocol):
-    """A change of examples, and what should become of the prediction.
+    """A change of examples, and the expected effect on the prediction.
 
     Attributes:
         name: Its name in the rows.
         version: Raised whenever the same seed would give other examples.
         parts: The parts that it changes.
-        draws: How many independent changes each example gets; 0 for one that is not random, whose rows have draw -1.
+        draws: Number of independent changes per example; 0 for a deterministic change, whose rows have draw -1.
         expectation: Whether the prediction should change, stay, or move along allowed transitions only.
-        limit: At most this many eligible examples are changed, chosen by a hash of their uid; None for all.
-        settings: What else decides which changed examples there are, for the manifest.
+        limit: Maximum number of eligible examples that are changed, selected by a hash of their uid; None for all.
+        settings: Further settings that decide the changed examples, for the manifest.
     """
 
     name: str
@@ -114,12 +110,12 @@ class Intervention(Protocol):
     settings: tuple[str | int | bool, ...]
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
-        """Choose the examples to change at all: bool [positions].
+        """Select the examples to change: bool [positions].
 
         Args:
             pool: The examples.
-            positions: int64, those that were predicted.
-            answers: Texts, the base prediction of each.
+            positions: int64, the predicted examples.
+            answers: Texts [positions], their base predictions.
         """
         ...
 
@@ -128,8 +124,15 @@ class Intervention(Protocol):
         ...
 
 
+class EveryExample:
+    """Base of interventions that change every example, whatever its prediction."""
+
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        return np.ones(len(positions), dtype=bool)
+
+
 class EachExample(ABC):
-    """An intervention that writes new content: one example after the other."""
+    """Base of interventions that write new content, one example at a time."""
 
     draws: int
 
@@ -138,7 +141,7 @@ class EachExample(ABC):
         """The changed examples of one draw; an empty list where no change is possible. Pure."""
 
     def covers(self, uid: str) -> bool:
-        """Whether an example is to be changed at all, whatever its prediction."""
+        """Whether an example may be changed, whatever its prediction."""
         return True
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
@@ -147,16 +150,16 @@ class EachExample(ABC):
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         uids = pool.uids.take(positions).to_pylist()
         draws = range(self.draws) or [NO_DRAW]
-        made = [
+        triples = [
             (position, draw, changed)
             for position, uid in zip(positions.tolist(), uids, strict=True)
             for draw in draws
             for changed in self.apply(pool, uid, draw, seed)
         ]
-        changed = [change for _, _, change in made]
+        changed = [change for _, _, change in triples]
         return Changes(
-            np.array([position for position, _, _ in made], dtype=np.int64),
-            np.array([draw for _, draw, _ in made], dtype=np.int16),
+            np.array([position for position, _, _ in triples], dtype=np.int64),
+            np.array([draw for _, draw, _ in triples], dtype=np.int16),
             pa.array([change.clusters for change in changed], pa.list_(pa.string())),
             examples=[change.example for change in changed],
             partner=pa.array([change.partner for change in changed], pa.string()),
@@ -166,16 +169,16 @@ class EachExample(ABC):
 
 
 def within_limit(intervention: Intervention, pool: Examples, positions: np.ndarray, seed: int) -> np.ndarray:
-    """Choose ``intervention.limit`` of the eligible examples; those of a smaller limit are among them.
+    """Select ``intervention.limit`` eligible examples by a hash; a smaller limit selects a subset.
 
     Args:
-        intervention: What is to be done with them.
+        intervention: The intervention.
         pool: The examples.
-        positions: int64, the eligible ones.
-        seed: The run's seed; an example is chosen by it, its uid and those of the others alone.
+        positions: int64, the eligible examples.
+        seed: The run's seed; the selection depends on it and on uids only.
 
     Returns:
-        int64, some of the positions, in their order.
+        int64, a subset of the positions, in their order.
     """
     if intervention.limit is None or len(positions) <= intervention.limit:
         return positions

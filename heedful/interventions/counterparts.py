@@ -1,9 +1,9 @@
-"""The four intervention sets of natural logic: pairs of examples that differ in context or in inserted words alone.
+"""The four intervention sets of natural logic: pairs of examples that differ only in context or only in inserted words.
 
-Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", §3.1 and table 4.
+Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", section 3.1, table 4.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +15,7 @@ from heedful.records import DataError, Examples, generator
 from heedful.records.rows import NO_DRAW, lists_of
 
 VARIABLES = ("context", "insertion", "monotonicity", "relation", "gold")
-SETS: dict[str, tuple[bool, ...]] = {  # whether a match is equal to its seed in each of these (table 4)
+SETS: dict[str, tuple[bool, ...]] = {  # whether a match has the value of its seed, per variable (table 4)
     "I0": (False, True, False, True, False),
     "I1": (True, False, True, False, False),
     "I2": (False, True, True, True, True),
@@ -23,8 +23,8 @@ SETS: dict[str, tuple[bool, ...]] = {  # whether a match is equal to its seed in
 }
 CHANGED = {"I0": "context", "I1": "insertion", "I2": "context", "I3": "insertion"}
 KEPT = {"context": "insertion", "insertion": "context"}
-IDS = {"context": "meta.context", "insertion": "meta.pair"}  # of a word pair whichever way it stands
-MONOTONE = ("up", "down")  # what table 1 knows
+IDS = {"context": "meta.context", "insertion": "meta.pair"}  # the same for both orders of a word pair
+MONOTONE = ("up", "down")  # the contexts of table 1
 RELATED = ("leq", "geq", "none")
 
 
@@ -35,9 +35,9 @@ class Design:
         pool: Examples with the meta columns of :func:`~heedful.interventions.natural_logic.compose`.
 
     Attributes:
-        inside: Examples that can be in a set: bool [pool]. Left out are those of a context that is neither upward nor
-            downward monotone, of a relation that table 1 does not know, and what repeats another example word for word.
-        left_out: How many are left out, by reason.
+        inside: Whether an example can be in a set: bool [pool]. Contexts that are not monotone, relations outside of
+            table 1 and repeated examples are left out.
+        left_out: Reason to the number of examples that are left out.
     """
 
     def __init__(self, pool: Examples) -> None:
@@ -53,11 +53,12 @@ class Design:
         self.codes = np.stack([_codes(columns[name]) for name in VARIABLES])
         neither = ~np.isin(columns["monotonicity"], MONOTONE)
         unknown = ~neither & ~np.isin(columns["relation"], RELATED)
-        first = np.zeros(len(pool), dtype=bool)
-        first[np.unique(self.codes[:2], axis=1, return_index=True)[1]] = True
-        self.inside = first & ~neither & ~unknown
-        repeated = int((~first & ~neither & ~unknown).sum())
-        self.left_out = {"neither": int(neither.sum()), "eq": int(unknown.sum()), "repeated": repeated}
+        repeated = ~neither & ~unknown
+        self.inside = np.zeros(len(pool), dtype=bool)
+        self.inside[np.unique(self.codes[:2], axis=1, return_index=True)[1]] = True
+        self.inside &= repeated
+        repeated &= ~self.inside
+        self.left_out = {"neither": int(neither.sum()), "eq": int(unknown.sum()), "repeated": int(repeated.sum())}
         self._sharing = {name: self._by(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
 
     def _by(self, codes: np.ndarray) -> list[np.ndarray]:
@@ -67,7 +68,7 @@ class Design:
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
 
     def matches(self, name: str, i: int) -> np.ndarray:
-        """Positions of all examples that stand to position ``i`` as a set of table 4 demands: int64, ascending."""
+        """Positions of all matches of position ``i`` in a set of table 4: int64, ascending."""
         unchanged = KEPT[CHANGED[name]]
         near = self._sharing[unchanged][self.codes[VARIABLES.index(unchanged), i]]
         same = self.codes[:, near] == self.codes[:, i : i + 1]
@@ -76,16 +77,15 @@ class Design:
 
 @dataclass(frozen=True)
 class Counterparts:
-    """One of the sets I0 to I3: seed examples, each with all of its matches.
+    """One of the sets I0 to I3: seed examples with all their matches.
 
-    A match is an example of the pool itself, whose prediction is known already. Effects do not condition on the base
-    prediction.
+    A match is an example of the pool, with a known prediction. Effects do not condition on the base prediction.
 
     Attributes:
         name: I0, TCE(C on Y); I1, TCE(W on Y); I2, DCE(S -> Y); I3, DCE(T -> Y).
         design: The pool's variables.
         seeds: uids of the seed examples.
-        settings: How many seeds were asked for, and whether they are paired.
+        settings: The requested number of seeds, and whether seeds are paired.
     """
 
     name: str
@@ -110,16 +110,15 @@ class Counterparts:
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         matches = [self.design.matches(self.name, i) for i in positions.tolist()]
-        bases = np.repeat(positions, [len(of_seed) for of_seed in matches])
-        match_positions = np.concatenate([positions[:0], *matches])
+        bases = np.repeat(positions, [len(each) for each in matches])
+        known = np.concatenate([positions[:0], *matches])
         (part,) = self.parts
-        uids = pool.uids.take(match_positions)
         unchanged = pc.binary_join_element_wise(KEPT[part], pool.texts(IDS[KEPT[part]], bases), " ")
-        changed = pc.binary_join_element_wise(part, pool.texts(IDS[part], match_positions), " ")
+        changed = pc.binary_join_element_wise(part, pool.texts(IDS[part], known), " ")
         clusters = lists_of(pool.uids.take(bases), unchanged, changed)
-        draws = np.full(len(match_positions), NO_DRAW, dtype=np.int16)
-        variant = pool.texts(f"meta.{part}", match_positions)
-        return Changes(bases, draws, clusters, known=match_positions, partner=uids, variant=variant)
+        draws = np.full(len(known), NO_DRAW, dtype=np.int16)
+        variant = pool.texts(f"meta.{part}", known)
+        return Changes(bases, draws, clusters, known=known, partner=pool.uids.take(known), variant=variant)
 
 
 def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) -> list[Counterparts]:
@@ -127,25 +126,25 @@ def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) ->
 
     Args:
         design: The pool's variables.
-        seeds: How many seed examples each set has (the paper's 400); all there are, if fewer.
-        seed: The run's seed; which examples are seeds depends on it and their uids alone.
-        paired: Whether the two sets that change the same part have the same seeds, all with a match in both. Otherwise
-            each set draws its own, as in the paper, and some have no match (those of relation "none" in I0).
+        seeds: Number of seed examples per set (400 in the paper), or all examples if there are fewer.
+        seed: The run's seed; seed examples depend on it and on uids only.
+        paired: Whether the two sets that change the same part have the same seeds, with a match in both sets. By
+            default each set draws its own seeds, as in the paper, and some seeds have no match.
     """
     inside = np.flatnonzero(design.inside).tolist()
     sets = []
     for name, part in CHANGED.items():
-        candidates: Iterable[int] = inside
+        candidates = inside
         if paired:
-            both = [other for other in SETS if CHANGED[other] == part]
-            candidates = (i for i in inside if all(len(design.matches(other, i)) for other in both))
+            pair = [each for each in SETS if CHANGED[each] == part]
+            candidates = [i for i in inside if all(len(design.matches(each, i)) for each in pair)]
         uids = _sample([design.pool.uid(i) for i in candidates], seeds, seed, part if paired else name)
         sets.append(Counterparts(name, design, frozenset(uids), (seeds, paired)))
     return sets
 
 
 def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:
-    """The ``n`` uids that come first by hash; those of a smaller ``n`` are among them."""
+    """The first ``n`` uids by hash; a smaller ``n`` gives a subset."""
     return sorted(uids, key=lambda uid: generator(seed, "natural_logic", purpose, uid).random())[:n]
 
 

@@ -1,4 +1,4 @@
-"""Demonstrations: the solved examples of a prompt, and their augmentation (CAT, §5.3 and §6)."""
+"""Demonstrations: the solved examples of a prompt, and their augmentation (CAT, sections 5.3 and 6)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ import numpy as np
 from heedful.records import SPAN, DataError, Example, Examples, SettingError, Task, generator, random_key, words_of
 
 Kind = Literal["plain", "counterfactual", "extra_tuple", "matched_labels"]
-# of each kind: rises when the same settings choose other demonstrations or another order, and reports keep them apart
+# raised when the same settings select other demonstrations or another order; reports keep versions apart
 VERSIONS: dict[Kind, int] = {"plain": 1, "counterfactual": 2, "extra_tuple": 2, "matched_labels": 2}
 NONE = SPAN.default_gold("")  # the gold label of a question without an answer
 
@@ -17,27 +17,23 @@ NONE = SPAN.default_gold("")  # the gold label of a question without an answer
 def demonstrations(
     examples: Examples, task: Task, tuples: int, seed: int, draw: int, kind: Kind = "plain", swap: str | None = None
 ) -> tuple[Example, ...]:
-    """Choose the demonstrations of a prompt.
+    """Select the demonstrations of a prompt, in the order in which they are shown.
 
-    A tuple is one example of every label; for questions, one with an answer and one without, where there are such. The
-    examples of fewer tuples are among those of more, and the plain ones among those of every other kind. All of them,
-    copies too, are shuffled together by (seed, draw, tuples). Examples, order and copies depend on uids, and not on the
-    order of the training examples.
+    A tuple is one example per label; for questions, one with an answer and, if there are any, one without. Fewer tuples
+    give a subset, and the plain demonstrations are a subset of every other kind. All of them are shuffled by (seed,
+    draw, tuples). Selection, order and copies depend on uids, not on the order of the training examples.
 
     Args:
         examples: Training examples.
-        task: Says which labels there are.
-        tuples: How many tuples, 0 or more.
+        task: Has the labels.
+        tuples: Number of tuples, at least 0.
         seed: The run's seed.
-        draw: Which of several choices of demonstrations.
+        draw: Index of the selection.
         kind: "plain"; "counterfactual" adds a copy of each demonstration of another label, with the part ``swap`` of
-            another example and the default label; "extra_tuple" adds real examples of the default label until half of
-            all have it (CAT, §6 and table 7); "matched_labels" has a real example of the default label in the place of
-            each copy.
-        swap: The part to swap for counterfactuals.
-
-    Returns:
-        The demonstrations, in the order in which they are shown. A copy has the uid of its original and "~" behind it.
+            another example and the default label; "extra_tuple" adds real examples of the default label until they
+            are half of all (CAT, section 6 and table 7); "matched_labels" has a real example of the default label in
+            place of each copy.
+        swap: The part to swap for counterfactuals. A copy has the uid of its original with "~" appended.
 
     Raises:
         HeedfulError: Too few examples have a label, there is no part to swap or no default label, an example has no
@@ -54,15 +50,15 @@ def demonstrations(
     """
     parts, default = _augmentation(task, kind, swap)
     by_label = _by_label(examples, task)
-    own = tuples * (default in by_label)
-    others = tuples * len(by_label.keys() - {default})
-    if kind == "extra_tuple" and own >= others:
+    n_default = tuples * (default in by_label)
+    n_other = tuples * len(by_label.keys() - {default})
+    if kind == "extra_tuple" and n_default >= n_other:
         raise SettingError(
-            "prompt.demonstrations extra_tuple adds nothing: of two labels, half of all have the default one anyway. "
-            "Take matched_labels, or plain ones with another prompt.tuples."
+            "prompt.demonstrations extra_tuple adds nothing with two labels: half of the plain demonstrations have the "
+            "default label. Take matched_labels, or plain with another prompt.tuples."
         )
-    added = {"extra_tuple": others - own, "matched_labels": others}.get(kind, 0)
-    counts = dict.fromkeys(by_label, tuples) | ({default: own + added} if added else {})
+    added = {"extra_tuple": n_other - n_default, "matched_labels": n_other}.get(kind, 0)
+    counts = dict.fromkeys(by_label, tuples) | ({default: n_default + added} if added else {})
     key = random_key(seed, "demonstrations", draw)
     nothing = np.zeros(0, dtype=np.int64)
     positions_of = {
@@ -70,13 +66,13 @@ def demonstrations(
         for label, n in counts.items()
     }
     positions = [i for label in by_label for i in positions_of[label][:tuples]]
-    positions += positions_of[default][own:] if added else []
-    shown = [examples[i] for i in positions]
+    positions += positions_of[default][n_default:] if added else []
+    selected = [examples[i] for i in positions]
     if kind == "counterfactual":
-        shown += _copies(examples, positions, parts, default, seed, draw)
-    # False keys the order that plain demonstrations have always had
-    order = generator(seed, "demonstrations", draw, False, tuples).permutation(len(shown))
-    return tuple(shown[i] for i in order.tolist())
+        selected += _copies(examples, positions, parts, default, seed, draw)
+    # False keeps the order of plain demonstrations of version 1
+    order = generator(seed, "demonstrations", draw, False, tuples).permutation(len(selected))
+    return tuple(selected[i] for i in order.tolist())
 
 
 def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
@@ -92,24 +88,24 @@ def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[st
 
 
 def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
-    """Gold label to the positions of the examples that have it; of questions, any answer counts as one label."""
+    """Gold label to positions of examples; for questions, all answers count as one label."""
     labels = list(examples.column("label"))
     if task.kind is not SPAN:
-        return {label: np.flatnonzero([own == label for own in labels]) for label in task.labels}
+        return {label: np.flatnonzero([each == label for each in labels]) for label in task.labels}
     answered = np.array([label is not None and label != NONE for label in labels], dtype=bool)
     without = np.array([label == NONE for label in labels], dtype=bool)
     return {"an answer": np.flatnonzero(answered)} | ({NONE: np.flatnonzero(without)} if without.any() else {})
 
 
 def _ranked(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray:
-    """Positions in a random order that depends on the key and the uids alone."""
+    """Positions in a random order that depends on the key and on uids only."""
     uid_keys = examples.uid_keys[positions]
     first, second, *_ = words_of(key, uid_keys)
     return positions[np.lexsort([uid_keys, second, first])]
 
 
 def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
-    """The first n of them."""
+    """The first ``n`` positions; raises DataError if there are fewer."""
     if len(positions) < n:
         called = "no answer" if label == NONE and task.kind is SPAN else label
         raise DataError(
@@ -122,9 +118,9 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
 def _copies(
     examples: Examples, positions: Sequence[int], parts: Sequence[str], default: str, seed: int, draw: int
 ) -> list[Example]:
-    """The counterfactual copy of each demonstration of another label.
+    """Counterfactual copies of the demonstrations that do not have the default label.
 
-    Who may lend is as for :class:`~heedful.interventions.Swap`; who of them lends depends on their uids alone.
+    Candidates are those of :class:`~heedful.interventions.Swap`; the selection depends on their uids only.
     """
     lenders = examples.partners(parts)
     copies = []

@@ -1,7 +1,7 @@
-"""Natural logic: sentences with a hole, and pairs of words to fill it, make examples whose labels are known (NLI-XY).
+"""Natural logic: sentences with a hole and word pairs to fill it give examples with known labels (NLI-XY).
 
-What holds of a sentence when a word in it is replaced follows from the monotonicity of the sentence at that place and
-from the relation between the two words, and from nothing else (Rozanova, Valentino and Freitas, 2024).
+The label follows from the monotonicity of the sentence at the hole and from the relation between the two words
+(Rozanova, Valentino and Freitas, 2024).
 """
 
 import re
@@ -12,20 +12,20 @@ from typing import NamedTuple
 from heedful.records import DataError
 from heedful.records.pool.contents import content_id
 
-CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # as the authors name the files, and here the messages
+CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # file names of the authors, used in messages
 MONOTONICITIES = ("up", "down", "neither")
 REVERSED = {"leq": "geq", "geq": "leq", "eq": "eq", "none": "none"}
-SLOTS = {"s": "singular", "m": "mass", "p": "plural"}  # grammar of a word: the column that lets it into a context
+SLOTS = {"s": "singular", "m": "mass", "p": "plural"}  # grammar of a word to the column of contexts that allow it
 HOLE = re.compile(r"\bx\b")
 
-Row = tuple[int, Mapping[str, str]]  # its number, which messages name; its columns
+Row = tuple[int, Mapping[str, str]]  # row number for messages, columns
 
 
 def gold(monotonicity: str, relation: str) -> str:
     """The label of an example, "entailment" or "non-entailment" (table 1 of the paper).
 
-    The table has the relations leq, geq and none in contexts that are upward or downward monotone. Beyond it, words
-    that mean the same (``eq``) entail each other anywhere, and a context that is ``neither`` lets nothing else through.
+    The table has the relations leq, geq and none in upward and downward monotone contexts. In addition, synonyms
+    (``eq``) entail each other in every context, and a context that is ``neither`` gives no other entailment.
 
     Example:
         >>> gold("up", "leq"), gold("down", "leq"), gold("down", "geq"), gold("up", "none")
@@ -41,9 +41,9 @@ class Words(NamedTuple):
     Attributes:
         premise: Word of the premise.
         hypothesis: Word of the hypothesis.
-        relation: How the first lies to the second: leq (a boy is a child), geq, eq or none.
-        pair: Id of the pair whichever way it stands: "boy/child", by the alphabet.
-        slots: Columns that a context must have marked.
+        relation: Relation of the first word to the second: leq (a boy is a child), geq, eq or none.
+        pair: Id of the pair in both orders: "boy/child", sorted.
+        slots: Columns that must be marked in a context.
     """
 
     premise: str
@@ -54,33 +54,27 @@ class Words(NamedTuple):
 
 
 def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
-    """Each pair of words as it stands, followed by the same pair reversed.
+    """Each pair of words, followed by the reversed pair.
 
     Args:
         rows: Rows of insertions.tsv.
-        where: Folder of the file with a "/" behind it, for messages.
+        where: Folder of the file, with a final "/", for messages.
 
     Raises:
-        HeedfulError: A missing column, an empty word, an unknown grammar or relation, a pair of the same word that is
-            not eq, or words that stand in an earlier row in the same order with another relation.
+        DataError: A missing column, an unknown grammar or relation, or words with another relation in an earlier row.
     """
     pairs: list[Words] = []
     relations: dict[tuple[str, str], tuple[str, int]] = {}
     for row, values in rows:
         at = f"{where}{PAIRS}, row {row}"
         x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
-        if not x or not y:
-            raise DataError(f"{at}: the word {'y' if x else 'x'} is empty. Fill it in, or leave its row out.")
         _known(relation, "insertion_rel", REVERSED, at)
-        if x == y and relation != "eq":
-            raise DataError(f"{at}: both words are {x!r}, and their relation is {relation}. Write eq, or another word.")
         for column, grammar in zip(("x_grammar", "y_grammar"), grammars, strict=True):
             _known(grammar, column, SLOTS, at)
         before, first = relations.setdefault((x, y), (relation, row))
         if before != relation:
             raise DataError(
-                f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}. Mend one of the two "
-                "rows."
+                f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}. Correct one row."
             )
         pair = "/".join(sorted((x, y)))
         slots = frozenset(SLOTS[g] for g in grammars)
@@ -92,11 +86,11 @@ class Sentence(NamedTuple):
     """A sentence with a hole.
 
     Attributes:
-        context: Id of its content (:func:`~heedful.records.pool.contents.content_id`), 16 digits of it.
-        text: The sentence, in which x stands for the word.
+        context: The first 16 digits of its :func:`~heedful.records.pool.contents.content_id`.
+        text: The sentence, with x in place of the word.
         monotonicity: up, down or neither.
-        operator: The word that makes it so, or "".
-        slots: The columns that are marked, in their order.
+        operator: The word that causes the monotonicity, or "".
+        slots: The marked columns, in their order.
     """
 
     context: str
@@ -107,15 +101,15 @@ class Sentence(NamedTuple):
 
 
 def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
-    """The sentences of contexts.tsv in an order that does not depend on that of its rows.
+    """The sentences of contexts.tsv, in an order that is independent of the order of rows.
 
     Args:
         rows: Rows of contexts.tsv.
-        where: Folder of the file with a "/" behind it, for messages.
+        where: Folder of the file, with a final "/", for messages.
 
     Raises:
-        HeedfulError: A context without x or with several, with an unknown monotonicity or mark, or with another
-            monotonicity than in an earlier row.
+        DataError: A context without exactly one x, with an unknown monotonicity or mark, or with another monotonicity
+            in an earlier row.
     """
     unsorted: list[Sentence] = []
     first: dict[str, tuple[int, str]] = {}
@@ -133,8 +127,7 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         earlier, before = first.setdefault(context, (row, monotonicity))
         if before != monotonicity:
             raise DataError(
-                f"{at}: the context {text!r} is {monotonicity}, and in row {earlier} {before}. Mend one of the two "
-                "rows."
+                f"{at}: the context {text!r} is {monotonicity}, and in row {earlier} {before}. Correct one row."
             )
         slots = tuple(slot for slot, mark in marks.items() if mark)
         unsorted.append(Sentence(context, text, monotonicity, operator, slots))
@@ -142,37 +135,36 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
 
 
 def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> Iterator[dict[str, str]]:
-    """Every pair of words in every context that takes them, both ways.
+    """Compose every pair of words, in both orders, with every context that allows its grammar.
 
-    The first word replaces the x of the context in the premise, the second in the hypothesis. A pair fits a context
-    that is marked for the grammar of both words. A pair that is given twice counts once. A sentence that is given twice
-    yields its examples twice, with the same ``context``, and with "#2" at the end of the second uid.
+    The first word replaces the x of the context in the premise, the second in the hypothesis. A repeated pair counts
+    once. A repeated sentence yields its examples twice, with the same ``context`` and a second uid that ends in "#2".
 
     Args:
-        contexts: (row, columns) pairs of contexts.tsv.
-        pairs: (row, columns) pairs of insertions.tsv.
-        where: Folder of both with a "/" behind it, for messages.
+        contexts: Rows of contexts.tsv.
+        pairs: Rows of insertions.tsv.
+        where: Folder of both files, with a final "/", for messages.
 
     Yields:
-        Rows with uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation, operator (or "").
-        They are the same for all orders of the two files. ``context`` identifies the sentence by its content;
-        ``insertion`` names the words in their order, ``pair`` in either.
+        Rows with uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation, operator (or ""),
+        independent of the order of both files. ``context`` identifies the sentence by its content; ``insertion`` has
+        the words in their order, ``pair`` in sorted order.
 
     Raises:
-        HeedfulError: What :func:`word_pairs` and :func:`sentences` refuse. The message names the file and the row.
+        HeedfulError: See :func:`word_pairs` and :func:`sentences`. The message has the file and the row.
     """
     words = word_pairs(pairs, where)
-    again: Counter[str] = Counter()
+    repeats: Counter[str] = Counter()
     for context, text, monotonicity, operator, slots in sentences(contexts, where):
-        before_hole, behind_hole = HOLE.split(text)
+        prefix, suffix = HOLE.split(text)
         fitting = dict.fromkeys(each[:4] for each in words if each.slots <= {*slots})
         for premise, hypothesis, relation, pair in fitting:
             uid = f"{context}/{premise}|{relation}|{hypothesis}"
-            again[uid] += 1
+            repeats[uid] += 1
             yield {
-                "uid": f"{uid}#{again[uid]}" if again[uid] > 1 else uid,
-                "premise": before_hole + premise + behind_hole,
-                "hypothesis": before_hole + hypothesis + behind_hole,
+                "uid": f"{uid}#{repeats[uid]}" if repeats[uid] > 1 else uid,
+                "premise": prefix + premise + suffix,
+                "hypothesis": prefix + hypothesis + suffix,
                 "gold": gold(monotonicity, relation),
                 "context": context,
                 "insertion": f"{premise}|{hypothesis}",
@@ -184,7 +176,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
 
 
 def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str]:
-    """The cells of these columns, stripped."""
+    """Stripped cells of some columns."""
     for name in names:
         if name not in values:
             raise DataError(f"{at}: there is no column {name!r}. The columns are {', '.join(values)}.")

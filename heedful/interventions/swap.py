@@ -1,6 +1,7 @@
 """The swap of the Counterfactual Attentiveness Test (CAT, §3.3): a part comes from another example of the split."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -8,27 +9,25 @@ import pyarrow.compute as pc
 
 from heedful.interventions.base import Changes, Expectation
 from heedful.records import Examples, integers, random_key
-from heedful.records.pool.partners import Partners
 from heedful.records.rows import lists_of
 
-DRAWN = 2  # version of how partners are drawn among those that may lend
-BLOCKS = 32  # of four attempts to meet a partner by chance, before all that an example has are listed
+DRAWN = 2  # version of the drawing of partners
+BLOCKS = 32  # blocks of four attempts by rejection, before all candidates of an example are listed
 
 
 @dataclass(frozen=True)
 class Swap:
-    """Replace a part by that of a random partner.
+    """Replace a part by the part of a random partner.
 
-    The paper draws a partner at random and excludes nothing. Here a partner never shares a group with the example: not
-    the content of the swapped part (nothing would change), not the content of a kept part unless all examples have it,
-    and none of the groups that the data set names; nor is the pair that comes of it one that stands in the pool.
-    Partners are uniform over all others; draws are independent.
+    The paper draws a partner at random and excludes nothing. Here a partner shares no group with the example (content
+    of the swapped part, content of a kept part unless all examples have it, groups of the data set), and the new pair
+    is no pair of the pool. A partner is uniform over the remaining examples; draws are independent.
 
     Attributes:
         part: The part to swap, or several that come from one partner, joined by "+".
-        default_label: Examples predicted as this label are left alone; None makes every example eligible.
-        draws: Counterfactuals for each example (the paper's k).
-        within: A meta column in which partners are the same (the split, where there are several); None for any.
+        default_label: Examples predicted as this label are not changed; None makes every example eligible.
+        draws: Counterfactuals per example (the paper's k).
+        within: A meta column that partners share, such as the split; None for any example.
 
     Example:
         >>> from heedful.records import Example, Examples
@@ -61,58 +60,41 @@ class Swap:
         return pc.not_equal(answers, self.default_label).to_numpy(zero_copy_only=False)
 
     def partners(self, pool: Examples, positions: np.ndarray, draws: np.ndarray | int, seed: int) -> np.ndarray:
-        """Position of a partner of each example, or -1 where no other example may lend to it.
-
-        Any example of the pool is proposed, until one may lend. That would take long where few may; after some attempts
-        the partner is drawn from a list.
+        """Position of a partner for each example, int64 [examples], or -1; drawn by rejection, then from a list.
 
         Args:
             pool: The split that partners come from.
             positions: int64 [examples], the base examples.
-            draws: Which draw, [examples] or one for all.
-            seed: The run's seed. A partner depends on it, on the uid of the example, the draw and the pool.
-
-        Returns:
-            int64 [examples].
+            draws: The draw, [examples] or one for all.
+            seed: The run's seed. A partner depends on it, the uid, the draw and the pool.
         """
         partners = np.full(len(positions), -1, dtype=np.int64)
         lenders = pool.partners(self.parts, self.within)
-        some = np.flatnonzero(lenders.counts[positions])
-        positions = positions[some]
-        draws = np.broadcast_to(draws, partners.shape)[some]
+        drawable = np.flatnonzero(lenders.counts[positions])
+        positions = positions[drawable]
+        draws = np.broadcast_to(draws, partners.shape)[drawable]
         key = random_key(seed, self.name, DRAWN, self.part)
         uid_keys = pool.uid_keys[positions]
-        everyone = np.full(len(some), len(pool))
 
-        def may_lend(places: np.ndarray, proposed: np.ndarray) -> np.ndarray:
-            return lenders.admits(positions[places], proposed)
+        def may_lend(indices: np.ndarray, proposed: np.ndarray) -> np.ndarray:
+            return lenders.admits(positions[indices], proposed)
 
-        partners[some] = integers(key, uid_keys, draws, everyone, range(BLOCKS), may_lend)
-        # who met none by chance has few that may lend: all of them are listed, and one is drawn
-        left = np.flatnonzero(partners[some] < 0)
-        ranks = integers(key, uid_keys[left], draws[left], lenders.counts[positions[left]], range(BLOCKS, 2**32))
-        partners[some[left]] = _ranked(lenders, positions[left], ranks)
+        pool_sizes = np.full(len(drawable), len(pool))
+        partners[drawable] = integers(key, uid_keys, draws, pool_sizes, range(BLOCKS), may_lend)
+        failed = np.flatnonzero(partners[drawable] < 0)  # few candidates: list them and draw one
+        ranks = integers(key, uid_keys[failed], draws[failed], lenders.counts[positions[failed]], range(BLOCKS, 2**32))
+        all_of = lru_cache(1)(lenders.all_of)  # draws of one example are adjacent
+        for i, rank in zip(failed.tolist(), ranks.tolist(), strict=True):
+            partners[drawable[i]] = all_of(int(positions[i]))[rank]
         return partners
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         bases = np.repeat(positions, self.draws)
         draws = np.tile(np.arange(self.draws, dtype=np.int16), len(positions))
         partners = self.partners(pool, bases, draws, seed)
-        drawn = partners >= 0
-        bases = bases[drawn]
-        draws = draws[drawn]
-        partners = partners[drawn]
+        has_partner = partners >= 0
+        bases, draws, partners = bases[has_partner], draws[has_partner], partners[has_partner]
         uids = pool.uids.take(partners)
-        # examples that lend the same content are one in intervals, as those of a cluster are
+        # partners that lend the same content are one unit in intervals, as are the examples of a cluster
         clusters = lists_of(pool.uids.take(bases), pc.coalesce(pool.clusters(self.parts).take(partners), uids))
         return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)
-
-
-def _ranked(lenders: Partners, positions: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """For each example, that of a rank among all that may lend to it: int64 [examples]."""
-    partners = np.empty_like(ranks)
-    order = np.argsort(positions, kind="stable")
-    starts = np.flatnonzero(np.diff(positions[order], prepend=-1))
-    for places in np.split(order, starts[1:]) if len(order) else ():
-        partners[places] = lenders.all_of(int(positions[places[0]]))[ranks[places]]
-    return partners

@@ -5,15 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
 
-from heedful.callbacks import Attributions, Nothing, Setting
-from heedful.callbacks.engine import inquiry
-from heedful.callbacks.engine.inquiry import Ask
-from heedful.datamodules import PairedImages
+from heedful.callbacks import Attributions
 from heedful.lightning_modules import Encoder, Seq2Seq
 from heedful.lightning_modules.processors.hiding import HiddenWords
-from heedful.records import Example, Examples, HeedfulError, ModelError, SettingError, stopping
+from heedful.records import Example, Examples, ModelError, SettingError, stopping
 from heedful.records.rows import BASE, select
 
 from letters import LABELS, METHODS, Letters, by_example, random, reader, rows_of
@@ -41,18 +37,6 @@ def counts_of(engine):
     return {name: count for name, count in engine.content["counts"].items() if name.startswith("attributions/")}
 
 
-@pytest.fixture(scope="module")
-def tiny_roberta(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tiny_roberta")
-    words = [word for pair in Letters().pairs for text in pair for word in text.split()]
-    tokenizer = RobertaTokenizer().train_new_from_iterator([words] * 20, vocab_size=300, show_progress=False)
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    RobertaModel(RobertaConfig(vocab_size=len(tokenizer), max_position_embeddings=80, **sizes)).save_pretrained(folder)
-    return folder
-
-
 @pytest.mark.parametrize("hide", ["mask", "delete"])
 def test_a_model_that_reads_one_word_has_all_of_its_phi_there(tiny_bert, hide):
     data = Letters()
@@ -72,13 +56,6 @@ def test_a_model_that_reads_one_word_has_all_of_its_phi_there(tiny_bert, hide):
         else:
             assert own == pytest.approx(worth, abs=1e-6)
             assert np.abs(phi[False]).max() < 1e-6, uid
-
-
-def test_what_it_never_reads_has_no_phi(tiny_bert):
-    data = Letters([("a b", "c"), ("a", "b c d")])
-    rows = rows_of(explain(reader(tiny_bert, data), data))
-    assert rows
-    assert max(abs(row["phi"]) for row in rows) < 1e-6
 
 
 @pytest.mark.parametrize("scale", first_tier(1, ["probability", "logit"]))
@@ -116,29 +93,6 @@ def test_masks_that_coincide_are_predicted_once(tiny_bert):
     assert max(asked.values()) <= 200
 
 
-def masks_of(module, data, monkeypatch, methods):
-    """The examples and masks that are asked for, as texts."""
-    asked, hidden_by = set(), Ask.hidden
-
-    def hidden(self, words, examples, hidden):
-        for i, row in zip(examples.tolist(), hidden, strict=True):
-            asked.add((str(words.words[i]), row[: words.features[i]].tobytes()))
-        return hidden_by(self, words, examples, hidden)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Ask, "hidden", hidden)
-        explain(module, data, methods)
-    return asked
-
-
-def test_the_same_words_have_the_same_masks_in_all_models(tiny_bert, tiny_roberta, tiny_t5, monkeypatch):
-    data, methods = Letters(), ["lime", "shap"]
-    modules = (random(Encoder, tiny_bert, data), random(Encoder, tiny_roberta, data), random(Seq2Seq, tiny_t5, data, 1))
-    first, *others = [masks_of(module, data, monkeypatch, methods) for module in modules]
-    assert len(first) > 100
-    assert all(other == first for other in others)
-
-
 def test_fewer_examples_are_among_more_and_have_the_same_rows(tiny_bert):
     data = Letters()
     many, few = (by_example(explain(random(Encoder, tiny_bert, data), data, examples=n)) for n in (5, 2))
@@ -173,27 +127,6 @@ def test_changed_examples_are_explained_beside_their_own(tiny_bert):
     assert engine["attributions/letters/shap/delta"].n == 4  # the changed ones do not count
 
 
-def test_single_sentences(tiny_bert):
-    data = Letters([(premise,) for premise, _ in Letters().pairs], parts=("sentence",))
-    engine = explain(reader(tiny_bert, data), data, EXACT)
-    assert {(row["part"], row["part"] == "") for row in rows_of(engine)} == {("sentence", False), ("", True)}
-    for (uid, _, _), rows in by_example(engine).items():
-        (sentence,) = data.pairs[int(uid.split("/")[1])]
-        assert words_of(rows, "sentence") == sentence.split()
-        assert words_of(rows, "") == ["[SEP]"]
-        assert all(abs(row["phi"]) < 1e-6 for row in rows if row["word"] != "z")
-
-
-@pytest.mark.parametrize("partial", ["premise", "hypothesis"])
-def test_a_model_of_one_part_is_explained_by_its_words(tiny_bert, partial):
-    data = Letters(partial=partial)
-    engine = explain(reader(tiny_bert, data), data, ["shap", "gradients"])
-    texts = {f"letters/{i}": pair[partial == "hypothesis"].split() for i, pair in enumerate(data.pairs)}
-    for (uid, _, _), rows in by_example(engine).items():
-        assert words_of(rows, partial) == texts[uid]
-        assert {row["part"] for row in rows} == {partial, ""}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("decoding", first_tier(1, ["likelihood", "greedy"]))
 def test_a_model_that_scores_labels(tiny_t5, decoding):
@@ -211,21 +144,6 @@ def test_a_model_that_scores_labels(tiny_t5, decoding):
         assert len(words_of(rows, "")) == 2
         if method != "lime":
             assert abs(rows[0]["delta"]) < (0.1 if method == "gradients" else 1e-9)
-
-
-@pytest.mark.slow
-def test_a_model_that_writes_is_asked_for_probabilities_alone(tiny_t5, monkeypatch):
-    data, written, generate = Letters(), [], Seq2Seq._written
-
-    def counted(self, states, mask):
-        written.append(len(states))
-        return generate(self, states, mask)
-
-    monkeypatch.setattr(Seq2Seq, "_written", counted)
-    module = random(Seq2Seq, tiny_t5, data, 1.0, decoding="greedy")
-    engine = explain(module, data, ["owen"], only=["attributions"], explain="gold", samples=48)
-    assert counts_of(engine)["attributions/inputs"] > 10 * len(data.pairs)
-    assert sum(written) == len(data.pairs)  # for the examples themselves
 
 
 class SomeWithoutGold(Letters):
@@ -264,17 +182,6 @@ def test_outputs_that_are_not_finite_are_refused(tiny_bert):
         explain(module, data, ["shap"])
 
 
-def test_gradients_that_are_not_finite_are_refused(tiny_bert, monkeypatch):
-    data = Letters()
-
-    def broken(module, inputs, *_):
-        return torch.full(inputs["input_ids"].shape, torch.nan)
-
-    monkeypatch.setattr(inquiry, "integrated_gradients", broken)
-    with refused(ModelError, "6 of 6", "(integrated gradients)"):
-        explain(reader(tiny_bert, data), data, ["gradients"])
-
-
 def test_a_probability_of_1_has_no_log_odds(tiny_bert):
     data = Letters()
     module = reader(tiny_bert, data)
@@ -299,36 +206,3 @@ def test_sigterm_ends_it_where_processes_meet(tiny_bert, method, monkeypatch):
     with pytest.raises(stopping.Stopped, match="stopped by SIGTERM"):
         explain(reader(tiny_bert, data), data, [method])
     assert calls
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "facts"),
-    [
-        ({"methods": ["shap", "gues"]}, SettingError, ["methods gues"]),
-        ({"methods": "permutation"}, SettingError, ["methods permutation", "lime, shap, owen, gradients"]),
-        ({"methods": "shap, gradient"}, SettingError, ["methods gradient", "mean gradients?"]),
-        ({"samples": 1}, SettingError, ["samples 1", "at least 2"]),
-        ({"examples": 0}, SettingError, ["examples 0", "at least 1"]),
-        ({"steps": 0}, SettingError, ["steps 0", "at least 1"]),
-        ({"shown": -1}, SettingError, ["shown -1", "at least 0"]),
-        ({"methods": ["gradients"], "hide": "delete"}, SettingError, ["hide delete", "gradients", "mask"]),
-    ],
-)
-def test_settings_that_make_no_sense(settings, error: type[HeedfulError], facts):
-    with refused(error, *facts):
-        Attributions(**settings)
-
-
-def test_what_has_no_labels_is_left_alone():
-    parts, labels = {"image": "{file}", "question": "text"}, {label: [] for label in LABELS}
-    data = PairedImages("d", parts, ["image"], labels, swap=["question"])
-    assert isinstance(Attributions().plan(Setting(data)), Nothing)
-
-
-def test_methods_may_be_named_in_one_text():
-    assert Attributions("lime, shap").methods == ("lime", "shap")
-
-
-def test_methods_count_once_and_none_is_nothing_to_do(tiny_bert):
-    assert Attributions(["shap", "lime", "shap"]).methods == ("shap", "lime")
-    assert isinstance(Attributions([]).plan(Setting(Letters())), Nothing)

@@ -1,11 +1,8 @@
 """Which examples are explained, what is counted of them, and where swapped parts come from."""
 
-import logging
-
 import pytest
 
 from heedful.callbacks import Attributions
-from heedful.callbacks.evaluations.attributions import attribution_inquiry
 from heedful.lightning_modules import NO_LABEL_NUMBER, Encoder, Outputs
 from heedful.records import Example, Examples
 
@@ -59,20 +56,6 @@ def test_examples_that_are_cut_off_are_counted(tiny_bert):
     assert engine.content["counts"][COUNTS + "truncated"] == len(cut)  # swapped ones do not count
 
 
-@pytest.mark.slow
-def test_examples_with_fewer_masks_than_shap_needs_are_counted(tiny_bert):
-    data = Letters(swap=["premise"])
-    counted = {}
-    for samples in (8, 14, 22):
-        engine = measure(
-            reader(tiny_bert, data), data, Attributions(["lime", "shap"], samples=samples), only=["attributions"]
-        )
-        counted[samples] = engine.content["counts"][COUNTS + "shap_scarce"]
-    sizes = [len(" ".join(pair).split()) + 2 for pair in data.pairs]  # with two separators
-    assert counted == {samples: sum(2 * n > samples for n in sizes) for samples in counted}
-    assert 0 < counted[14] < len(sizes)
-
-
 class TwoSplits(Letters):
     """The first half of the examples is of one split, the other half of another."""
 
@@ -97,13 +80,3 @@ def test_swapped_parts_come_from_the_split_of_the_example(tiny_bert):
     lent = [(i, word) for i, word in first if word != pairs[i][1]]
     assert len(lent) == len(pairs)
     assert all(word in of_split[i >= 4] for i, word in lent)
-
-
-def test_a_log_says_how_far_it_is(tiny_bert, monkeypatch, caplog):
-    data = Letters()
-    monkeypatch.setattr("heedful.callbacks.engine.pace.EVERY", 0.0)
-    monkeypatch.setattr(attribution_inquiry, "TOGETHER", 4)
-    with caplog.at_level(logging.INFO):
-        explained(reader(tiny_bert, data), data)
-    told = [record.getMessage() for record in caplog.records if "Attributions" in record.getMessage()]
-    assert [line.partition(" after")[0] for line in told] == ["Attributions: 4 of 6 examples"]

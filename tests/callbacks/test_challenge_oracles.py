@@ -3,19 +3,17 @@
 import logging
 import re
 from ast import literal_eval
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from heedful.callbacks import Challenge, Nothing, Setting
-from heedful.datamodules import PairedData, PairedTables, Planted
+from heedful.datamodules import PairedData, Planted
 from heedful.interventions import KINDS
-from heedful.interventions.hypotheses.analysis import Analysis, RuleAnalyser, Span
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import Example, Examples, RunError, SettingError, Table
+from heedful.records import Example, Examples, RunError, Table
 
 from oracles import measure as measured
 from oracles import sure_of
@@ -152,14 +150,6 @@ def test_the_gold_label_of_the_original_is_right_where_labels_are_preserved_and_
             assert way == "preserved" or from_entailed == sum(row["gold"] == C for row in rows)
 
 
-def test_a_change_of_each_kind_was_made():
-    counts = measure().content["counts"]
-    made = {(kind, way) for kind in RULED for way, n in counts[f"challenge/{kind}"].items() if n}
-    assert {kind for kind, _ in made} == set(RULED)
-    assert {kind for kind, way in made if way == "flipped"} == set(RULED)
-    assert "flipped_from_contradiction" not in {way for _, way in made}
-
-
 def test_a_constant_answer_is_right_where_all_flips_end_in_it_and_a_flag_says_so():
     engine = measure(lambda example: C)
     for name in ("hypotheses/flipped", *(f"hypotheses/kind={kind}/flipped" for kind in RULED)):
@@ -167,34 +157,6 @@ def test_a_constant_answer_is_right_where_all_flips_end_in_it_and_a_flag_says_so
         assert (m.value, "one_sided" in m.flags) == (1, True)
         assert found(engine, f"{name}/from_entailment").value == 1
         assert found(engine, f"{name}/both_ways").value is None
-
-
-@pytest.mark.slow
-def test_half_or_double_is_of_numbers_alone_and_needs_them():
-    plain, halved = measure(), measure(half_or_double=True)
-    texts = [
-        {row["variant"] for row in changed(engine) if "numbers/flipped" in row["intervention"]}
-        for engine in (plain, halved)
-    ]
-    assert all("'over' -> 'under'" in text for text in texts[0])
-    assert all("'20' -> '40'" in text for text in texts[1])
-    rest = [[row for row in changed(e) if "numbers/flipped" not in row["intervention"]] for e in (plain, halved)]
-    assert rest[0] == rest[1]
-    assert plain.rows["challenge"][1]["manifest"] != halved.rows["challenge"][1]["manifest"]
-    assert Challenge(half_or_double=True).title == "challenge-half_or_double"
-    with refused(SettingError, "half_or_double", "numbers", "kinds"):
-        Challenge(["negation"], half_or_double=True)
-
-
-def test_a_model_that_reads_a_not_is_right_where_one_is_put_in_and_nowhere_else_where_labels_flip():
-    def reads_not(example):
-        wrong = " not " in example.parts["hypothesis"]
-        return GOLD[example.uid] if wrong == (" not " in CLAIMS[int(example.uid[-1])][0]) else C
-
-    engine = measure(reads_not)
-    assert found(engine, "hypotheses/original").value == found(engine, "hypotheses/kind=negation/flipped").value == 1
-    assert {found(engine, f"hypotheses/kind={kind}/flipped").value for kind in set(RULED) - {"negation"}} == {0}
-    assert found(engine, "hypotheses/flipped/drop").value == 1 - found(engine, "hypotheses/flipped").value > 0
 
 
 def test_a_model_that_knows_the_titles_by_heart_fails_where_the_table_has_another_one():
@@ -231,32 +193,6 @@ def test_a_model_of_the_hypothesis_alone_meets_the_same_changed_hypotheses():
     assert {row["part"] for row in changed(full)} == {"hypothesis", "premise+hypothesis"}
     counts = [{k: v for k, v in e.content["counts"].items() if k.startswith("challenge/")} for e in (full, alone)]
     assert counts[0] == counts[1]
-
-
-def test_the_data_keep_what_is_evaluated_with_all_of_its_parts():
-    data = Claims(partial="hypothesis", max_validation=20)
-    data.setup("fit")
-    assert (data.pool.parts, data.whole.parts) == (("hypothesis",), ("premise", "hypothesis"))
-    assert list(data.pool.column("uid")) == list(data.whole.column("uid"))
-    assert data.train_examples.parts == ("hypothesis",)
-    data = Claims()
-    data.setup("validate")
-    assert data.whole is data.pool
-
-
-@pytest.mark.slow
-def test_the_numbers_of_each_split_where_there_are_several():
-    def right_on_a(example):
-        return GOLD[example.uid] if "/a/" in example.uid else N
-
-    engine = measure(right_on_a, Claims(splits="ba"))
-    for what in ("hypotheses", "titles"):
-        total, *splits = (found(engine, f"{what}{split}/preserved") for split in ("", "/split=a", "/split=b"))
-        assert [m.value for m in splits] == [1, 0]
-        assert total.n == splits[0].n + splits[1].n
-        assert total.value == pytest.approx(splits[0].n / total.n)
-        assert found(engine, f"{what}/split=b/original").value == 0
-    assert not any("split=" in name for name in measure())
 
 
 @pytest.mark.parametrize("partial", first_tier(1, [None, "hypothesis"]))
@@ -307,48 +243,6 @@ def test_names_need_spacy_and_without_it_that_is_said_and_counted(caplog):
     assert measure(kinds=["negation"]).content["counts"]["challenge/left_out"] == []
 
 
-@dataclass(frozen=True)
-class KnowsLondon:
-    """Finds one town."""
-
-    name: str = "london"
-    knows_entities: bool = True
-
-    def analyse(self, text: str) -> Analysis:
-        at, plain = text.find("London"), vars(RuleAnalyser().analyse(text))
-        towns = (Span(at, at + 6, "location"),) if at >= 0 else ()
-        others = (Span(0, text.find(" "), "location"),) if text.startswith("Paris") else ()
-        return Analysis(**plain | {"entities": towns or others})
-
-
-@pytest.mark.slow
-def test_with_a_parser_names_change_as_well_and_the_manifest_says_which_one(monkeypatch):
-    plain = measure(kinds=["numbers"])
-    monkeypatch.setattr("heedful.callbacks.evaluations.tables.challenge.best_analyser", KnowsLondon)
-    with_names, numbers = measure(), measure(kinds=["numbers"])
-    assert with_names.content["counts"]["challenge/analyser"] == "london"
-    assert with_names.content["counts"]["challenge/left_out"] == []
-    assert "challenge/d/hypotheses/kind=entities/preserved" in with_names
-    assert changed(plain) == changed(numbers)
-    assert plain.rows["challenge"][1]["manifest"] != numbers.rows["challenge"][1]["manifest"]
-
-
-@pytest.mark.slow
-def test_only_the_kinds_that_were_asked_for():
-    engine = measure(kinds=["title", "numbers", "numbers"])
-    made = {row["intervention"] for row in changed(engine)}
-    assert made == {"title", "perturb/numbers/preserved", "perturb/numbers/flipped"}
-    assert Challenge(["title", "numbers"]).title == "challenge-title-numbers"
-    assert Challenge().title == "challenge"
-    titles = measure(kinds=["title"])
-    assert not any("hypotheses" in name for name in (*titles, *titles.content["counts"]))
-    for kinds in (["title"], ["numbers"], None):
-        engine = measure(kinds=kinds)
-        assert set(engine.plans.headlines) <= set(engine)
-    with refused(SettingError, "kinds verbs", "entities, nominal_modifiers, ", "title"):
-        Challenge(["numbers", "verbs"])
-
-
 def test_what_has_no_table_or_other_labels_or_no_kinds_is_left_alone():
     data, evaluation = Claims(), Challenge()
     data.setup("validate")
@@ -357,30 +251,3 @@ def test_what_has_no_table_or_other_labels_or_no_kinds_is_left_alone():
     for other in (Planted(n_validation=8), Claims(labels=("yes", "no", "neutral")), Claims(partial="premise")):
         other.setup("validate")
         assert isinstance(evaluation.plan(Setting(other)), Nothing)
-
-
-@pytest.mark.slow
-def test_the_parts_may_have_other_names():
-    assert measure(data=Claims(text="claim")) == measure()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("partial", [None, "hypothesis"])
-def test_real_hypotheses(shared_data, partial):
-    settings = {"name": "infotabs", "path": str(shared_data / "infotabs"), "partial": partial, "max_validation": 300}
-    settings |= {"parts": {"premise": "premise", "hypothesis": "hypothesis"}, "splits": {"validation": "dev"}}
-    labels = {E: ["E"], N: ["N"], C: ["C"]}
-    data = PairedTables(**settings, labels=labels, default_label=N, groups=["table"], meta=["table", "category"])
-    data.setup("validate")
-    whole = data.whole
-    engine = measure(lambda example: whole.value("label", whole.position(example.uid)), data)
-    m = {name.removeprefix("challenge/infotabs/"): m for name, m in engine.items()}
-    assert (m["hypotheses/original"].value, m["hypotheses/preserved"].value, m["hypotheses/flipped"].value) == (1, 1, 0)
-    assert (m["titles/original"].value, m["titles/preserved"].value) == (1, 1)
-    assert min(m[f"hypotheses/{way}"].n for way in ("original", "preserved", "flipped")) > 50
-    assert m["titles/preserved"].n > 100
-    assert engine.content["counts"]["challenge/analyser"] == "rules-3"
-    for example in engine.seen:
-        assert list(example.parts) == ([partial] if partial else ["premise", "hypothesis"])
-    for row in changed(engine):
-        assert row["clusters"][1] == f"table {whole[row['uid']].meta['table']}"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from heedful.callbacks import Attentiveness, DefaultLabel, Nothing, Setting
+from heedful.callbacks import DefaultLabel, Nothing, Setting
 from heedful.datamodules import PairedData
 from heedful.records import Example, Examples
 
-from oracles import Oracle, measure, sure_of
+from oracles import ByParts, measure
 
 LABELS = ("entailment", "neutral", "contradiction")
 SIGNS = dict(zip("+0-", LABELS, strict=True))
@@ -27,13 +27,6 @@ class Pairs(PairedData):
         )
 
 
-class Reads(Oracle):
-    """Answers by both texts."""
-
-    def answer(self, inputs):
-        return sure_of([self.rule(p["premise"], p["hypothesis"]) for p in inputs["parts"]], self.task.labels)
-
-
 def perfect(premise, hypothesis):
     return SIGNS[hypothesis[1]] if premise == hypothesis[0] else "neutral"
 
@@ -47,7 +40,7 @@ def premise_only(premise, hypothesis):
 
 
 def run(rule, **settings):
-    engine = measure(Reads(rule), Pairs(**settings), DefaultLabel(draws=3), only=ONLY)
+    engine = measure(ByParts(rule), Pairs(**settings), DefaultLabel(draws=3), only=ONLY)
     prefix = "default_label/d/"
     return engine, {name.removeprefix(prefix): m for name, m in engine.items() if name.startswith(prefix)}
 
@@ -80,21 +73,9 @@ def test_a_model_of_premises_moves_with_them_and_follows_no_sibling():
     assert found["null_total_variation"].value == 0
 
 
-def test_its_swaps_are_those_of_the_attentiveness_test_and_of_the_other_examples():
-    both = [Attentiveness(draws=3), DefaultLabel(draws=3)]
-    engine = measure(Reads(perfect), Pairs(), *both, only=["attentiveness", "default_label"])
-    swapped = {
-        name: {r["uid"]: r["y"] for r in rows.to_pylist() if r["intervention"] == "swap"}
-        for name, (rows, _) in engine.rows.items()
-    }
-    assert set(swapped["default_label"].values()) == {"neutral"}
-    assert len(swapped["default_label"]) + len(swapped["attentiveness"]) == 18
-    assert not swapped["default_label"].keys() & swapped["attentiveness"].keys()
-
-
 def test_siblings_that_were_not_predicted_are_left_out():
     data = Pairs(eval_batch_size=1)
-    engine = measure(Reads(perfect), data, DefaultLabel(draws=3), only=ONLY, limit_val_batches=9)
+    engine = measure(ByParts(perfect), data, DefaultLabel(draws=3), only=ONLY, limit_val_batches=9)
     rows = engine.rows["default_label"][0].to_pylist()
     predicted = {r["uid"] for r in rows if r["intervention"] == "base"}
     assert len(predicted) == 9

@@ -1,6 +1,6 @@
 """One part alone for models of both, through the real engine."""
 
-from heedful.callbacks import Accuracy, Attentiveness, NaivePartial, Nothing, Setting
+from heedful.callbacks import NaivePartial
 from heedful.datamodules import PairedData
 from heedful.records import Example, Examples
 
@@ -37,13 +37,3 @@ def test_a_model_that_reads_the_hypothesis_agrees_on_it_alone_and_nowhere_else()
     assert found["naive_partial/d/hypothesis"].value == 1
     assert found["naive_partial/d/premise"].value == 3 / 9  # the empty text is as "a"
     assert not any("naive" in name for name in measure(rule, Pairs(), NaivePartial()))
-
-
-def test_it_runs_where_it_is_named():
-    assert NaivePartial().among(["naive_partial"])
-    assert not NaivePartial().among(None)
-    assert Attentiveness().among(None)
-    assert not Accuracy().among(["naive_partial"])
-    data = Pairs(partial="hypothesis")
-    data.setup("validate")
-    assert isinstance(NaivePartial().plan(Setting(data)), Nothing)

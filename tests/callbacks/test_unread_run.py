@@ -61,26 +61,6 @@ def printed(engine):
 
 
 @pytest.mark.slow
-def test_premises_that_differ_behind_the_3000th_word_are_no_evidence_of_inattention(tiny_bert):
-    engine, data = read_by(tiny_bert, [LONG + chr(97 + i) for i in range(12)], Attentiveness(draws=5))
-    metrics = engine.content["metrics"]
-    assert (metrics[NAME]["value"], metrics[NAME]["n"]) == (0.0, 12)
-    assert UNREAD_CHANGES in metrics[NAME]["flags"]
-    assert (metrics[f"{NAME}/unread"]["value"], metrics[f"{NAME}/unread"]["n"]) == (1.0, 60)
-    assert metrics[f"{NAME}/read"]["value"] is None
-    assert metrics[f"{NAME}/read"]["reason"] == "the model reads none of the changes"
-    counts = engine.content["counts"]
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    whole = {part: sum(len(tokenizer.tokenize(e.parts[part])) for e in data.pool) for part in ("premise", "hypothesis")}
-    assert counts["truncated"] == 12
-    assert {part: n for part, (_, n) in counts["tokens_kept"].items()} == whole
-    text = printed(engine)
-    assert "Changes that never reach the model: 100 % of those behind 'attentiveness premise'." in text
-    assert "12 of 12 examples are longer than the model reads. Tokens that it reads: premise" in text
-    assert ") more than 5 % of the changes never reach the model" in text
-
-
-@pytest.mark.slow
 def test_rows_say_what_the_tokenizer_says_and_numbers_are_those_of_the_rows(tiny_bert, tmp_path):
     """Some premises differ behind the cut, some in case alone, and some where the model reads them."""
     premises = [LONG + chr(97 + i) for i in range(4)] + ["The dog ran", "the DOG ran"]
@@ -174,12 +154,3 @@ def test_nothing_is_said_where_all_is_read(tiny_bert):
     assert UNREAD_CHANGES not in metrics[NAME]["flags"]
     assert "tokens_kept" not in engine.content["counts"]
     assert "unread" not in printed(engine)
-
-
-def test_it_is_unknown_where_nobody_sees_the_inputs():
-    """As of a function; its numbers are as they were."""
-    engine = measure(lambda table, hypothesis: "neutral", Pairs(["a", "b", "c"]), Attentiveness(draws=2))
-    rows, _ = engine.rows["attentiveness"]
-    assert rows["unread"].null_count == rows.num_rows
-    assert engine.content["metrics"][NAME]["value"] == 0.0
-    assert not any("unread" in name for name in engine.content["metrics"])

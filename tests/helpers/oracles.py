@@ -27,7 +27,7 @@ class Parts(Processor):
     """A processor that lets a model see the parts themselves."""
 
     def lengths(self, examples):
-        return np.array([len(hypothesis(e.parts)) for e in examples], dtype=np.int32)
+        return np.array([sum(len(str(part)) for part in e.parts.values()) for e in examples], dtype=np.int32)
 
     def __call__(self, examples):
         texts = [{n: p.encode() if isinstance(p, Table) else p for n, p in e.parts.items()} for e in examples]
@@ -50,6 +50,14 @@ class Oracle(Classifier):
             table = next((Table.decode(text) for text in parts.values() if text.startswith("[")), None)
             answers.append(self.rule(table, hypothesis(parts)))
         return sure_of(answers, self.task.labels)
+
+
+class ByParts(Oracle):
+    """Answers as ``rule`` says of the parts by name, with a label or, for questions, with a text."""
+
+    def answer(self, inputs):
+        answers = [self.rule(**parts) for parts in inputs["parts"]]
+        return sure_of(answers, self.task.labels) if self.task.labels else Outputs(answers=answers)
 
 
 def measure(model, data, *evaluations, **settings):

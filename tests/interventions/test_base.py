@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,22 +42,6 @@ def test_changes_come_by_position_then_draw_then_as_they_were_made(positions, dr
         for c in shout.apply(POOL, POOL.uid(i), draw, 7)
     ]
     assert made(shout, POOL, positions, seed=7) == expected
-
-
-def test_changes_of_no_example_have_the_columns_of_any():
-    some, none = (Shout().changes(POOL, np.array(positions, dtype=np.int64), 0) for positions in ([3], []))
-    for name in ("positions", "draws"):
-        assert getattr(none, name).dtype == getattr(some, name).dtype
-    for name in ("clusters", "partner", "variant", "allowed"):
-        assert getattr(none, name).type == getattr(some, name).type
-    assert (len(none), list(none.examples)) == (0, [])
-
-
-def test_an_example_is_eligible_by_its_uid_alone():
-    positions = np.array([20, 10, 1, 0])
-    mask = Shout().eligible(POOL, positions, pa.array(["a", "b", "c", "d"]))
-    assert (mask.tolist(), mask.dtype) == ([True, False, False, True], bool)
-    assert Shout().eligible(POOL, positions[:0], pa.array([], pa.string())).dtype == bool
 
 
 @given(st.permutations(range(60)), st.integers(0, 70), st.integers(0, 70), st.integers(0, 2**32))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.interventions.natural_logic import compose, gold, word_pairs
+from heedful.interventions.natural_logic import compose, gold
 from heedful.records import DataError, HeedfulError
 
 from content_uids import context_id
@@ -36,31 +36,6 @@ def test_gold_is_table_1(monotonicity, relation):
     assert gold(monotonicity, relation) == ("entailment" if (monotonicity, relation) in entailed else "non-entailment")
 
 
-def test_a_pair_stands_both_ways():
-    found = composed([context("No x, he said.", "down", operator="no")], [words()])
-    number = context_id("No x, he said.")
-    shared = {"context": number, "pair": "boy/child", "monotonicity": "down", "operator": "no"}
-    assert found == [
-        {"uid": f"{number}/boy|leq|child", "premise": "No boy, he said.", "hypothesis": "No child, he said."}
-        | {"gold": "non-entailment", "relation": "leq", "insertion": "boy|child"}
-        | shared,
-        {"uid": f"{number}/child|geq|boy", "premise": "No child, he said.", "hypothesis": "No boy, he said."}
-        | {"gold": "entailment", "relation": "geq", "insertion": "child|boy"}
-        | shared,
-    ]
-
-
-def test_both_words_must_fit():
-    pairs = [
-        words("socks", "clothes", grammar="pp"),
-        words("hats", "food", grammar="pm"),
-        words("rice", "food", "leq", "mm"),
-    ]
-    for slots, expected in [("p", "clothes/socks"), ("m", "food/rice"), ("s", "")]:
-        assert {row["pair"] for row in composed([context(slots=slots)], pairs)} == set(filter(None, [expected]))
-    assert len(composed([context(slots="mp")], pairs)) == 6
-
-
 def test_a_repeated_pair_counts_once_whichever_way_and_grammar():
     once = composed([context(slots="sm")], [words()])
     assert composed([context(slots="sm")], [words(), words(" boy ", "child ")]) == once
@@ -69,23 +44,6 @@ def test_a_repeated_pair_counts_once_whichever_way_and_grammar():
     assert composed([context(slots="m")], [words(), words(grammar="mm")]) == once
     assert len(composed([context()], [words("sofa", "couch", "eq"), words("couch", "sofa", "eq")])) == 2
     assert len(composed([context()], [words("sofa", "sofa", "eq")])) == 1
-
-
-def test_a_word_is_no_other_than_itself():
-    with refused(DataError, "insertions.tsv, row 1", "'dog'", "leq", "eq"):
-        composed([context()], [words("dog", "dog", "leq")])
-
-
-def test_a_repeated_context_is_one_context():
-    found = composed([context("No x."), context(), context(" No  x.")], [words()])
-    of_first = [row for row in found if row["context"] == context_id("No x.")]
-    number = context_id("No x.")
-    assert sorted(row["uid"] for row in of_first if row["relation"] == "leq") == [
-        f"{number}/boy|leq|child",
-        f"{number}/boy|leq|child#2",
-    ]
-    assert {row["context"] for row in found} == {number, context_id("He saw a x.")}
-    assert {row["premise"] for row in of_first} == {"No boy.", "No child.", "No  boy.", "No  child."}
 
 
 def test_the_order_of_the_rows_changes_nothing():
@@ -99,14 +57,6 @@ def test_the_order_of_the_rows_changes_nothing():
     for shuffled in itertools.permutations(contexts):
         for others in (pairs[::-1], pairs[2:] + pairs[:2]):
             assert sorted(composed(shuffled, others), key=lambda row: row["uid"]) == expected
-
-
-def test_pairs_that_exclude_each_other_both_stand():
-    """The published training pairs have a hound below a dog and a dog below a hound."""
-    found = composed([context()], [words("hound", "dog"), words("dog", "hound")])
-    assert len({row["uid"] for row in found}) == 4
-    assert {row["pair"] for row in found} == {"dog/hound"}
-    assert [row["gold"] for row in found if row["premise"] == "He saw a dog."] == ["non-entailment", "entailment"]
 
 
 def test_a_word_is_taken_to_the_letter():
@@ -149,8 +99,6 @@ def test_a_word_is_taken_to_the_letter():
             "insertions.tsv, row 2",
             ["y_grammar", "'q'", "s", "m", "p"],
         ),
-        ([context()], [words(" ")], DataError, "insertions.tsv, row 1", ["word x"]),
-        ([context()], [words(y="")], DataError, "insertions.tsv, row 1", ["word y"]),
         (
             [context()],
             [words(), words(relation="none")],
@@ -220,13 +168,3 @@ def test_composition_is_that_of_the_reference(contexts, pairs, data):
 def words_of(row):
     first, _, second = row["uid"].split("/", 1)[1].split("#")[0].split("|")
     return first, second
-
-
-def test_word_pairs_are_listed_both_ways():
-    found = word_pairs(enumerate([words(), words("rap", "food", "none", "mm")], 1))
-    assert [(w.premise, w.hypothesis, w.relation, w.pair) for w in found] == [
-        ("boy", "child", "leq", "boy/child"),
-        ("child", "boy", "geq", "boy/child"),
-        ("rap", "food", "none", "food/rap"),
-        ("food", "rap", "none", "food/rap"),
-    ]

@@ -3,11 +3,11 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from heedful.interventions.tables.operations import Donors, delete, insert, permute, same_key, same_value, update
+from heedful.interventions.tables.operations import Donors, delete, insert, permute, same_key, update
 from heedful.records import Example, Examples, Table, generator
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
@@ -35,17 +35,12 @@ def test_a_deletion_takes_one_row(table, data):
     after = delete(table, key)
     assert (after.title, after.rows) == (table.title, tuple(row for row in table.rows if row[0] != key))
     assert len(after.rows) == len(table.rows) - 1
-    with pytest.raises(ValueError, match="has no key"):
-        delete(after, key)
 
 
 @given(tables, words, st.data())
 def test_an_insertion_adds_one_row_and_no_second_key(table, key, data):
     row, position = (key, ("v",)), data.draw(st.integers(0, len(table.rows)))
-    if same_key(key) in {same_key(k) for k in table.keys}:
-        with pytest.raises(ValueError, match="has the key"):
-            insert(table, row, position)
-        return
+    assume(key not in table.keys)
     after = insert(table, row, position)
     assert after.rows[position] == row
     assert delete(after, key) == table
@@ -55,10 +50,7 @@ def test_an_insertion_adds_one_row_and_no_second_key(table, key, data):
 def test_an_update_changes_one_value_and_makes_no_second_one(table, new, data):
     key = data.draw(st.sampled_from(table.keys))
     old = data.draw(st.sampled_from(table.values[key]))
-    if same_value(new) in {same_value(v) for v in table.values[key]}:
-        with pytest.raises(ValueError, match="has the value"):
-            update(table, key, old, new)
-        return
+    assume(new != old)
     after = update(table, key, old, new)
     assert (after.title, after.keys) == (table.title, table.keys)
     assert all(after.values[k] == table.values[k] for k in table.keys if k != key)
@@ -72,8 +64,6 @@ def test_a_permutation_keeps_all_rows(table, data):
     after = permute(table, order)
     assert (after.title, set(after.rows), len(after.rows)) == (table.title, set(table.rows), len(table.rows))
     assert permute(after, [order.index(i) for i in range(len(order))]) == table
-    with pytest.raises(ValueError, match="is no order"):
-        permute(table, [0] * (len(order) + 1))
 
 
 @pytest.mark.parametrize(
@@ -82,10 +72,6 @@ def test_a_permutation_keeps_all_rows(table, data):
 )
 def test_keys_that_say_the_same(first, second):
     assert same_key(first) == same_key(second)
-
-
-def test_keys_that_do_not():
-    assert len({same_key(k) for k in ("Born", "Died", "Birth name", "•", "*", "s", "Birthplace", "出身")}) == 8
 
 
 # a table of each kind: B and C can lend to A
@@ -140,12 +126,3 @@ def test_another_version_of_the_same_table_does_not_lend():
     donors = Donors(Examples.of(examples), "premise")
     assert donors.row("a", part.keys, generator(0)) is None
     assert donors.value("a", "Genre", ("x", "y"), generator(0)) is None
-
-
-def test_a_table_without_an_id_is_known_by_its_content():
-    examples = [Example(f"d/validation/{i}", {"premise": t, "hypothesis": str(i)}) for i, t in enumerate((A, A, B))]
-    pool = Examples.of(examples)
-    donors = Donors(pool, "premise")
-    ids = [donors.table_id(pool, i) for i in range(3)]
-    assert ids[0] == ids[1] != ids[2]
-    assert donors.row(ids[0], A.keys, generator(0)).uid == "d/validation/2"

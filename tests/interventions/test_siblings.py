@@ -43,15 +43,6 @@ def test_siblings_are_all_that_a_plain_search_finds_or_as_many_as_there_are_draw
     assert Families(pool, "premise", "neutral").count() == sum(1 for i in range(len(pool)) if found[i])
 
 
-def test_which_siblings_are_chosen_does_not_depend_on_who_else_is_asked_for():
-    pool = pool_of([("p", h, LABELS[2 * (i > 0)]) for i, h in enumerate("abcdefgh")])
-    siblings = Siblings("premise", Families(pool, "premise", "neutral"), 3)
-    alone = siblings.changes(pool, np.array([0]), 0).known
-    among = siblings.changes(pool, np.arange(8), 0)
-    assert alone.tolist() == among.known[among.positions == 0].tolist()
-    assert {tuple(siblings.changes(pool, np.array([0]), seed).known.tolist()) for seed in range(9)} != {tuple(alone)}
-
-
 def test_without_gold_nobody_is_a_sibling_and_without_other_parts_neither():
     pool = pool_of([("p", "a", "neutral"), ("p", "b", None), ("p", "c", "entailment")])
     assert Families(pool, "premise", "neutral").siblings(0).tolist() == [2]

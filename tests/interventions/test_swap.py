@@ -1,21 +1,18 @@
 """The swap: who may be a partner, what changes, and by which random numbers."""
 
-import functools
 import hashlib
 import itertools
-import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import chi2, chi2_contingency, chisquare
+from scipy.stats import chi2, chisquare
 
 from heedful.interventions import Swap
 from heedful.interventions import swap as swapping
-from heedful.records import Example, Examples, ExamplesBuilder, integers
+from heedful.records import Example, Examples, integers
 from heedful.records.pool import partners as partnering
 
 from changed_examples import made
@@ -110,37 +107,6 @@ def test_there_is_none_exactly_where_everyone_is_related(rows, part, seed, block
             assert set(partners.tolist()) <= (set(candidates(rows, i, part)) or {-1})
 
 
-@given(contents, seeds, st.data())
-def test_a_partner_depends_on_seed_uid_and_draw_and_not_on_the_company(rows, seed, data):
-    swap, pool = Swap("premise", "no"), make(rows)
-    expected = drawn(swap, pool, 5, seed)
-    again, fresh = pickle.loads(pickle.dumps(swap)), make(rows)
-    calls = data.draw(st.lists(st.tuples(st.integers(0, len(rows) - 1), st.integers(0, 4)), max_size=20))
-    positions, draws = np.array(calls, dtype=np.int64).reshape(-1, 2).T
-    np.testing.assert_array_equal(again.partners(fresh, positions, draws, seed), expected[positions, draws])
-    for draw in range(5):
-        np.testing.assert_array_equal(swap.partners(pool, np.arange(len(rows)), draw, seed), expected[:, draw])
-
-
-@given(contents, seeds, st.data())
-def test_the_changes_of_some_examples_are_those_among_all(rows, seed, data):
-    pool = make(rows)
-    positions = data.draw(st.permutations(range(len(rows))))[: data.draw(st.integers(0, len(rows)))]
-    everything = made(Swap("premise", "no"), pool, seed=seed)
-    assert made(Swap("premise", "no"), pool, positions, seed) == [
-        one for i in positions for one in everything if one.position == i
-    ]
-
-
-def test_another_order_of_the_pool_gives_other_partners_by_the_same_rule():
-    """A draw is a position in the pool: who stands where is part of it."""
-    rows = [(f"p{i}", f"h{i}", f"t{i}") for i in range(50)]
-    pool = make(rows)
-    turned = pool.take(range(49, -1, -1))
-    partners, others = drawn(Swap("premise", "no"), pool, 5), drawn(Swap("premise", "no"), turned, 5)[::-1]
-    assert (partners == others).mean() > 0.9  # the same words; only who is itself proposed draws again
-
-
 # Position 0 is related to 1 (premise), 4 (hypothesis), 5 (topic), 9 (premise and topic).
 RELATED = [
     ("a", "1", "a"), ("a", "2", "b"), ("b", "3", "c"), ("c", "4", "d"), ("d", "1", "e"),
@@ -178,104 +144,6 @@ def test_partners_are_uniform_over_all_candidates(rows, blocks, monkeypatch):
     by_draw = drawn(swap, pool, DRAWS)
     by_seed = np.hstack([drawn(swap, pool, 4, seed) for seed in range(DRAWS // 4)])
     assert are_uniform(rows, by_draw, by_seed)
-
-
-def weighted(rows: Rows, sampler: Callable[[Rows, int], list[float]]) -> np.ndarray:
-    """Partners by a sampler that gives each candidate a weight."""
-    rng = np.random.default_rng(0)
-    partners = []
-    for i in range(len(rows)):
-        weights = np.array(sampler(rows, i))
-        partners.append(rng.choice(candidates(rows, i), size=2 * DRAWS, p=weights / weights.sum()))
-    return np.array(partners)
-
-
-def next_unrelated(rows: Rows, i: int) -> list[float]:
-    """A random position, or the first unrelated one behind it."""
-    mine, n = candidates(rows, i), len(rows)
-    return [(j - mine[k - 1]) % n or n for k, j in enumerate(mine)]
-
-
-def a_premise_first(rows: Rows, i: int) -> list[float]:
-    """A random content, and then one of its examples: content that comes often is drawn too rarely."""
-    premises = [rows[j][0] for j in candidates(rows, i)]
-    return [1 / premises.count(premise) for premise in premises]
-
-
-@pytest.mark.parametrize("rows", POOLS.values(), ids=POOLS)
-def test_a_sampler_that_favours_some_candidates_would_be_seen(rows):
-    assert are_uniform(rows, weighted(rows, lambda rows, i: [1.0] * len(candidates(rows, i))))
-    assert not are_uniform(rows, weighted(rows, lambda rows, i: [1.5, *[1.0] * (len(candidates(rows, i)) - 1)]))
-    assert not are_uniform(rows, weighted(rows, next_unrelated))
-    if any([row[0] for row in rows].count(premise) > 1 for premise, *_ in rows):
-        assert not are_uniform(rows, weighted(rows, a_premise_first))
-
-
-def test_partners_are_uniform_in_a_large_pool_of_which_one_group_holds_half():
-    """By remainders: a word is scaled, not divided."""
-    n = 3001
-    spool = ExamplesBuilder(("premise", "hypothesis"), ("topic",))
-    for i in range(n):
-        spool.add(f"d/validation/{i}", (f"p{i // 3}", f"h{i}"), None, ("half" if i % 2 else f"t{i}",))
-    partners = drawn(Swap("premise", None), spool.finish(), 20)
-    odd, even = partners[1::2], partners[::2]
-    assert not (odd % 2).any()
-    for of, last in ((odd // 2, n // 2), (even, n - 1)):
-        counts = np.histogram(of, bins=50, range=(0, last + 1))[0]
-        width = np.diff(np.ceil(np.linspace(0, last + 1, 51)))  # whole numbers in each bin
-        assert chisquare(counts, counts.sum() * width / width.sum()).pvalue > 0.001
-
-
-@functools.cache
-def over_seeds(swap: Swap, uid: int, draw: int) -> np.ndarray:
-    """A partner for each of 800 seeds."""
-    pool = make(RELATED)
-    return np.array([swap.partners(pool, np.array([uid]), draw, seed)[0] for seed in range(800)])
-
-
-def joint(first: dict, second: dict) -> np.ndarray:
-    """How often each pair of partners comes up over 800 seeds; a call is (swap, uid, draw)."""
-    table = np.zeros((10, 10), dtype=int)
-    np.add.at(table, (over_seeds(**first), over_seeds(**second)), 1)
-    return table[table.any(axis=1)][:, table.any(axis=0)]
-
-
-FIRST = {"swap": Swap("premise", "no"), "uid": 0, "draw": 0}
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"draw": 1},
-        {"draw": 4},
-        {"uid": 3},
-        {"swap": Swap("hypothesis", "no")},
-        {"swap": Swap("premise", "no", name="partial")},
-    ],
-    ids=["the next draw", "the last draw", "another uid", "another part", "another name"],
-)
-def test_draws_are_independent_of(other):
-    assert chi2_contingency(joint(FIRST, FIRST | other)).pvalue > 0.001
-
-
-def test_all_pairs_of_draws_are_independent():
-    """Of one example, over all pairs of five draws and many seeds."""
-    pool = make(RELATED)
-    found = np.array([drawn(Swap("premise", "no"), pool, 5, seed, [0])[0] for seed in range(1500)])
-    for a in range(5):
-        for b in range(a):
-            table = np.zeros((10, 10), dtype=int)
-            np.add.at(table, (found[:, a], found[:, b]), 1)
-            table = table[table.any(axis=1)][:, table.any(axis=0)]
-            assert table.shape == (5, 5)
-            assert chi2_contingency(table).pvalue > 0.001
-
-
-def test_a_partner_may_come_again_in_another_draw():
-    """Drawn with replacement: two draws agree once in as many times as there are candidates."""
-    table = joint(FIRST, FIRST | {"draw": 1})
-    agree = np.trace(table) / table.sum()
-    assert abs(agree - 1 / 5) < 4 * np.sqrt(0.2 * 0.8 / table.sum())
 
 
 def test_neither_the_default_label_nor_the_number_of_draws_changes_a_draw():
@@ -336,18 +204,6 @@ def test_nobody_is_proposed_again_and_again_where_few_are_admissible(monkeypatch
     assert asked[0][1] == partners.size > asked[1][1] > 0.8 * partners.size
 
 
-def test_no_partner_makes_a_pair_of_twice_the_same_text():
-    """Where both parts are of one kind (two questions), the partner's must not be the very one that is kept."""
-    pool = Examples.of(
-        [
-            Example("u", {"question1": "How old is Rome?", "question2": "When was Rome founded?"}, "paraphrase"),
-            Example("v", {"question1": "When was Rome founded?", "question2": "Who founded Rome?"}, "other"),
-            Example("w", {"question1": "Is it late?", "question2": "What time is it?"}, "paraphrase"),
-        ]
-    )
-    assert {one.partner for one in made(Swap("question1", "other", draws=20), pool, [0])} == {"w"}
-
-
 @pytest.mark.parametrize(
     ("default", "expected"),
     [("neutral", [True, False, True]), ("entailment", [False, True, True]), (None, [True, True, True])],
@@ -356,34 +212,6 @@ def test_predictions_of_the_default_label_are_left_alone(default, expected):
     answers = pa.array(["entailment", "neutral", "contradiction"])
     mask = Swap("premise", default).eligible(make(RELATED), np.array([4, 0, 2]), answers)
     assert (mask.tolist(), mask.dtype) == (expected, bool)
-
-
-def test_without_a_default_label_every_prediction_is_eligible():
-    assert Swap("premise", None).eligible(make(RELATED), np.arange(4), pa.array(["yes", "no", "", "None"])).all()
-
-
-def test_it_says_what_it_is():
-    swap = Swap("hypothesis", "no")
-    assert (swap.name, swap.parts, swap.draws, swap.expectation) == ("swap", ("hypothesis",), 5, "change")
-
-
-def test_a_pair_that_somebody_wrote_is_not_made_and_is_counted():
-    """Of the questions that three pictures share, a swap of the picture would make another real question."""
-    asked = {"p1": "abc", "p2": "ab", "p3": "ad", "p4": "e"}
-    rows = [
-        (picture, question, f"t{picture}{question}") for picture, questions in asked.items() for question in questions
-    ]
-    pool = make(rows)
-    lenders = pool.partners(["premise"])
-    real = [
-        [j for j, row in enumerate(rows) if not {*row[:2]} & {*rows[i][:2]} and (row[0], rows[i][1], "") in
-         {(p, q, "") for p, q, _ in rows}]
-        for i in range(len(rows))
-    ]  # fmt: skip
-    assert lenders.real.tolist() == [len(of) for of in real]
-    assert sum(map(len, real)) > 5
-    assert lenders.counts.tolist() == [len(candidates(rows, i)) for i in range(len(rows))]
-    assert [lenders.all_of(i).tolist() for i in range(len(rows))] == [candidates(rows, i) for i in range(len(rows))]
 
 
 @given(contents, part_names, st.integers(1, 40))

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.callbacks.engine.batch_predictor import Pace
 from heedful.callbacks.engine.blocks import slices_of
 from heedful.callbacks.engine.inquiry import Ask, Subwords
-from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.interventions import Swap, within_limit
 from heedful.lightning_modules.gradients import Scale

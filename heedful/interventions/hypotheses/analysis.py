@@ -1,7 +1,6 @@
-"""Analysis of a hypothesis: numbers, dates, quantifiers, negations, verbs; and entities, where a parser is there.
+"""Analysis of a hypothesis: numbers, dates, quantifiers, negations, verbs, and entities if a parser is installed.
 
-:class:`RuleAnalyser` knows closed lists of words and patterns, and nothing of syntax. ``spacy_analyser.py`` adds
-entities and main verbs.
+:class:`RuleAnalyser` uses word lists and patterns without syntax. ``spacy_analyser.py`` adds entities and main verbs.
 """
 
 import re
@@ -21,7 +20,7 @@ MONTHS: list[str] = WORDS["months"]
 SEASONS: dict[str, str] = WORDS["seasons"]
 UNITS: list[str] = WORDS["units"]
 TENS: list[str] = WORDS["tens"]
-# a sentence with one of these is not upward monotone everywhere
+# words that keep a sentence from being upward monotone everywhere
 NEGATIVE = re.compile(
     r"\b(?:no|not|never|none|neither|nor|nobody|nothing|cannot|without|hardly|barely|unlike|except|if|failed|fails|fail"
     r"|lacks?|lacked|refused|unable|unless|false|other than)\b|n['’]t\b",
@@ -48,9 +47,9 @@ _NUMBER = re.compile(
     r"(?![\w:/–'’-]|[.,]\d)",
     re.IGNORECASE,
 )
-# beside a number in words, more of it: "two hundred fifty"
+# the rest of a number in words: "two hundred fifty"
 _MORE_BEFORE = re.compile(rf"\b(?:{'|'.join([*UNITS, *TENS])}|hundred|thousand|million|billion)[\s-]+$", re.IGNORECASE)
-_MORE_BEHIND = re.compile(
+_MORE_AFTER = re.compile(
     rf"(?:\s(?:hundred|thousand|million|billion))*[\s-]+(?:{'|'.join([*UNITS, *TENS])})\b", re.IGNORECASE
 )
 _YEAR = re.compile(r"(?<![\w.,:/$£€–-])(1[0-9]\d\d|20\d\d)(['’]?s)?(?![\w:/–-]|[.,]\d)")
@@ -62,28 +61,28 @@ _CAPITALS = frozenset(WORDS["not_names"])
 
 
 class Number(NamedTuple):
-    """A number and what governs it: a key of MONOTONICITY, in lower case, or ""."""
+    """A number and its governor: a key of MONOTONICITY, in lower case, or ""."""
 
     start: int
     end: int
     value: Decimal
     governor: str
-    governor_start: int  # -1 where nothing governs it
+    governor_start: int  # -1 without a governor
 
 
 class Date(NamedTuple):
-    """A year, a decade, a month or a season, and what governs it (see :class:`Number`)."""
+    """A year, a decade, a month or a season, and its governor (see :class:`Number`)."""
 
     start: int
     end: int
     unit: str
-    value: int  # of a year or decade; the position of a month in the year from 0; 0 for a season
+    value: int  # the year; the first year of a decade; the month from 0; 0 for a season
     governor: str
     governor_start: int
 
 
 class Span(NamedTuple):
-    """Where something stands, and what it is: the type of an entity; the word itself otherwise."""
+    """A span with the type of an entity, or with its own text in lower case."""
 
     start: int
     end: int
@@ -91,7 +90,7 @@ class Span(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """The finite verb of the main clause, and what it becomes when it is negated ("was", "was not")."""
+    """The finite verb of the main clause, and its negation ("was", "was not")."""
 
     start: int
     end: int
@@ -100,14 +99,14 @@ class Verb(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """The findings of an analyser in a text; all spans are positions in it.
+    """The findings of an analyser in a text.
 
     Attributes:
         text: The text.
-        numbers: Numbers that can be changed; none of these is part of a date or of a name.
+        numbers: Numbers outside of dates and names.
         dates: Years, decades, months, seasons.
         quantifiers: all, every, many, ...
-        negations: no, not, never, ...; a text with one of them is not taken for monotone.
+        negations: no, not, never, ...; a text with negations does not count as monotone.
         verb: The finite verb of the main clause.
         entities: Persons, locations and organisations.
     """
@@ -122,10 +121,10 @@ class Analysis:
 
 
 class Analyser(Protocol):
-    """Finds what can be perturbed.
+    """Finds the spans that can be perturbed.
 
     Attributes:
-        name: Which analyser, with its version: another one makes other examples.
+        name: Its name with its version, which the perturbed examples depend on.
         knows_entities: Whether it finds entities.
     """
 
@@ -135,14 +134,12 @@ class Analyser(Protocol):
     @property
     def knows_entities(self) -> bool: ...
 
-    def analyse(self, text: str) -> Analysis:
-        """Analyse a text."""
-        ...
+    def analyse(self, text: str) -> Analysis: ...
 
 
 @dataclass(frozen=True)
 class RuleAnalyser:
-    """Numbers, dates, quantifiers and negations by lists and patterns; no entities.
+    """Finds numbers, dates, quantifiers and negations by lists and patterns; no entities.
 
     Example:
         >>> RuleAnalyser().analyse("He was active for over 30 years.").numbers
@@ -154,14 +151,10 @@ class RuleAnalyser:
 
     def analyse(self, text: str) -> Analysis:
         dates = _dates(text)
-        return Analysis(
-            text,
-            numbers=_numbers(text, dates),
-            dates=dates,
-            quantifiers=_spans(QUANTIFIERS, text),
-            negations=_spans(NEGATIVE, text),
-            verb=auxiliary(text),
+        quantifiers, negations = (
+            tuple(Span(*m.span(), m[0].lower()) for m in pattern.finditer(text)) for pattern in (QUANTIFIERS, NEGATIVE)
         )
+        return Analysis(text, _numbers(text, dates), dates, quantifiers, negations, auxiliary(text))
 
 
 def to_words(value: int) -> str:
@@ -173,13 +166,9 @@ def to_words(value: int) -> str:
 
 
 def before(text: str, start: int) -> str:
-    """The word in front of a position, in lower case; "" where there is none."""
+    """The word before a position, in lower case; "" if there is none."""
     match = re.search(r"([\w.]+)\W*$", text[:start])
     return match[1].lower() if match else ""
-
-
-def _spans(pattern: re.Pattern[str], text: str) -> tuple[Span, ...]:
-    return tuple(Span(*m.span(), m[0].lower()) for m in pattern.finditer(text))
 
 
 def _governor(text: str, start: int) -> tuple[str, int]:
@@ -192,14 +181,11 @@ def _governor(text: str, start: int) -> tuple[str, int]:
 def _dates(text: str) -> tuple[Date, ...]:
     dates = []
     for m in _YEAR.finditer(text):
-        governor = _governor(text, m.start())
-        day = re.search(r"\d,\s$", text[: m.start()])  # March 29, 1979
-        counted = governor[0] not in (*TIMES, "") and before(text, m.start()) != "year"
-        if (
-            not counted
-            and not _is_name(text[: m.start()])
-            and (day or before(text, m.start()) in ({"the"} if m[2] else set()) | _YEAR_WORDS)
-        ):
+        governor, previous = _governor(text, m.start()), before(text, m.start())
+        is_count = governor[0] not in (*TIMES, "") and previous != "year"
+        has_day = re.search(r"\d,\s$", text[: m.start()])  # March 29, 1979
+        is_date = has_day or previous in _YEAR_WORDS or (m[2] and previous == "the")
+        if is_date and not is_count and not _is_name(text[: m.start()]):
             dates.append(Date(*m.span(), "decade" if m[2] else "year", int(m[1]), *governor))
     for m in _MONTH.finditer(text):
         if m[0] not in ("May", "March") or before(text, m.start()) in _YEAR_WORDS or text[m.end() :][1:2].isdigit():
@@ -208,9 +194,9 @@ def _dates(text: str) -> tuple[Date, ...]:
     return tuple(sorted(dates))
 
 
-def _is_name(left: str) -> bool:
+def _is_name(prefix: str) -> bool:
     """Whether a year belongs to a name, as in "the War of 1812"."""
-    match = re.search(r"([A-Z]\w+) of $", left)
+    match = re.search(r"([A-Z]\w+) of $", prefix)
     return match is not None and match[1] not in MONTHS and match[1].lower() not in SEASONS
 
 
@@ -221,30 +207,20 @@ def _numbers(text: str, dates: tuple[Date, ...]) -> tuple[Number, ...]:
         governor = _governor(text, start)
         word = re.search(r"([\w.&'-]+)\s*[$£€₹]?$", text[:start])
         previous = word[1] if word else ""
-        behind_a_name = previous[:1].isupper() and previous.lower() not in _CAPITALS
+        after_name = previous[:1].isupper() and previous.lower() not in _CAPITALS
         year_like = re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", m[0]) and not governor[0]
         in_date = any(abs(start - d.end) < 3 or abs(d.start - end) < 3 or d.start <= start < d.end for d in dates)
         compound = re.match(r" (?:hundred|thousand|million|billion)? ?and (?:\d|[a-z]+ty|\w+teen)", text[end:])
         aged = re.search(r"\b(?:age|turning)\s+(?:of )?$", text[:start])
-        timed = governor[0] in TIMES and not aged  # "after 5 years": how long, and not since when
+        timed = governor[0] in TIMES and not aged  # "after 5 years" is a duration
         ranged = re.match(r"\s?(?:to|or|and|-|–|x|×|by) ?\d", text[end:])
-        half = m["words"] and (_MORE_BEFORE.search(text[:start]) or _MORE_BEHIND.match(text[end:]))
-        if (
-            year_like
-            or in_date
-            or compound
-            or half
-            or timed
-            or ranged
-            or (not governor[0] and (behind_a_name or _naming(previous)))
+        half = m["words"] and (_MORE_BEFORE.search(text[:start]) or _MORE_AFTER.match(text[end:]))
+        if any((year_like, in_date, compound, half, timed, ranged)) or (
+            not governor[0] and (after_name or previous.lower().rstrip(".") in _NAMING)
         ):
             continue
         numbers.append(Number(start, end, _value(m), *governor))
     return tuple(numbers)
-
-
-def _naming(previous: str) -> bool:
-    return previous.lower().rstrip(".") in _NAMING
 
 
 def _value(m: re.Match[str]) -> Decimal:
@@ -264,7 +240,7 @@ _DO: dict[str, str] = WORDS["do"]
 
 
 def auxiliary(text: str) -> Verb | None:
-    """The first auxiliary, unless a subordinate clause may have begun."""
+    """The first auxiliary, unless a subordinate clause may precede it."""
     m = _AUXILIARY.search(text)
     if m is None or SUBORDINATE.search(text[: m.start()]):
         return None

@@ -1,4 +1,4 @@
-"""A hypothesis about a table, as the rules that change it see it."""
+"""A hypothesis about a table, for the rules that change it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from heedful.records.word_lists import word_lists
 Edits = tuple[Edit, ...]
 WORDS = word_lists(__file__)
 KIN = tuple(map(frozenset, WORDS["kin"]))
-SPELLED = {"usa": re.compile(r"\bU\.?\s?S\b"), "britain": re.compile(r"\bU\.?\s?K\b")}  # words of KIN in two letters
+SPELLED = {"usa": re.compile(r"\bU\.?\s?S\b"), "britain": re.compile(r"\bU\.?\s?K\b")}  # abbreviations of words of KIN
 STATE = re.compile(rf"\b(?:{'|'.join(WORDS['states'])})\b")
 LISTS = {"cities": "city", "provinces": "province", "states": "province", "countries": "country"}
 LISTS |= {"continents": "continent"}
@@ -22,14 +22,14 @@ WIDTHS = {name.lower(): LISTS[names] for names in LISTS for name in WORDS[names]
 
 @dataclass(frozen=True)
 class Claim:
-    """A hypothesis that is to be changed.
+    """A hypothesis to change.
 
     Attributes:
-        analysis: What an analyser found in it, such as its numbers, dates and negations.
+        analysis: Its analysis: numbers, dates, negations and so on.
         entailed: Whether the table entails it; otherwise the table contradicts it.
         table: Its table.
-        names: Type of entity to names that may stand in for another.
-        values: Key to the values that tables have under it.
+        names: Type of entity to names that may replace another name.
+        values: Key to its values in all tables.
     """
 
     analysis: Analysis
@@ -48,7 +48,7 @@ class Claim:
 
     @property
     def masked(self) -> str:
-        """The text with underscores in place of title expressions, whose words say nothing."""
+        """The text with underscores in place of title expressions."""
         text = self.text
         for start, end, _ in title_mentions(self.table, text):
             text = text[:start] + "_" * (end - start) + text[end:]
@@ -56,34 +56,34 @@ class Claim:
 
     @property
     def verb(self) -> Verb | None:
-        """The finite verb of the main clause; where the analyser's is a word of the title, the first auxiliary."""
+        """The finite verb of the main clause; the first auxiliary if the analyser found a word of the title."""
         verb = self.analysis.verb
         return verb if verb is None or self.free(verb.start, verb.end) else auxiliary(self.masked)
 
     def free(self, start: int, end: int) -> bool:
-        """Whether a span touches no title expression."""
+        """Whether a span overlaps no title expression."""
         return not inside(start, end, title_mentions(self.table, self.text))
 
 
 def words(text: str) -> set[str]:
-    """The words of three letters or more of a text, in lower case, without those that join names."""
+    """The words of at least three letters in lower case, without particles of names."""
     return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for", "von", "van", "del"}
 
 
 def named(text: str) -> set[str]:
-    """The words of a text, with a word for "U.S." and for "UK"."""
+    """The words of a text; "U.S." and "UK" count as words."""
     return words(text) | {word for word, spelled in SPELLED.items() if spelled.search(text)}
 
 
 def known_words(claim: Claim) -> set[str]:
-    """All words of hypothesis and table, and those that may speak of the same: of a singer musician, of Texas usa."""
+    """All words of hypothesis and table, and related words: musician for singer, usa for Texas."""
     text = " ".join((claim.text, claim.table.title, *(v for _, values in claim.table.rows for v in values)))
     all_words = named(text) | ({"usa"} if STATE.search(text) else set())
     return all_words.union(*(group for group in KIN if group & all_words))
 
 
 def width(name: str) -> str:
-    """How wide a place is, by what stands in front of a comma: country, province, ...; "" for any other name.
+    """The kind of a place by the text before a comma: country, province, ...; "" for other names.
 
     Example:
         >>> width("U.S."), width("Austin, Texas"), width("the Netherlands")

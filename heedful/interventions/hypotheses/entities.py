@@ -1,6 +1,7 @@
-"""Persons, locations and organisations in a hypothesis become others of the same type."""
+"""Replacement of persons, locations and organisations by others of the same type."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,8 +12,8 @@ from heedful.records import Table
 from heedful.records.word_lists import word_lists
 
 KEYS = {kind: frozenset(keys) for kind, keys in word_lists(__file__)["keys"].items()}
-# A name is what the sentence says of its subject where it stands behind one of these words and ends its phrase.
-BEHIND = re.compile(
+# a name after one of these words that ends its phrase is part of the predicate
+AFTER = re.compile(
     r"\b(?:in|at|from|by|of|near|under|for|married|divorced|starred|starring|stars|featured|features|named|called"
     r"|director|producer|actor|actress|artist|label|university|city)\s+(?:the\s+)?$",
     re.IGNORECASE,
@@ -28,10 +29,11 @@ WITH_ARTICLE = re.compile(r"(?:United|Netherlands|Philippines|Kingdom|Republic|U
 
 
 def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Another person, location or organisation, which neither hypothesis nor table knows; a country for a country.
+    """Replace a person, location or organisation by one that neither hypothesis nor table contains.
 
-    An entailed hypothesis is flipped where the table has the old name in a fitting row; a contradicted one stays one.
-    A name that shares a word with the title is left alone: about something else, the table says nothing.
+    A country is replaced by a country. An entailed hypothesis flips if the table has the old name in a fitting row; a
+    contradicted hypothesis stays contradicted. A name that shares a word with the title is kept, since the table says
+    nothing about other subjects.
     """
     if (claim.entailed and not flip) or claim.analysis.negations or NOT_ALONE.search(claim.text):
         return []
@@ -43,15 +45,20 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
         if verb and start < verb.end:  # part of the subject
             continue
         old = claim.text[start:end]
-        said = BEHIND.search(claim.text[:start]) and ENDS.match(claim.text[end:])
-        if not said or words(old) & title or SEASON.match(old) or (flip and not has_name(claim.table, old, kind)):
+        in_predicate = AFTER.search(claim.text[:start]) and ENDS.match(claim.text[end:])
+        if (
+            not in_predicate
+            or words(old) & title
+            or SEASON.match(old)
+            or (flip and not has_name(claim.table, old, kind))
+        ):
             continue
-        others = [name for name in claim.names.get(kind, ()) if not claim_words & named(name)]
-        if kind == "location":  # a state is no other place than its city, nor than its country
-            others = [name for name in others if width(name) == width(old)]
-        if others and claim.text.count(old) == 1:
-            new = others[int(rng.integers(len(others)))]
-            if kind == "location":  # with the article that it needs, and without the one that stands there
+        names = [name for name in claim.names.get(kind, ()) if not claim_words & named(name)]
+        if kind == "location":  # a state does not contradict its city or its country
+            names = [name for name in names if width(name) == width(old)]
+        if names and claim.text.count(old) == 1:
+            new = names[int(rng.integers(len(names)))]
+            if kind == "location":  # replace the article, too
                 article = ARTICLE.search(claim.text[:start])
                 start -= len(article[0]) if article else 0
                 old = claim.text[start:end]
@@ -61,12 +68,12 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def has_name(table: Table, name: str, kind: str) -> bool:
-    """Whether a table has this name under a key that fits its type."""
+    """Whether a table has a name under a key that fits its type."""
     content = " | ".join(value for key, values in table.rows if key.rstrip(":") in KEYS[kind] for value in values)
     return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", content))
 
 
 def names_of(kinds: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """The names of each type, in the order of the alphabet; one that has several types is left out."""
-    several = {name for kind in kinds for other in kinds if kind < other for name in kinds[kind] & kinds[other]}
-    return {kind: tuple(sorted(names - several)) for kind, names in sorted(kinds.items())}
+    """Type to its sorted names, without ambiguous names."""
+    counts = Counter(name for names in kinds.values() for name in names)
+    return {kind: tuple(sorted(n for n in names if counts[n] == 1)) for kind, names in sorted(kinds.items())}

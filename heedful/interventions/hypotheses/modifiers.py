@@ -1,4 +1,4 @@
-"""Relative clauses made of table rows: "X, whose occupation is mathematician, ..."."""
+"""Relative clauses from table rows: "X, whose occupation is mathematician, ..."."""
 
 import re
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ MOST_WORDS = 5
 
 
 def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """A relative clause behind the first title expression that a verb follows, for each row that has one.
+    """Insert a relative clause after the first title expression before a verb, for each row with a clause.
 
-    A row of the table makes it true, which keeps the label. Flipped, the value is one of another table that shares no
-    meaning with the hypothesis and its table, for a row of a single value: where a table lists several, one that it
-    does not list is not always false. A country is another one only where the row names a country: a city lies in one.
+    A value of the table is true and keeps the label. To flip, the value comes from another table and shares no word
+    with hypothesis and table; rows with several values are skipped, since a list may be incomplete. A country is
+    replaced only by a country.
     """
     text, table = claim.text, claim.table
     mention = next((m for m in title_mentions(table, text) if VERBAL.match(text[m.end :])), None)
@@ -35,14 +35,13 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
     claim_words = known_words(claim)
     changes: list[Edits] = []
     for key, row in table.rows:
-        own = readable(row)
+        choices = readable(row)
         several = len(row) > 1
-        if not own or (flip and several):
+        if not choices or (flip and several):
             continue
-        choices = own
         if flip:
-            places = (value for value in claim.values.get(key, ()) if width(value) == width(own[0]))
-            choices = [value for value in places if (told := named(value)) and not told & claim_words]
+            values = (value for value in claim.values.get(key, ()) if width(value) == width(choices[0]))
+            choices = [value for value in values if (words := named(value)) and not words & claim_words]
         choices = [value for value in choices if value.lower() not in text.lower()]
         clause = _clause(key, choices[int(rng.integers(len(choices)))], several) if choices else ""
         if clause:
@@ -51,7 +50,7 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
 
 
 def readable(values: Iterable[str]) -> list[str]:
-    """The values that can stand in a sentence: short, no digits; parentheses are left out."""
+    """The short values without digits, which fit into a sentence; parentheses are removed."""
     without_parentheses = [" ".join(re.sub(r"\([^)]*\)", "", value).split()).strip(" ,;") for value in values]
     return [
         v for v in without_parentheses if v and not re.search(r"[\d:|;/()\[\]]", v) and len(v.split()) <= MOST_WORDS
@@ -59,7 +58,7 @@ def readable(values: Iterable[str]) -> list[str]:
 
 
 def has_clause(key: str) -> bool:
-    """Whether a clause can be made of a row with this key."""
+    """Whether there is a clause for a key."""
     return key in NOUNS or key in VERBS
 
 

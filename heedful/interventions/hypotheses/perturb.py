@@ -1,19 +1,18 @@
-"""Perturbed hypotheses (Gupta et al. 2022, "Is My Model Using the Right Evidence?", §4): six kinds of changes that keep
-the label of a hypothesis, or flip it, while the table stays as it is. A flip makes an entailed hypothesis a
-contradiction; contradictions become entailed by hand alone, in the paper as here (``counterfactual_tables``).
+"""Perturbed hypotheses (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 4).
+
+Six kinds of changes keep or flip the label of a hypothesis; the table stays the same. A flip turns an entailed
+hypothesis into a contradiction; the opposite needs annotators, in the paper as here (``counterfactual_tables``).
 """
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
-
-import numpy as np
 
 from heedful.interventions.base import EachExample, Expectation
 from heedful.interventions.hypotheses.analysis import Analyser
-from heedful.interventions.hypotheses.claim import Claim, Edits, words
+from heedful.interventions.hypotheses.claim import Claim, words
 from heedful.interventions.hypotheses.entities import has_name, names_of
 from heedful.interventions.hypotheses.modifiers import has_clause, readable
 from heedful.interventions.hypotheses.quantities import numbers
@@ -27,7 +26,7 @@ from heedful.records.pool.contents import content_id
 KINDS = tuple(RULES)
 Direction = Literal["preserved", "flipped"]
 DIRECTIONS: tuple[Direction, ...] = ("preserved", "flipped")
-VERSIONS = {  # of those that are no longer the first; the others make the same examples as ever
+VERSIONS = {  # 1 for all others
     ("entities", "flipped"): 2,
     ("entities", "preserved"): 2,
     ("nominal_modifiers", "flipped"): 2,
@@ -39,18 +38,18 @@ VERSIONS = {  # of those that are no longer the first; the others make the same 
     ("dates", "preserved"): 3,
     ("quantifiers", "flipped"): 3,
 }
-DRAWN = 1  # keys the draws in place of the version: what the rules still allow is drawn as it was
+DRAWN = 1  # key of the draws, independent of versions
 
 
 class Source:
-    """A split with its hypotheses and tables, and what their perturbation takes from other examples.
+    """The hypotheses and tables of a split, and the names and values that perturbations take from them.
 
     Args:
-        pool: Examples with a hypothesis and a table, also where the model reads the hypothesis alone.
-        analyser: What finds entities and numbers.
-        hypothesis: The part that is changed.
+        pool: Examples with a hypothesis and a table, even if the model reads the hypothesis alone.
+        analyser: Finds entities and numbers.
+        hypothesis: The part to change.
         table: The part that is the table.
-        labels: How the data call entailment and contradiction.
+        labels: The labels for entailment and contradiction.
     """
 
     def __init__(
@@ -66,19 +65,19 @@ class Source:
         self.hypothesis = hypothesis
         self.table = table
         self.labels = labels
-        self._claim: tuple[str, Claim | None] = "", None  # the last one: each kind of change asks for it again
+        self._claim: tuple[str, Claim | None] = "", None  # the last claim, which each kind of change needs
 
     def holds(self, uid: str) -> bool:
-        """Whether an example is one of the split."""
-        try:
-            self.pool.position(uid)
-        except KeyError:
-            return False
-        return True
+        """Whether an example belongs to the split."""
+        return uid in self._uids
+
+    @cached_property
+    def _uids(self) -> frozenset[str]:
+        return frozenset(self.pool.uids.to_pylist())
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Type of entity to the names in the split's hypotheses, as far as their own tables bear them out."""
+        """Type of entity to the names in the split's hypotheses that also occur in their tables."""
         by_kind: dict[str, set[str]] = defaultdict(set)
         if not self.analyser.knows_entities:
             return {}
@@ -92,7 +91,7 @@ class Source:
 
     @cached_property
     def values(self) -> Mapping[str, tuple[str, ...]]:
-        """Key to the values that the split's tables have there and that can stand in a sentence."""
+        """Key to the values in the split's tables that fit into a sentence."""
         by_key: dict[str, set[str]] = defaultdict(set)
         for table in {t.encode(): t for t in map(as_table, self.pool.column(f"parts.{self.table}"))}.values():
             for key, values in table.rows:
@@ -101,7 +100,7 @@ class Source:
         return {key: tuple(sorted(values)) for key, values in by_key.items()}
 
     def claim(self, uid: str) -> Claim | None:
-        """The hypothesis of an example, or None where its label is neither entailment nor contradiction."""
+        """The claim of an example; None unless its label is entailment or contradiction."""
         if self._claim[0] != uid:
             self._claim = uid, self._read(uid)
         return self._claim[1]
@@ -123,15 +122,14 @@ class Source:
 
 @dataclass(frozen=True)
 class PerturbHypothesis(EachExample):
-    """One change of one kind of each hypothesis that allows one, drawn among all that it allows.
+    """Change each hypothesis by one kind of change, drawn from all changes that it allows.
 
     Attributes:
         kind: One of KINDS.
         direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction.
         source: The split, with its tables.
-        half_or_double: Flip each number of an entailed hypothesis to its half or double, as the paper does, and not the
-            words that govern it: a number that is governed by "over" doubles, one by "under" is halved. That these
-            flip the label is not sure.
+        half_or_double: Halve or double the numbers of entailed hypotheses, as the paper does, instead of inverting
+            their governors. It is not certain that this flips the label.
     """
 
     kind: str
@@ -140,12 +138,6 @@ class PerturbHypothesis(EachExample):
     half_or_double: bool = False
     draws: int = 1
     limit: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS or self.direction not in DIRECTIONS:
-            raise ValueError(f"{self.kind}, {self.direction}: not a kind and a direction of perturbation.")
-        if self.half_or_double and (self.kind, self.direction) != ("numbers", "flipped"):
-            raise ValueError("Only numbers become half or double, and only to flip the label.")
 
     @property
     def version(self) -> int:
@@ -165,28 +157,22 @@ class PerturbHypothesis(EachExample):
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
-        own = ("half_or_double",) if self.half_or_double else ()
-        return (self.kind, self.direction, self.source.analyser.name, self.source.pool.fingerprint, *own)
+        rule = ("half_or_double",) if self.half_or_double else ()
+        return (self.kind, self.direction, self.source.analyser.name, self.source.pool.fingerprint, *rule)
 
     def covers(self, uid: str) -> bool:
-        return self.source.holds(uid)  # what counts besides is the gold label
+        return self.source.holds(uid)
 
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
-        """The edits of one draw; none where the hypothesis allows no such change."""
+        """The edits of one draw; empty if the hypothesis allows no change of this kind."""
         claim = self.source.claim(uid)
-        if claim is None:
+        flip = self.direction == "flipped"
+        if claim is None or (flip and not claim.entailed):
             return ()
         rng = generator(seed, self.name, DRAWN, uid, draw)
-        options = self._options(claim, rng)
+        rule = partial(numbers, half_or_double=True) if self.half_or_double else RULES[self.kind]
+        options = rule(claim, flip, rng)
         return options[int(rng.integers(len(options)))] if options else ()
-
-    def _options(self, claim: Claim, rng: np.random.Generator) -> list[Edits]:
-        flip = self.direction == "flipped"
-        if flip and not claim.entailed:
-            return []
-        if self.half_or_double:
-            return numbers(claim, flip, rng, half_or_double=True)
-        return RULES[self.kind](claim, flip, rng)
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         edits = self.edits(uid, draw, seed)

@@ -1,4 +1,4 @@
-"""How numbers and dates in a hypothesis change: by the monotonicity of what governs them (table 2), or by far."""
+"""Changes of numbers and dates, by the monotonicity of their governors (table 2) or by a large amount."""
 
 import re
 from decimal import Decimal
@@ -25,26 +25,26 @@ from heedful.records.word_lists import word_lists
 WORDS = word_lists(__file__)
 ONCE = re.compile(rf"\b(?:{'|'.join(WORDS['once'])})\b", re.IGNORECASE)
 OR_SO = re.compile(rf"\b(?:or|and) (?:{'|'.join(WORDS['or_so'])})\b", re.IGNORECASE)
-BOUNDED = re.compile(  # "a minimum of 50", "over about 50"; what governs the number directly is found before
+BOUNDED = re.compile(  # "a minimum of 50", "over about 50": indirect governors
     rf"\b(?:(?:{'|'.join(MONOTONICITY)})\s+(?:\S+\s+){{1,2}}|(?:{'|'.join(WORDS['bounds'])})\s+(?:\S+\s+){{0,2}})$",
     re.IGNORECASE,
 )
 AND_MORE = re.compile(r"\s?\+|\s?plus\b", re.IGNORECASE)  # "50+ awards"
 GAMES = re.compile(r"\s(?:\w+ )?(?:olympics|olympiad|games|season)\b", re.IGNORECASE)  # "the 84 Olympics"
-LATEST = 2020  # no year after this is made up
+LATEST = 2020  # last year of generated dates
 YEARS = re.compile(r"(?<![\d,.])(?:1\d{3}|20\d\d)(?!\d|[,.]\d)")
 SPAN = re.compile(
     r"(?<![\d,.])(1\d{3}|20\d\d)\)?\s?(?:-|–|—|to|until)\s?(?:(?:\w+\.?,?\s){0,2}(\d{4})|(\d\d)(?!\d)|(?=present|now|current))",
     re.IGNORECASE,
 )
-NEAREST, FARTHEST = 5, 40  # years between a year and the one that is made of it
+NEAREST, FARTHEST = 5, 40  # distance in years between a year and its replacement
 OPEN_ENDED = re.compile(  # "by the end of May 1990": another date may be true as well
     rf"\b(?:{'|'.join([*TIMES, *WORDS['open_ended']])})\s+"
     rf"(?:(?:{'|'.join([*WORDS['of_dates'], *MONTHS, *SEASONS])}|\d{{1,2}}(?:st|nd|rd|th)?),?\s+)*$",
     re.IGNORECASE,
 )
 BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
-DURING = re.compile(  # "took place over 16 days" says how long, and not more than 16
+DURING = re.compile(  # "took place over 16 days" is a duration, not a lower bound
     r"\b(?:place|held|spread|occurred|happened|recorded|filmed|shot|painted|made|written|span\w*|cover\w*) over$",
     re.IGNORECASE,
 )
@@ -53,14 +53,14 @@ DURING = re.compile(  # "took place over 16 days" says how long, and not more th
 def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: bool = False) -> list[Edits]:
     """Move a governed number in the direction that keeps the label (table 2).
 
-    Flipped: half or double an ungoverned number. Half or double a governed one flips only where the table's value lies
-    between the two; there the governing words become their opposite instead ("over 30" to "under 30").
+    To flip, an ungoverned number is halved or doubled, and the governor of a governed number is inverted ("over 30" to
+    "under 30"): another number flips only if the table's value lies between both.
 
     Args:
         claim: The hypothesis.
-        flip: Whether the label shall flip; only where it is entailed.
+        flip: Whether to flip the label of an entailed hypothesis.
         rng: Draws the number that keeps the label.
-        half_or_double: Flipped, double a number that is governed by words like "over", and halve one by "under".
+        half_or_double: To flip, double numbers governed by words such as "over", and halve numbers after "under".
     """
     changes = []
     for number in claim.analysis.numbers:
@@ -81,12 +81,11 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
-    """Half and double of a number; of a governed one, that which says more than before."""
-    left = claim.text[: number.start]
-    right = claim.text[number.end :]
-    if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(right) or AND_MORE.match(right):
+    """Half and double of a number; for a governed number, the value that makes the claim stronger."""
+    prefix, suffix = claim.text[: number.start], claim.text[number.end :]
+    if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(suffix) or AND_MORE.match(suffix):
         return []
-    if not number.governor and BOUNDED.search(left):
+    if not number.governor and BOUNDED.search(prefix):
         return []
     values = _half_and_double(number.value)
     if number.governor:
@@ -96,11 +95,11 @@ def _flipping(claim: Claim, number: Number) -> list[Decimal]:
 
 
 def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Move a governed year in the direction that keeps the label (table 2); flipped, "before" becomes "after".
+    """Move a governed year in the direction that keeps the label (table 2); to flip, "before" becomes "after".
 
-    Any other year becomes one near to it that the table neither has nor spans, and that lies before all years of the
-    table unless the hypothesis is about what happens once. A month becomes one that the table does not name, where it
-    names any. A season becomes its opposite, and only to flip.
+    Another year becomes a near year that the table neither contains nor spans, before all years of the table unless the
+    hypothesis is about a unique event. A month becomes a month that is absent from a table with months. A season
+    becomes its opposite, only to flip.
     """
     if claim.analysis.negations:
         return []
@@ -123,7 +122,7 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
-    """A governed year or decade, up to 15 earlier or later."""
+    """A governed year or decade, moved by up to 15."""
     monotone = directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
     if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
         return None
@@ -133,7 +132,7 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
 
 
 def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
-    """Another date than any of the table's; none where the sentence leaves open when."""
+    """A date that contradicts the table; None if the sentence leaves the date open."""
     if any(p.search(claim.text) for p in (OR_SO, BETWEEN)) or OPEN_ENDED.search(claim.text[: date.start]):
         return None
     if date.unit == "season":
@@ -143,21 +142,21 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
             return None
         return new.capitalize() if old[0].isupper() else new
     if date.unit == "month":
-        tabled = months(content)
-        others = sorted(set(range(12)) - tabled - months(claim.text))
-        return MONTHS[others[int(rng.integers(len(others)))]] if tabled and others else None
+        present = months(content)
+        absent = sorted(set(range(12)) - present - months(claim.text))
+        return MONTHS[absent[int(rng.integers(len(absent)))]] if present and absent else None
     years = _other_years(claim, date, content)
     return as_date(years[int(rng.integers(len(years)))], date) if years else None
 
 
 def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
-    """The years or decades near a date of which nothing in the table is true; none where it has no year."""
-    tabled = {int(year) for year in YEARS.findall(content)}
-    if not tabled:
+    """Near years or decades outside of all spans of the table; empty if the table has no year."""
+    years_of_table = {int(year) for year in YEARS.findall(content)}
+    if not years_of_table:
         return []
     for first, last, short in SPAN.findall(content):
         end = int(last or first[:2] + short) if last or short else LATEST
-        tabled.update(range(int(first), end + 1))
+        years_of_table.update(range(int(first), end + 1))
     length = 10 if date.unit == "decade" else 1
     once = ONCE.search(claim.text)
     near = range(date.value - FARTHEST, date.value + FARTHEST + 1, length)
@@ -165,19 +164,19 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
         year
         for year in near
         if abs(year - date.value) >= NEAREST and year + length - 1 <= LATEST
-        if tabled.isdisjoint(range(year, year + length)) and (once or year + length - 1 < min(tabled))
+        if years_of_table.isdisjoint(range(year, year + length)) and (once or year + length - 1 < min(years_of_table))
     ]
 
 
 def as_date(value: int, date: Date) -> str | None:
-    """A year or decade as it is written; None for one of the first thousand years."""
+    """The text of a year or decade; None up to the year 1000."""
     if value <= 1000:
         return None
     return f"{value}s" if date.unit == "decade" else str(value)
 
 
 def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
-    """The governing words as their opposite."""
+    """Replace a governor by its opposite."""
     if governor not in OPPOSITE or not directly(claim.text, start) or SUPERLATIVE.search(claim.text):
         return []
     old = claim.text[start : start + len(governor)]
@@ -187,23 +186,23 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
 
 
 def directly(text: str, start: int) -> bool:
-    """Whether nothing measures the distance: not "just over", "shortly after", "2 years before"; nor "in or before"."""
-    measured = (
+    """Whether no distance precedes a governor, as in "just over", "shortly after", "2 years before", "in or before"."""
+    distance = (
         r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?"
         r"|or)\s*$"
     )
-    return not re.search(measured, text[:start], re.IGNORECASE)
+    return not re.search(distance, text[:start], re.IGNORECASE)
 
 
 def _half_and_double(value: Decimal) -> list[Decimal]:
-    """Half where that is above 1 and has no more decimals, and double."""
+    """Half, if it is above 1 and has no more decimals, and double."""
     half = value / 2
     exact = half == half.quantize(value) if int(value.as_tuple().exponent) < 0 else half == half.to_integral_value()
     return ([half] if exact and half > 1 else []) + [value * 2]
 
 
 def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
-    """A number between half and the whole, or between the whole and double, about as round as it was; never below 2."""
+    """A number of similar precision between half or double and the value, at least 2."""
     exponent = int(value.normalize().as_tuple().exponent)
     step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
     count = int(value / step)
@@ -216,7 +215,7 @@ def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal 
 
 
 def _renumbered(text: str, number: Number, value: Decimal) -> Edits:
-    """The number as another one, written as it was: in words, with commas, with decimals."""
+    """Replace a number in its notation: in words, with commas, with decimals."""
     old = text[number.start : number.end]
     if old[0].isalpha() and value == int(value) and value < 100:
         new = to_words(int(value))
@@ -232,5 +231,5 @@ def _percent(text: str, end: int) -> bool:
 
 
 def months(text: str) -> set[int]:
-    """The months that a text names, written out or by three letters."""
+    """The months in a text, in full or by three letters."""
     return {k for k, month in enumerate(MONTHS) if re.search(rf"\b{month[:3]}(?:{month[3:]})?\b", text)}

@@ -1,8 +1,7 @@
-"""Which changes of a hypothesis keep its label, and which make an entailed one a contradiction.
+"""Rules for changes of a hypothesis that keep its label, or that turn an entailed one into a contradiction.
 
-Each rule returns every change it knows, as lists of edits; one of them is drawn afterwards. A rule that is not sure
-returns nothing: what is left out is not measured, and what is wrong is measured wrongly. Neutral hypotheses are left
-alone.
+Each rule returns all its changes, as lists of edits; one of them is drawn afterwards. An uncertain rule returns
+nothing: a missing change is not measured, a wrong change is measured wrongly. Neutral hypotheses are not changed.
 """
 
 import re
@@ -41,10 +40,7 @@ Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
 
 
 def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Put a "not" to the main verb, or take the only negation away.
-
-    Preserved: "was not" becomes "wasn't", or the other way round.
-    """
+    """Negate the main verb or remove the only negation; to keep the label, swap "was not" and "wasn't"."""
     text = claim.text
     negations = claim.analysis.negations
     changes: list[Edits] = []
@@ -67,7 +63,7 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """A weaker quantifier keeps what is entailed, a stronger one what is contradicted; "no" flips what is entailed."""
+    """A weaker quantifier keeps entailment, a stronger one contradiction; "no" flips entailment."""
     if claim.analysis.negations or (not flip and SUPERLATIVE.search(re.sub(r"(?<!the )[Mm]ost ", "", claim.text))):
         return []
     if flip and len(claim.analysis.quantifiers) > 1:  # "some nations sent several athletes"
@@ -94,7 +90,7 @@ RULES: dict[str, Rule] = {
 
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
-    """Whether these words stand for how many, and not in "of all time", "as many as", "the most awards"."""
+    """Whether a word is a quantity, unlike in "of all time", "as many as", "the most awards"."""
     previous = before(text, start)
     next_word = re.match(r"\s+([\w-]+)", text[end:])
     following = next_word[1].lower() if next_word else ""

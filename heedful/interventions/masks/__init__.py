@@ -1,4 +1,4 @@
-"""Which features of an example stay: masks are bool arrays [masks, features], True where a feature stays."""
+"""Masks of features: bool arrays [masks, features], True where a feature stays."""
 
 from heedful.interventions.masks.coalitions import Coalitions, coalitions
 from heedful.interventions.masks.partitions import Node, partition

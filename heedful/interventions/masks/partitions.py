@@ -7,12 +7,12 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Node:
-    """Features that stand side by side, and the two groups that they fall into.
+    """Adjacent features and their two halves.
 
     Attributes:
-        start: The first of them.
-        stop: The one behind the last.
-        halves: Left and right; none for a single feature.
+        start: Index of the first feature.
+        stop: Index after the last feature.
+        halves: Left and right half; empty for a single feature.
     """
 
     start: int
@@ -21,10 +21,7 @@ class Node:
 
     @cached_property
     def splits(self) -> int:
-        """How many splits lead to single features in every context: one here, and those of each half twice.
-
-        A half is split both without and with the other one.
-        """
+        """Number of splits down to single features: one, and each half's twice, without and with the other half."""
         return 1 + 2 * sum(half.splits for half in self.halves) if self.halves else 0
 
     @cached_property
@@ -34,12 +31,10 @@ class Node:
 
 
 def partition(segments: Sequence[int]) -> Node:
-    """Halve the segments until each is alone, then the features of each segment.
-
-    No node holds features of two segments unless it holds both segments whole.
+    """Halve the segments down to single segments, then the features of each segment.
 
     Args:
-        segments: How many features each segment has, at least 1; its separator is the last of them.
+        segments: Number of features per segment, at least 1, including its separator.
 
     Example:
         >>> root = partition([3, 2])
@@ -63,6 +58,5 @@ def _features(start: int, stop: int) -> Node:
 def _joined(nodes: Sequence[Node]) -> Node:
     if len(nodes) == 1:
         return nodes[0]
-    left = _joined(nodes[: len(nodes) // 2])
-    right = _joined(nodes[len(nodes) // 2 :])
-    return Node(left.start, right.stop, (left, right))
+    halves = _joined(nodes[: len(nodes) // 2]), _joined(nodes[len(nodes) // 2 :])
+    return Node(halves[0].start, halves[1].stop, halves)

@@ -1,6 +1,6 @@
-"""Which predictions may become which when a table is edited: transitions that are allowed, as data.
+"""Allowed transitions of predictions when a table is edited, as data.
 
-Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5, footnote 8, tables 5, 6, 13 to 17.
+Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), section 5, footnote 8, tables 5, 6, 13 to 17.
 """
 
 from collections.abc import Mapping
@@ -24,27 +24,27 @@ ALLOWED: dict[str, Mapping[str, tuple[str, ...]]] = {  # operation/relevance of 
     "identity/any": STAY,
 }
 OPERATIONS = tuple(dict.fromkeys(key.split("/")[0] for key in ALLOWED))
-NEUTRAL = ("permute", "identity")  # what these do leaves the meaning of a table as it is
-RELEVANCE = ("relevant", "irrelevant", "unknown")  # of a row that is deleted
+NEUTRAL = ("permute", "identity")  # operations that keep the meaning of a table
+RELEVANCE = ("relevant", "irrelevant", "unknown")  # of a deleted row
 
 
 def steps(name: str) -> tuple[str, ...]:
-    """The operations that a name joins by "+", without those that do nothing: identities, and all permutations but one.
+    """The operations of a name that joins them by "+", without identities and repeated permutations.
 
     Example:
         >>> steps("delete+identity+insert"), steps("identity")
         (('delete', 'insert'), ())
 
     Raises:
-        HeedfulError: There is no such operation.
+        SettingError: An operation does not exist.
     """
     operations: list[str] = []
     for operation in name.split("+"):
         if operation not in OPERATIONS:
             listed = ", ".join(OPERATIONS)
             raise SettingError(
-                f"table_rows.operations: the row operation {operation!r} does not exist. Known are {listed}, and "
-                "several of them joined by '+'."
+                f"table_rows.operations: the row operation {operation!r} does not exist. Choose from {listed}; join "
+                "operations by '+'."
             )
         if operation != "identity" and (operation != "permute" or "permute" not in operations):
             operations.append(operation)
@@ -56,7 +56,7 @@ def key_of(name: str, relevance: str = "unknown") -> str:
 
     Args:
         name: Operations joined by "+".
-        relevance: Of the rows that are deleted; nothing else asks for it.
+        relevance: Relevance of the deleted rows; ignored without deletions.
 
     Example:
         >>> key_of("delete", "relevant"), key_of("delete+insert"), key_of("insert")
@@ -70,12 +70,12 @@ def key_of(name: str, relevance: str = "unknown") -> str:
 def transitions(key: str, rule: Rule = "union") -> Mapping[str, frozenset[str]]:
     """Label to allowed new labels.
 
-    An operation that comes twice in a row counts once, and permutations do not count beside other operations.
+    A repeated operation counts once, and permutations do not count next to other operations.
 
     Args:
-        key: As of :func:`key_of`.
-        rule: How the tables of several operations are joined: "union" of what each allows (the paper's table 17), or
-            "composed", whatever one after the other leads to, which for "delete+insert" is everything.
+        key: See :func:`key_of`.
+        rule: How the tables of several operations are combined: "union" of the allowed labels (the paper's table 17),
+            or "composed", all labels that a sequence of transitions reaches; for "delete+insert" these are all labels.
     """
     name, _, relevance = key.rpartition("/")
     changing = [operation for operation, _ in groupby(op for op in steps(name) if op not in NEUTRAL)]

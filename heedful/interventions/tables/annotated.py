@@ -1,4 +1,4 @@
-"""Examples that people have changed, as an intervention."""
+"""Examples that people have edited, as an intervention."""
 
 from dataclasses import dataclass, field
 
@@ -8,14 +8,14 @@ from heedful.records import Changed, Examples
 
 @dataclass(frozen=True)
 class Annotated(EachExample):
-    """Each example of a pool becomes the one with the same uid in another pool, which people have made of it.
+    """Each example becomes the example of another pool with the same uid, which people have edited.
 
     Attributes:
         name: Name of the intervention.
-        changed: The examples as people have changed them, with their labels and the meta columns ``table``, which names
-            the original table, and ``modified``, which names what it has become.
-        part: The part that was changed.
-        expectation: Whether the label has changed; only such examples are taken.
+        changed: The edited examples with their labels and the meta columns ``table``, the name of the original table,
+            and ``modified``, the name of the edited table.
+        part: The edited part.
+        expectation: Whether the label has changed; other examples are left out.
     """
 
     name: str

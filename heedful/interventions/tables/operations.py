@@ -1,6 +1,6 @@
-"""Row operations on tables: pure functions, and what the tables of a pool lend to each other.
+"""Row operations on tables, and the rows and values that tables of a pool lend to each other.
 
-Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.1 and appendix.
+Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), section 5.1 and appendix.
 """
 
 import re
@@ -18,7 +18,7 @@ WORD = re.compile(r"\w+")
 
 
 def same_key(key: str) -> str:
-    """A form that is equal for keys that say the same: "Genre", "Genres" and "Genre(s)", "Birth name" and "Birth Name".
+    """A normal form of keys: equal for "Genre", "Genres" and "Genre(s)", and for "Birth name" and "Birth Name".
 
     Example:
         >>> same_key("Spouse(s)"), same_key("Years active"), same_key("•")
@@ -29,53 +29,45 @@ def same_key(key: str) -> str:
 
 
 def same_value(value: str) -> str:
-    """A form that is equal for values that differ in case and spaces only."""
+    """A normal form of values, without case and repeated spaces."""
     return " ".join(value.casefold().split())
 
 
 def delete(table: Table, key: str) -> Table:
-    """The table without the row of a key. Raises ValueError for a key that it does not have."""
-    if key not in table.keys:
-        raise ValueError(f"{table.title!r} has no key {key!r}")
+    """Remove the row of a key."""
     return Table(table.title, tuple(row for row in table.rows if row[0] != key))
 
 
 def insert(table: Table, row: Row, position: int) -> Table:
-    """The table with one row more, before that at ``position``. Raises ValueError for a key that it has."""
-    if same_key(row[0]) in map(same_key, table.keys):
-        raise ValueError(f"{table.title!r} has the key {row[0]!r}")
+    """Insert a row with a new key at a position."""
     return Table(table.title, (*table.rows[:position], row, *table.rows[position:]))
 
 
 def update(table: Table, key: str, old: str, new: str) -> Table:
-    """The table with another value of a key in the place of ``old``. Raises ValueError for a value that is there."""
+    """Replace one value of a key by a new value."""
     values = table.values[key]
-    at = values.index(old)
-    if same_value(new) in map(same_value, values):
-        raise ValueError(f"{table.title!r} has the value {new!r} of {key!r}")
-    changed = (*values[:at], new, *values[at + 1 :])
+    index = values.index(old)
+    changed = (*values[:index], new, *values[index + 1 :])
     return Table(table.title, tuple((k, changed if k == key else v) for k, v in table.rows))
 
 
 def permute(table: Table, order: Sequence[int]) -> Table:
-    """The table with its rows in another order: row ``order[i]`` comes at place i."""
-    if sorted(order) != list(range(len(table.rows))):
-        raise ValueError(f"{list(order)} is no order of {len(table.rows)} rows")
+    """Reorder the rows: row ``order[i]`` comes at index i."""
     return Table(table.title, tuple(table.rows[i] for i in order))
 
 
 def table_column(pool: Examples, part: str) -> str:
-    """The column that says which table an example is about: the group or meta column "table", or else the content."""
+    """The column that identifies tables: the group or meta column "table", or else the content."""
     if "table" in pool.groups and part != "table":
         return "groups.table"
     return "meta.table" if "table" in pool.meta else f"groups.{part}"
 
 
 class _Lots:
-    """Items in groups, each under a name; draws any whose name is not taken, uniformly.
+    """Items by group and name, for uniform draws of an item whose name is not excluded.
 
-    Items of a group lie in the order of their names, so that the taken ones are a few ranges to step over: the cost of
-    a draw does not grow with the number of items.
+    Items of a group are sorted by name, so that excluded names are ranges to skip: the cost of a draw does not grow
+    with the number of items.
     """
 
     def __init__(self, items: Iterable[tuple[Hashable, str, Any]]) -> None:
@@ -91,26 +83,26 @@ class _Lots:
                 ranges[name] = len(flat), len(flat) + len(by_name[name])
                 flat += by_name[name]
 
-    def draw(self, group: Hashable, taken: Iterable[str], rng: np.random.Generator) -> Any | None:
-        """An item, or None where all names are taken."""
+    def draw(self, group: Hashable, excluded: Iterable[str], rng: np.random.Generator) -> Any | None:
+        """A random item, or None if all names are excluded."""
         items = self._items.get(group, [])
         ranges = self._ranges.get(group, {})
-        skipped = sorted(ranges[name] for name in set(taken) if name in ranges)
-        left = len(items) - sum(stop - start for start, stop in skipped)
-        if not left:
+        skipped = sorted(ranges[name] for name in set(excluded) if name in ranges)
+        count = len(items) - sum(stop - start for start, stop in skipped)
+        if not count:
             return None
-        rank = int(rng.integers(left))
+        rank = int(rng.integers(count))
         for start, stop in skipped:
             rank += stop - start if rank >= start else 0
         return items[rank]
 
 
 class Loan(NamedTuple):
-    """A row, or a value, that another table lends.
+    """A row or a value of another table.
 
     Attributes:
         lent: The row or the value.
-        uid: An example with the table that lends it.
+        uid: An example with the lending table.
     """
 
     lent: Any
@@ -118,13 +110,13 @@ class Loan(NamedTuple):
 
 
 class Donors:
-    """The tables of a pool, indexed once by what they can lend to each other.
+    """An index of the rows and values that tables of a pool lend to each other.
 
-    A table is known by :func:`table_column`. Where the pool has several contents of one table (counterfactual ones,
-    say), that of the first uid lends, and none lends to another.
+    Tables are identified by :func:`table_column`. If a table has several contents, such as counterfactual ones, the
+    content of the first uid lends, and no content lends to another.
 
     Args:
-        pool: Examples; the meta column "category" says of what kind their tables are, where it is known.
+        pool: Examples; the meta column "category" is the category of their tables, if known.
         part: The part that is a table.
     """
 
@@ -135,44 +127,43 @@ class Donors:
         first: dict[str, int] = {}
         for i in pool.uid_order.tolist():
             first.setdefault(ids[i], i)
-        self._kind = {table: kinds[i] or None for table, i in first.items()}  # None: not known
-        self._own = {table: as_table(pool.value(f"parts.{part}", i)) for table, i in first.items()}
+        self._kind = {table: kinds[i] or None for table, i in first.items()}  # None: unknown
+        self._tables = {table: as_table(pool.value(f"parts.{part}", i)) for table, i in first.items()}
         uids = {table: pool.uid(i) for table, i in first.items()}
-        everyone = None in self._kind.values()
+        has_unknown = None in self._kind.values()
         rows, values = [], []
         for table in first:  # in the order of uids
-            for row in self._own[table].rows:
+            for row in self._tables[table].rows:
                 key = same_key(row[0])
                 loan = Loan(row, uids[table])
-                groups = {self._kind[table]} | ({None} if everyone else set())
+                groups = {self._kind[table]} | ({None} if has_unknown else set())
                 rows += [(group, key, loan) for group in groups]
                 values += [(key, same_value(v), Loan(v, uids[table])) for v in dict.fromkeys(row[1]) if v.strip()]
         self._rows = _Lots(rows)
         self._values = _Lots(values)
 
     def table_id(self, pool: Examples, i: int) -> str:
-        """Which table the example at a position has."""
+        """The id of the table of the example at a position."""
         return as_text(pool.value(self._name, i))
 
     def row(self, table: str, keys: Collection[str], rng: np.random.Generator) -> Loan | None:
-        """A row of another table of the same category (of any, where it is not known), uniformly over their rows.
+        """A random row of another table of the same category (of every table, if the category is unknown).
 
         Args:
-            table: Id of the table that borrows.
-            keys: Keys that the row must not have, those of the table among them.
+            table: Id of the borrowing table.
+            keys: Excluded keys, in addition to the keys of the table.
             rng: Random numbers.
         """
-        taken = map(same_key, (*keys, *self._own[table].keys))
-        return self._rows.draw(self._kind[table], taken, rng)
+        return self._rows.draw(self._kind[table], map(same_key, (*keys, *self._tables[table].keys)), rng)
 
     def value(self, table: str, key: str, values: Collection[str], rng: np.random.Generator) -> Loan | None:
-        """A value of the same key in another table, uniformly over their values.
+        """A random value of the same key in another table.
 
         Args:
-            table: Id of the table that borrows.
+            table: Id of the borrowing table.
             key: The key.
-            values: Values that it must not be, those of the table among them.
+            values: Excluded values, in addition to the values of the table.
             rng: Random numbers.
         """
-        own = (v for k, vs in self._own[table].rows if same_key(k) == same_key(key) for v in vs)
-        return self._values.draw(same_key(key), map(same_value, (*values, *own)), rng)
+        present = (v for k, vs in self._tables[table].rows if same_key(k) == same_key(key) for v in vs)
+        return self._values.draw(same_key(key), map(same_value, (*values, *present)), rng)

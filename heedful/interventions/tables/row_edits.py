@@ -1,4 +1,4 @@
-"""Edits of table rows as an intervention: one operation, or several one after the other."""
+"""Edits of table rows: one operation, or a sequence of operations."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -18,14 +18,14 @@ from heedful.records.pool.contents import content_id
 
 @dataclass(frozen=True)
 class _Edited:
-    """A table on its way through the operations.
+    """A table between operations.
 
     Attributes:
-        base: As it was.
-        table: As it is.
-        keys: Keys of the rows that were edited, in the order of the operations.
-        deleted: Those of them whose rows are gone.
-        partner: uid of the first example that lent something, or "".
+        base: The original table.
+        table: The current table.
+        keys: Keys of the edited rows, in the order of the operations.
+        deleted: Keys of the deleted rows.
+        partner: uid of the first example that lent a row or a value, or "".
     """
 
     base: Table
@@ -39,36 +39,36 @@ class _Edited:
 
     @property
     def untouched(self) -> list[str]:
-        """Keys of the base table that no operation has edited."""
+        """Keys of the base table without edits."""
         return [key for key in self.base.keys if key not in self.keys]
 
 
 @dataclass(frozen=True)
 class RowEdits(EachExample):
-    """Edit one row of a table: a changed example for each row.
+    """Edit one row of a table: one changed example per row.
 
-    - delete: the row goes. A table keeps one row at least, for a title alone says nothing.
-    - insert: a row with a new key comes from another table of the same category, to any place; as many times as the
-      table has rows, each time with another key.
-    - update: one value of a key with several becomes one that another table has under the same key.
-    - permute: the rows come in another order.
-    - identity: nothing.
+    - delete: remove the row. A table keeps at least one row.
+    - insert: add a row with a new key from another table of the same category, at a random position; one changed
+      example per row of the table, each with another key.
+    - update: replace one of several values of a key by a value of the same key in another table.
+    - permute: reorder the rows.
+    - identity: change nothing.
 
-    Of several operations, the first that is no permutation goes through the rows, and the others take one at random.
-    Each edits a row that no other has edited, and what is inserted is new to the table as it was: a deleted row does
-    not come back with another content. Where any of them is not possible, there is no change.
+    Of several operations, the first one other than permute iterates over the rows, and the others draw a row. Each
+    operation edits another row, and an inserted row is new to the base table. There is no change if an operation is not
+    possible.
+
+    The changed example keeps its label if the operations keep the meaning of the table; otherwise it has none.
 
     Attributes:
         name: The operation, or several joined by "+": "delete+insert".
         part: The part that is a table.
-        donors: What the tables of the pool lend to each other.
-        rows_per_table: At most this many rows of a table, taken at random; None for all.
-        relevant: uid to the keys of the rows that its label rests on, where they are known. They do not decide what is
-            edited, but which transitions are allowed (:mod:`heedful.interventions.tables.allowed_transitions`).
-        only: uids of the examples that are edited; None for all.
-        draws: How many times each example is edited, apart from what is not random.
-
-    The changed example keeps its label where the meaning of the table stays; otherwise it has none.
+        donors: Rows and values of the pool's tables.
+        rows_per_table: Maximum number of rows per table, drawn at random; None for all.
+        relevant: uid to the keys of the relevant rows, if known. They decide the allowed transitions
+            (:mod:`heedful.interventions.tables.allowed_transitions`), not the edits.
+        only: uids of the examples to edit; None for all.
+        draws: Number of draws per example; 0 if nothing is random.
     """
 
     name: str
@@ -84,7 +84,7 @@ class RowEdits(EachExample):
 
     def __post_init__(self) -> None:
         if self.operations in ((), ("delete",)) and self.rows_per_table is None:
-            object.__setattr__(self, "draws", 0)  # not random
+            object.__setattr__(self, "draws", 0)  # deterministic
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class RowEdits(EachExample):
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The operations in their order, without those that do nothing."""
+        """The operations without identities."""
         return steps(self.name)
 
     def covers(self, uid: str) -> bool:
@@ -109,22 +109,16 @@ class RowEdits(EachExample):
         table_id = self.donors.table_id(pool, i)
         changed = []
         for edited in self._edits(as_table(example.parts[self.part]), table_id, (seed, uid, draw)):
-            table = edited.table
-            of_rows = [operation for operation in self.operations if operation != "permute"]
-            changed.append(
-                Changed(
-                    replace(
-                        example,
-                        parts={**example.parts, self.part: table},
-                        groups={**example.groups, self.part: content_id(table)},
-                        label=None if of_rows else example.label,
-                    ),
-                    partner=edited.partner,
-                    variant="".join(edited.keys) if len(of_rows) < 2 else json.dumps(edited.keys, ensure_ascii=False),
-                    clusters=(uid, f"table {table_id}"),
-                    allowed=key_of(self.name, self._relevance(uid, edited.deleted)),
-                )
+            changing = [operation for operation in self.operations if operation != "permute"]
+            new = replace(
+                example,
+                parts={**example.parts, self.part: edited.table},
+                groups={**example.groups, self.part: content_id(edited.table)},
+                label=None if changing else example.label,
             )
+            variant = "".join(edited.keys) if len(changing) < 2 else json.dumps(edited.keys, ensure_ascii=False)
+            allowed = key_of(self.name, self._relevance(uid, edited.deleted))
+            changed.append(Changed(new, edited.partner, variant, (uid, f"table {table_id}"), allowed))
         return changed
 
     def _relevance(self, uid: str, deleted: Collection[str]) -> str:
@@ -133,28 +127,28 @@ class RowEdits(EachExample):
         return "relevant" if any(key in self.relevant[uid] for key in deleted) else "irrelevant"
 
     def _edits(self, table: Table, table_id: str, key: tuple[str | int, ...]) -> list[_Edited]:
-        """The edited tables of one draw, in the order of the rows of the table."""
+        """The edited tables of one draw, in the order of the table's rows."""
         key = ("rows", "+".join(self.operations), self.version, self.part, *key)
         main = next((k for k, operation in enumerate(self.operations) if operation != "permute"), None)
-        targets = [""]  # of what has no row of its own: permutations and insertions
+        targets = [""]  # permutations and insertions have no target row
         if main is not None:
-            inserting = self.operations[main] == "insert"
-            targets = [""] * max(1, len(table.rows)) if inserting else [*table.keys]
+            inserts = self.operations[main] == "insert"
+            targets = [""] * max(1, len(table.rows)) if inserts else [*table.keys]
         order: Iterator[int] = iter(range(len(targets)))
         if self.rows_per_table is not None:
             order = iter(generator(*key).permutation(len(targets)).tolist())
-        edited_at: dict[int, _Edited] = {}
+        edits: dict[int, _Edited] = {}
         seen: set[Table] = set()
         inserted: list[str] = []  # by the main operation
-        for at in order:
-            edited = self._edit(table, table_id, main, targets[at], inserted, generator(*key, at))
-            if edited is None or edited.table in seen:  # of two deletions, either may come first
+        for index in order:
+            edited = self._edit(table, table_id, main, targets[index], inserted, generator(*key, index))
+            if edited is None or edited.table in seen:  # two deletions commute
                 continue
-            edited_at[at] = edited
+            edits[index] = edited
             seen.add(edited.table)
-            if len(edited_at) == self.rows_per_table:
+            if len(edits) == self.rows_per_table:
                 break
-        return [edited_at[at] for at in sorted(edited_at)]
+        return [edits[index] for index in sorted(edits)]
 
     def _edit(
         self,
@@ -165,7 +159,7 @@ class RowEdits(EachExample):
         inserted: list[str],
         rng: np.random.Generator,
     ) -> _Edited | None:
-        """The table after all operations, of which the main one has a target; None where one is not possible."""
+        """The table after all operations, the main one on a target row; None if an operation is not possible."""
         edited = _Edited(table, table)
         for k, operation in enumerate(self.operations):
             if operation == "insert":
@@ -176,17 +170,17 @@ class RowEdits(EachExample):
             else:
                 keys = [target] if k == main else rng.permutation(np.array(edited.untouched, dtype=object)).tolist()
                 step = _delete if operation == "delete" else self._update
-                tried = (step(edited, table_id, key, rng) for key in keys)
-                after = next((one for one in tried if one is not None), None)
+                attempts = (step(edited, table_id, key, rng) for key in keys)
+                after = next((attempt for attempt in attempts if attempt is not None), None)
             if after is None:
                 return None
             edited = after
         return edited
 
     def _insert(
-        self, edited: _Edited, table_id: str, others: Collection[str], rng: np.random.Generator
+        self, edited: _Edited, table_id: str, excluded: Collection[str], rng: np.random.Generator
     ) -> _Edited | None:
-        loan = self.donors.row(table_id, (*edited.base.keys, *edited.table.keys, *others), rng)
+        loan = self.donors.row(table_id, (*edited.base.keys, *edited.table.keys, *excluded), rng)
         if loan is None:
             return None
         position = int(rng.integers(len(edited.table.rows) + 1))

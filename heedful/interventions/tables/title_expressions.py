@@ -1,12 +1,12 @@
-"""Where a hypothesis speaks of the title of its table.
+"""Title expressions: where a hypothesis mentions the title of its table.
 
-The paper finds title expressions by dependency paths and says no more. Here they are forms of the title itself:
+The paper finds them by dependency paths that it does not specify. Here they are forms of the title:
 
-1. "title": the title as it stands;
-2. "name": the title without a parenthesis and without what follows a comma ("Journey (band)", "Ithaca, New York");
-3. "last": the last word of the name, where the table is about a person ("Stalin").
+1. "title": the full title;
+2. "name": the title without parentheses and without the text after a comma ("Journey (band)", "Ithaca, New York");
+3. "last": the last word of the name, if the table is about a person ("Stalin").
 
-A hypothesis that says "the band" or "it" alone has no title expression.
+A hypothesis with only "the band" or "it" has no title expression.
 """
 
 import re
@@ -27,8 +27,8 @@ class Mention(NamedTuple):
 
     Attributes:
         start: Position of its first character.
-        end: Position behind its last one.
-        form: Which form of the title it is.
+        end: Position after its last character.
+        form: Its form: "title", "name" or "last".
     """
 
     start: int
@@ -37,28 +37,25 @@ class Mention(NamedTuple):
 
 
 def is_person(table: Table) -> bool:
-    """Whether a table is about a person: it knows the birth, and something else that only persons have."""
+    """Whether a table is about a person: it has the birth, and another key of persons."""
     keys = {key.replace("\u00a0", " ") for key in table.keys}
     return "Born" in keys and len(keys & PERSON_KEYS) > 1
 
 
 def title_forms(table: Table) -> dict[str, str]:
-    """The forms of a title, longest first; one that is the same as a longer form is left out."""
+    """The distinct forms of a title, longest first."""
     title = table.title.strip()
     name = re.sub(r"\s*\([^)]*\)", "", title).split(", ")[0].strip() or title
     forms = {"title": title, "name": name}
     words = [word for word in name.split() if word.strip(".").lower() not in SUFFIXES]
     if is_person(table) and len(words) > 1 and len(words[-1]) > 2:
         forms["last"] = words[-1]
-    distinct_forms: dict[str, str] = {}
-    for form, text in forms.items():
-        if text not in distinct_forms.values():
-            distinct_forms[form] = text
-    return distinct_forms
+    first = {text: form for form, text in reversed(forms.items())}
+    return {form: text for form, text in forms.items() if first[text] == form}
 
 
 def title_mentions(table: Table, text: str) -> list[Mention]:
-    """All title expressions in a text, in order, none within another.
+    """All title expressions in a text, in order, without overlaps.
 
     Example:
         >>> table = Table("Joseph Stalin", (("Born", ("1878",)), ("Died", ("1953",))))
@@ -68,16 +65,16 @@ def title_mentions(table: Table, text: str) -> list[Mention]:
     forms = title_forms(table)
     pattern = "|".join(rf"(?P<{form}>{re.escape(words)})" for form, words in forms.items())
     mentions = [Mention(*m.span(), str(m.lastgroup)) for m in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text)]
-    # a last name behind another name belongs to a name that is no form of the title ("Conor Anthony McGregor")
+    # a last name after another name belongs to a name that is no form of the title ("Conor Anthony McGregor")
     return [m for m in mentions if m.form != "last" or not re.search(r"\b[A-Z][\w.]*\s$", text[: m.start])]
 
 
-def replace_title(text: str, table: Table, other: Table) -> tuple[Edit, ...]:
-    """The edits that make a text about ``table`` one about ``other``: each title expression in the same form.
+def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
+    """Edits that replace each title expression of ``table`` by the same form of the title of ``lender``.
 
-    Empty where there is no title expression. The last name becomes the other's name where that is no person.
+    Empty without title expressions. A last name becomes the name of the lender if that is not a person.
     """
-    forms = title_forms(other)
+    forms = title_forms(lender)
     return tuple(
         Edit(m.start, m.end, text[m.start : m.end], forms.get(m.form) or forms.get("name") or forms["title"], "title")
         for m in title_mentions(table, text)

@@ -136,7 +136,7 @@ def _assert_unread(block, plan, pool, inputs):
 
     of_pool = np.array([fingerprint(example.parts.values()) for example in pool], dtype=np.uint64)
     of_inputs = np.array([fingerprint(parts) for parts in inputs], dtype=np.uint64)
-    block.compare(of_pool, of_inputs)
+    block.compare(of_pool, of_inputs, block.examples.repeated)
     for k, (repeat, changes) in enumerate(zip(plan, block.changes, strict=True)):
         after = of_pool[changes.known] if repeat.kind == "known" else of_inputs[block.interventions == k]
         bases = [fingerprint(pool[i].parts.values()) for i in changes.positions]

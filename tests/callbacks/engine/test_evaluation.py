@@ -13,13 +13,12 @@ from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from rich.console import Console
 
 from benchmarks import bare_runs
-from heedful.callbacks import EVALUATIONS, Attentiveness, Board, Engine, Nothing, Setting, register
+from heedful.callbacks import EVALUATIONS, Attentiveness, Board, Engine, Nothing, Setting
 from heedful.callbacks.evaluations.pools import fitted
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS
-from heedful.metrics import register as register_metric
-from heedful.records import Example, Examples, ModelError, SettingError
+from heedful.records import SettingError
 from heedful.reports.rescore import rescored
 from heedful.reports.terminal.table import print_table
 
@@ -86,10 +85,6 @@ def test_it_is_printed(run):
     assert console.export_text().count("stays when premise is shouted") == 2
 
 
-def test_it_is_drawn(run):
-    assert (run[0] / "figures" / "shouting.png").is_file()
-
-
 def test_it_is_scored_again_from_its_rows(run):
     folder, _ = run
     assert rescored(folder) == (folder / "results.json").read_text()
@@ -104,13 +99,6 @@ def test_a_metric_of_rows_that_there_are_stands_beside_the_others(run):
     assert found["n"] == of_draws["n"]
     assert not (folder / "rows" / "first_draw.parquet").exists()
     assert "first draw premise" in [line["label"] for line in results["display"]["lines"]]
-
-
-def test_a_name_is_taken_once(documented):
-    with refused(SettingError, f"'{documented.ShoutedWords.metric.name}'"):
-        register(documented.ShoutedWords)
-    with refused(SettingError, "'accuracy'"):
-        register_metric(METRICS["accuracy"])
 
 
 def test_it_says_why_it_has_nothing_to_do(documented):
@@ -131,13 +119,6 @@ class Plain(LightningModule):
 
 def alone(*callbacks):
     return Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=list(callbacks))
-
-
-def test_examples_of_other_parts_are_not_for_the_model():
-    data = Planted(n_train=8, n_validation=8)
-    data.setup("validate")
-    with refused(ModelError, "Examples of a ", "premise, hypothesis"):
-        fitted(Examples.of([Example("x", {"a": "text"}, None)]), data)
 
 
 def test_an_evaluation_that_nobody_would_run_says_what_it_needs():

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.callbacks.engine.predictions import MOST, Collector, concatenated, joined
+from heedful.callbacks.engine.predictions import MOST, Collector, join
 from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
 from heedful.records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, ModelError, Task
 
@@ -41,7 +41,7 @@ def test_whoever_predicted_it_and_in_whatever_order_it_is_found_by_its_position(
         for start in range(0, len(mine), 4):
             collector.add(np.array(mine[start : start + 4]), outputs(mine[start : start + 4]))
         several.append(collector.predictions())
-    base = joined(several)
+    base = join(several)
     assert base.positions.tolist() == sorted(order)
     assert base.texts.to_pylist() == [answers[i] for i in sorted(order)]
     assert base.count(answers[0]) == sum(a == answers[0] for a in answers.values())
@@ -53,26 +53,14 @@ def test_whoever_predicted_it_and_in_whatever_order_it_is_found_by_its_position(
     assert not base.broken.any()
 
 
-def test_of_equally_probable_labels_it_is_the_first():
-    collector = Collector(TASK)
-    collector.add(np.array([3]), Outputs(torch.tensor([[0.2, 0.4, 0.4]])))
-    assert collector.predictions().texts.to_pylist() == ["b"]
-
-
 def test_an_example_that_was_not_predicted_has_no_prediction():
     collector = Collector(TASK)
     collector.add(np.array([2, 4]), Outputs(torch.tensor([[0.2, 0.5, 0.3], [0.5, 0.3, 0.2]])))
     base = collector.predictions()
-    assert base.of(np.array([4, 2, 4])).texts.to_pylist() == ["a", "b", "a"]
+    assert base.select(np.array([4, 2, 4])).texts.to_pylist() == ["a", "b", "a"]
     for missing in (0, 3, 5):  # before, between and behind those that there are
-        with pytest.raises(KeyError, match="1 examples were not predicted"):
-            base.of(np.array([2, missing]))
-
-
-def test_texts_that_are_missing_are_marked():
-    collector = Collector(Task(SPAN, ("text",), ()))
-    collector.add(np.array([0, 1, 2]), Outputs(answers=["yes", None, ""]))
-    assert collector.predictions().broken.tolist() == [False, True, False]
+        with pytest.raises(KeyError, match="not predicted"):
+            base.select(np.array([2, missing]))
 
 
 def test_what_the_device_holds_comes_over_in_between(monkeypatch):
@@ -80,7 +68,7 @@ def test_what_the_device_holds_comes_over_in_between(monkeypatch):
     for start in range(0, len(probs), 64):
         batch = probs[start : start + 64]
         collector.add(np.arange(start, start + len(batch)), Outputs(batch))
-    assert len(collector._brought) == 1
+    assert len(collector._copied) == 1
     found = collector.predictions()
     assert np.array_equal(found.probs, probs.numpy())
     assert found.positions.tolist() == list(range(len(probs)))
@@ -91,9 +79,9 @@ def test_a_process_without_an_example_has_no_prediction():
     nothing, collector = Collector(TASK), Collector(TASK)
     nothing.add(np.zeros(0, dtype=np.int64), None)
     collector.add(np.array([9, 4]), Outputs(torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])))
-    found = joined([nothing.predictions(), collector.predictions()])
+    found = join([nothing.predictions(), collector.predictions()])
     assert (found.positions.tolist(), found.texts.to_pylist()) == ([4, 9], ["a", "b"])
-    assert len(joined([nothing.predictions()])) == 0
+    assert len(join([nothing.predictions()])) == 0
 
 
 @pytest.mark.parametrize(
@@ -110,12 +98,3 @@ def test_outputs_that_are_not_finite_are_marked():
     assert collector.predictions().broken.tolist() == [False, True, True]
     soft.add(np.arange(3), Outputs(answers=torch.tensor([2, NOT_FINITE, NO_LABEL_NUMBER])))
     assert soft.predictions().broken.tolist() == [False, True, False]
-
-
-def test_different_names_of_several_are_brought_together():
-    several = []
-    for texts in (["x", "y"], ["y", "z", "x"], []):
-        collector = Collector(Task(SPAN, ("text",), ()))
-        collector.add(np.arange(len(texts)), Outputs(answers=texts) if texts else None)
-        several.append(collector.predictions())
-    assert concatenated(several).texts.to_pylist() == ["x", "y", "y", "z", "x"]

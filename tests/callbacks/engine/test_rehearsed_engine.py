@@ -19,7 +19,7 @@ MASK = "transformers/masking_utils.py:_ignore_bidirectional_mask_sdpa"
 BAR = "callbacks/outputs/progress.py:_seen_loss"  # twice a second
 # none of them for a batch
 KNOWN = (
-    "callbacks/engine/predictions.py:_bring",
+    "callbacks/engine/predictions.py:_copy",
     "callbacks/engine/engine.py:_log",
     "callbacks/engine/engine.py:_log_intervals",
     "lightning_modules/pretrained/weights.py:weights_hash",

@@ -108,14 +108,3 @@ def test_the_attentiveness_of_the_most_probable_label_comes_of_the_same_rows(mea
     assert found.value == pytest.approx(np.mean([np.mean(list(of.values())) for of in draws.values()]))
     assert (found.n, found.draws) == (len(eligible), 3)
     assert any(row["y"] == NO_LABEL for row in base)
-
-
-def test_in_training_a_limit_chooses_among_what_is_written():
-    swapped = []
-    for writes in (True, False):
-        data = Pairs("d", ("premise", "hypothesis"), LABELS, default_label="neutral")
-        engine = measure(Scribe(writes), data, Attentiveness(draws=2, max_examples=7), exhaustive=False)
-        rows = engine.rows["attentiveness"][0].to_pylist()
-        swapped.append({row["uid"] for row in rows if row["intervention"] == "swap"})
-    assert swapped[0] == swapped[1]
-    assert len(swapped[0]) == 7

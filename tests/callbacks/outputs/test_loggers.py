@@ -16,7 +16,6 @@ from pytorch_lightning.loggers import CSVLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import heedful
-from heedful.assembly import trainers
 from heedful.cli.training import main
 
 from commands import results_of, run
@@ -66,13 +65,6 @@ def test_a_csv_file_is_in_the_folder_of_the_run_and_has_a_row_an_epoch(tiny_bert
     assert steps == sorted(steps)
 
 
-def test_the_settings_of_such_a_run_make_another_one_that_writes_into_its_own_folder(tiny_bert, tmp_path):
-    first = trained(tiny_bert, tmp_path / "run", "--trainer.logger", "CSVLogger")
-    run(main, "--config", first / "config.yaml", "--output", tmp_path / "again")
-    assert csv_rows(tmp_path / "again" / "lightning_logs" / "version_0")
-    assert not (first / "lightning_logs" / "version_1").exists()
-
-
 class Stop(Callback):
     """Ctrl-C before the second epoch."""
 
@@ -98,14 +90,6 @@ def test_a_run_that_goes_on_writes_the_rest_into_a_file_of_its_own(tiny_bert: Pa
         rows[name] = [row for file in files for row in csv_rows(file)]
     assert rows["stopped"] == rows["whole"]
     require_epochs(rows["whole"])
-
-
-def test_a_named_folder_is_kept(tiny_bert: Path, tmp_path: Path):
-    elsewhere = tmp_path / "elsewhere"
-    named = ["--trainer.logger", "CSVLogger", "--trainer.logger.save_dir", elsewhere]
-    folder = trained(tiny_bert, tmp_path / "run", *named)
-    assert (elsewhere / "lightning_logs" / "version_0" / "metrics.csv").is_file()
-    assert not (folder / "lightning_logs").exists()
 
 
 def test_tensorboard_has_no_more_tags_than_before(tiny_bert: Path, tmp_path: Path):
@@ -182,9 +166,3 @@ def test_wandb_has_each_curve_with_its_interval_and_the_figures(
     page = (folder / "report.html").read_text()
     assert any(text in page for text in texts)
     assert not [text for text in texts if text.encode() in sent], "no example leaves the machine"
-
-
-def test_a_logger_of_somebody_else_stays_what_it_is(tmp_path: Path):
-    mine = CSVLogger(tmp_path / "mine")
-    trainer = trainers.make_trainer([], {"logger": mine, "enable_progress_bar": False}, False, folder=tmp_path / "run")
-    assert trainer.loggers == [mine]

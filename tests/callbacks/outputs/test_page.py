@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from heedful.callbacks import Accuracy, Attentiveness, Challenge, NaivePartial, TableRows
+from heedful.callbacks import Attentiveness, Challenge, NaivePartial, TableRows
 from heedful.callbacks.outputs.page import MadeAgain
 from heedful.datamodules import PairedData
 from heedful.interventions.tables.allowed_transitions import LABELS
@@ -97,11 +97,3 @@ def test_each_edit_is_marked_in_the_table(made):
 def _rows(part):
     sides = (part["before"], part["after"]) if part["changed"] else ()
     return [row for side in sides if isinstance(side, dict) for row in side["rows"]]
-
-
-def test_an_example_that_is_not_in_a_plan_is_a_mistake():
-    plans = {"accuracy": oracles.measure(guess, Boxes()).plans.planned[Accuracy.metric.name].plan}
-    entry = {"evaluation": "accuracy", "uid": "t/dev/99", "intervention": "base", "part": "", "variant": "", "draw": -1}
-    with pytest.raises(KeyError):
-        MadeAgain(plans, 0, ("premise",))([entry])
-    assert isinstance(plans["accuracy"].pool[0], Example)

@@ -1,11 +1,10 @@
 """Perturbed hypotheses: edits, labels against a truth that is written out, what is drawn, and by which numbers."""
 
-import pickle
 import re
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.interventions import (
@@ -64,17 +63,8 @@ def claim(text: str, entailed: bool, table: Table = BREAKFAST) -> Claim:
     return Claim(RuleAnalyser().analyse(text), entailed, table, {}, {})
 
 
-def test_every_governor_of_the_rules_has_its_truth_here():
+def test_every_governor_has_a_truth_and_two_directions():
     assert set(TRUTH) == set(MONOTONICITY)
-
-
-def test_table_2():
-    assert {word: MONOTONICITY[word]["entailment"] for word in ("over", "more than", "after")} == dict.fromkeys(
-        ("over", "more than", "after"), "decrease"
-    )
-    assert {word: MONOTONICITY[word]["contradiction"] for word in ("under", "less than", "before")} == dict.fromkeys(
-        ("under", "less than", "before"), "decrease"
-    )
     assert all(len(set(by_label.values())) == 2 for by_label in MONOTONICITY.values())
 
 
@@ -342,18 +332,6 @@ def test_edits_give_the_new_text_and_labels_follow_the_direction(seed, draw):
                 assert (new.uid, changed.clusters) == (base.uid, (base.uid, f"table {base.meta['table']}"))
 
 
-@settings(max_examples=10)
-@given(seeds, st.data())
-def test_the_result_depends_on_seed_uid_and_draw_and_not_on_the_order_of_calls(seed, data):
-    pool, changes = make_pool(), all_perturbations()
-    calls = [(i, e.uid, draw) for i in range(len(changes)) for e in pool for draw in range(2)]
-    expected = {call: changes[call[0]].edits(*call[1:], seed) for call in calls}
-    again = pickle.loads(pickle.dumps(expected))
-    fresh = all_perturbations()
-    for call in data.draw(st.permutations(calls)):
-        assert fresh[call[0]].edits(*call[1:], seed) == again[call]
-
-
 @given(seeds)
 def test_a_new_name_is_in_neither_hypothesis_nor_table(seed):
     source = Source(make_pool(), KnowsNames())
@@ -430,37 +408,6 @@ def test_what_the_figures_of_the_paper_give():
     assert int(new[-5:-1]) not in (1978, 1979)
 
 
-def test_the_table_is_known_where_the_model_reads_the_hypothesis_alone():
-    pool = make_pool()
-    change = PerturbHypothesis("nominal_modifiers", "preserved", Source(pool, RuleAnalyser()))
-    (full,), (alone,) = (change.apply(p, "t/dev/8", 0, 0) for p in (pool, pool.keep_parts(["hypothesis"])))
-    assert full.variant == alone.variant
-    assert list(alone.example.parts) == ["hypothesis"]
-
-
-def test_edits_that_overlap_or_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="overlaps"):
-        apply_edits("abc", [Edit(0, 2, "ab", "x", "k"), Edit(1, 3, "bc", "y", "k")])
-    with pytest.raises(ValueError, match="does not fit"):
-        apply_edits("abc", [Edit(0, 1, "b", "x", "k")])
-
-
-def test_it_says_what_it_is_and_refuses_what_it_does_not_know():
-    source = Source(make_pool(), RuleAnalyser())
-    flipped, kept = (PerturbHypothesis("numbers", direction, source) for direction in ("flipped", "preserved"))
-    assert (flipped.expectation, kept.expectation, flipped.parts) == ("change", "stay", ("hypothesis",))
-    assert flipped.settings == ("numbers", "flipped", "rules-3", source.pool.fingerprint)
-    assert flipped.covers("t/dev/0")
-    assert len({flipped, kept}) == 2
-    doubled = PerturbHypothesis("numbers", "flipped", source, half_or_double=True)
-    assert doubled.settings == (*flipped.settings, "half_or_double")
-    assert [change.version for change in all_perturbations() if change.kind == "dates"] == [3, 5]
-    for kind, direction in (("numbers", "preserved"), ("dates", "flipped")):
-        with pytest.raises(ValueError, match="half or double"):
-            PerturbHypothesis(kind, direction, source, half_or_double=True)
-    assert (flipped.name, kept.name) == ("perturb/numbers/flipped", "perturb/numbers/preserved")
-
-
 @pytest.mark.parametrize(
     ("text", "made"),
     [
@@ -478,7 +425,7 @@ def test_half_or_double_is_for_governed_numbers_too_and_says_more_than_before(te
 
 def test_without_spacy_one_sentence_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr("heedful.interventions.hypotheses.spacy_analyser.MODELS", ("no_such_model",))
-    with refused(RunError, "spaCy", f'"{INSTALL}"'):
+    with refused(RunError, "spaCy", INSTALL):
         SpacyAnalyser()
 
 
@@ -498,16 +445,3 @@ def test_spacy_finds_names_and_main_verbs(spacy_analyser):
     assert (found.verb.start, found.verb.negated) == (9, "did not marry")
     assert [(d.value, d.governor) for d in found.dates] == [(1990, "after")]
     assert found.numbers == ()
-
-
-def test_spacy_negates_what_the_rules_cannot(spacy_analyser):
-    source = Source(make_pool(), spacy_analyser)
-    change = PerturbHypothesis("negation", "flipped", source)
-    assert apply_edits(ROW9, change.edits("t/dev/9", 0, 0)) == "Doe did not die in France in 1999."
-    for change in all_perturbations(spacy_analyser):
-        for base in make_pool():
-            for changed in change.apply(make_pool(), base.uid, 0, 0):
-                assert changed.example.parts["hypothesis"] != base.parts["hypothesis"]
-
-
-ROW9 = "Doe died in France in 1999."

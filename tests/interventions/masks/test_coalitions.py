@@ -44,10 +44,6 @@ def test_a_budget_for_all_takes_all_by_the_kernel_and_draws_nothing(n):
     assert chosen.weights == pytest.approx(expected)
 
 
-def test_an_odd_budget_leaves_one_mask():
-    assert len(drawn(3, 5).present) <= 4
-
-
 @pytest.mark.parametrize(("n", "budget"), [(9, 18), (12, 40), (15, 256), (30, 60), (60, 256)])
 def test_each_word_stands_alone_and_is_left_out_alone_where_the_budget_holds_that(n, budget):
     chosen = drawn(n, budget)
@@ -92,23 +88,3 @@ def test_a_pair_that_is_drawn_again_is_merged_and_counted():
     assert chosen.draws.sum() == 7
     assert chosen.draws.max() > 1
     assert drawn_weights == pytest.approx(np.full(len(drawn_weights), drawn_weights[0]))
-
-
-def test_a_half_and_its_complement_are_one_pair():
-    halves = [half for seed in range(50) for half in drawn(4, 12, seed).half if half.sum() == 2]
-    assert halves
-    assert all(half[0] for half in halves)
-
-
-def test_a_budget_below_twice_the_words_is_drawn_alone():
-    chosen = drawn(20, 30)
-    assert chosen.draws.sum() == 15
-    assert (chosen.draws > 0).all()
-    assert not chosen.complete
-
-
-def test_the_same_generator_draws_the_same_pairs():
-    first, second, other = drawn(20, 100, 5), drawn(20, 100, 5), drawn(20, 100, 6)
-    assert (first.present == second.present).all()
-    assert (first.weights == second.weights).all()
-    assert first.present.tobytes() != other.present.tobytes()

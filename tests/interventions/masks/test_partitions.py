@@ -1,10 +1,8 @@
-import doctest
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.interventions.masks import partition, partitions
+from heedful.interventions.masks import partition
 
 
 def nodes(node):
@@ -49,9 +47,3 @@ def test_segments_and_words_are_halved_evenly(segments):
 )
 def test_splits_of_a_word_in_every_context(segments, splits):
     assert partition(segments).splits == splits
-
-
-def test_the_example():
-    failed, tried = doctest.testmod(partitions)
-    assert tried
-    assert not failed

@@ -1,10 +1,9 @@
 """Row edits as interventions: what they may touch, what they depend on, and how they compose."""
 
 import json
-import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.interventions import Donors, RowEdits, manifest_hash
@@ -127,32 +126,6 @@ def test_every_row_that_can_be_edited_is(pool, seed):
         assert keys["permute"] == ([""] if len(table.rows) > 1 else [])
 
 
-@settings(max_examples=20)
-@given(pools(), names, seeds, st.data())
-def test_the_result_depends_on_seed_uid_and_draw_and_on_no_order(pool, name, seed, data):
-    edit = edits(name, pool)
-    calls = [(e.uid, draw) for e in pool for draw in range(2)]
-    expected = {call: edit.apply(pool, *call, seed) for call in calls}
-    positions = data.draw(st.permutations(range(len(pool))))
-    shuffled = pool.take(positions)
-    for other in (edits(name, shuffled), pickle.loads(pickle.dumps(edits(name, shuffled)))):
-        assert {call: other.apply(shuffled, *call, seed) for call in data.draw(st.permutations(calls))} == expected
-
-
-@given(pools(), names, seeds)
-def test_composition_with_the_identity_changes_nothing(pool, name, seed):
-    alone = apply_all(edits(name, pool), pool, seed)
-    for other in (f"{name}+identity", f"identity+{name}"):
-        assert apply_all(edits(other, pool), pool, seed) == alone
-
-
-@given(pools(), seeds)
-def test_the_identity_is_the_identity(pool, seed):
-    for name in ("identity", "identity+identity"):
-        for uid, found in apply_all(edits(name, pool), pool, seed).items():
-            assert [c.example for c in found] == [pool[uid]]
-
-
 @costly
 @given(pools(), names, st.integers(1, 3), seeds)
 def test_a_sample_of_rows_is_a_sample(pool, name, n, seed):
@@ -226,22 +199,3 @@ def test_draws_where_there_is_chance_and_another_manifest_for_other_settings():
         True,
         False,
     ]
-
-
-@pytest.mark.slow
-def test_on_the_tables_of_infotabs(shared_data):
-    folder = shared_data / "infotabs" / "tables"
-    category = dict(line.split("\t") for line in (folder / "table_categories.tsv").read_text().splitlines())
-    examples = []
-    for path in sorted((folder / "json").glob("*.json")):
-        content = json.loads(path.read_text())
-        title = content.pop("title")[0]
-        table = Table(title, tuple((key, tuple(values)) for key, values in content.items()))
-        meta = {"table": path.stem, "category": category.get(path.stem, "")}
-        examples.append(Example(path.stem, {"premise": table, "hypothesis": "h"}, "neutral", {}, meta))
-    pool = Examples.of(examples)
-    donors = Donors(pool, "premise")
-    for name in ("delete", "insert", "update", "permute", "delete+insert"):
-        found = [c for e in examples for c in RowEdits(name, "premise", donors).apply(pool, e.uid, 0, 0)]
-        print(name, len(found), len({c.example.uid for c in found}), found[100].variant, found[100].partner)
-        assert len(found) > 2500
