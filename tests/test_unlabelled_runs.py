@@ -20,7 +20,7 @@ from heedful.records import DataError, MetricName, RunError, SettingError
 from heedful.records.rows import BASE, select
 from heedful.reports.ranking import read_suite
 from heedful.reports.rescore import rescored
-from heedful.reports.sheet import cases_of
+from heedful.reports.sheet import build
 from heedful.reports.terminal.table import print_table
 
 from commands import results_of, run
@@ -286,7 +286,7 @@ def test_reports_read_such_runs_or_say_why_not(
 def test_a_sheet_is_made_of_logs(model: Path, labelled: list[dict[str, str]], tmp_path: Path) -> None:
     logs = write(tmp_path / "logs.csv", without_label(labelled))
     found = measured(model, "PairedText", tmp_path / "out", ["attentiveness"], path=str(logs))
-    assert len(cases_of(str(found.folder), 5)) == 5
+    assert len(build(str(found.folder), 5)) == 5
 
 
 def test_prompts_are_measured_on_logs_and_demonstrations_need_gold(

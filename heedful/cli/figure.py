@@ -8,7 +8,7 @@ from heedful.records.command_lines import CommandParser
 from heedful.records.errors import guess
 from heedful.reports.alike import side_by_side
 from heedful.reports.figures import FIGURES
-from heedful.reports.runs import measured
+from heedful.reports.runs import read_runs
 
 FORMATS = (".png", ".pdf", ".svg")
 
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> None:
         raise SettingError(
             f"--output {output}: no figure is written in this format. Name a file that ends in {', '.join(FORMATS)}."
         )
-    runs = measured(options.runs)
+    runs = read_runs(options.runs)
     several = {drawn.name: drawn for drawn in FIGURES[options.kind].draw(runs)}
     if not several:
         evaluation = FIGURES[options.kind].evaluation or "attentiveness"

@@ -16,7 +16,8 @@ from heedful.datamodules import Planted
 from heedful.records import Context, DataError, HeedfulError, Picture, RunError, SettingError, Table, generator
 from heedful.records.storage.results import write_results
 from heedful.reports import sheet as report
-from heedful.reports.sheet import ANSWER, chosen, read_sheet, wilson
+from heedful.reports.runs import read_runs
+from heedful.reports.sheet import ANSWER, read_sheet, sample, wilson
 
 from made_rows import make
 from oracles import measure
@@ -35,7 +36,7 @@ def by_words(table, hypothesis):
 
 def uids(rows, n, seed=0):
     context = Context(**{**vars(CONTEXT), "seed": seed})
-    places = chosen(rows, "premise", context, n)
+    places = sample(rows, "premise", context, n)
     assert all(row["draw"] == 0 and row["intervention"] == "swap" for row in rows.take(places).to_pylist())
     return [row["uid"] for row in rows.take(places).to_pylist()]
 
@@ -97,7 +98,7 @@ def test_a_sheet_shows_the_swapped_input_and_the_first_prediction_alone(run):
     path = write(run)
     data = Planted(**DATA)
     data.setup("validate")
-    rows = report.swaps_of(report.measured([str(run)])[0])[0]
+    rows = read_runs([str(run)])[0].swaps()[0]
     first = {r["uid"]: r for r in rows.to_pylist() if r["intervention"] == "swap" and r["draw"] == 0}
     lines = read_sheet(path)
     assert len(lines) == 7

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from heedful.cli import command
 from heedful.records import Measurement, MetricName, RunError, Section, SettingError, Shown
 from heedful.reports.figures.causal_effects import draw
-from heedful.reports.runs import measured, short_names
+from heedful.reports.runs import read_runs, short_names
 
 import written_results
 from refusals import refused
@@ -37,7 +37,7 @@ def markers(axes) -> dict[str, tuple]:
 
 def test_each_run_is_a_marker_in_both_panels_with_its_intervals(tmp_path):
     folders = [save(tmp_path / "bert", 0.3, 0.6), save(tmp_path / "roberta", 0.1, 0.8)]
-    (drawn,) = (one.figure for one in draw(measured(folders)))
+    (drawn,) = (one.figure for one in draw(read_runs(folders)))
     for axes, title in zip(drawn.axes, ("changed contexts", "changed word pairs"), strict=True):
         assert axes.get_title() == title
         assert markers(axes) == {"bert": (30, 60), "roberta": (10, 80)}
@@ -50,7 +50,7 @@ def test_each_run_is_a_marker_in_both_panels_with_its_intervals(tmp_path):
 def test_runs_look_different_and_an_undefined_effect_leaves_its_marker_out(tmp_path):
     save(tmp_path / "a", kinds=("insertion",))
     folders = [str(tmp_path / "a"), *(save(tmp_path / f"b{i}") for i in range(11))]
-    (drawn,) = (one.figure for one in draw(measured(folders)))
+    (drawn,) = (one.figure for one in draw(read_runs(folders)))
     contexts, insertions = map(markers, drawn.axes)
     assert str(contexts["a"]) == "(nan, nan)"
     assert insertions["a"] == (30, 60)
@@ -61,7 +61,7 @@ def test_runs_look_different_and_an_undefined_effect_leaves_its_marker_out(tmp_p
 
 def test_several_data_sets_of_a_run_are_told_apart(tmp_path):
     folder = save(tmp_path / "a", data=("nlixy", "other"))
-    ((_, _, drawn, _),) = draw(measured([folder]))
+    ((_, _, drawn, _),) = draw(read_runs([folder]))
     assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["a (nlixy)", "a (other)"]
 
 

@@ -9,9 +9,9 @@ from heedful.cli import command
 from heedful.cli.figure import FORMATS
 from heedful.records import Context, Measurement, MetricName, RunError, SettingError
 from heedful.reports.figures import partial_inputs as report
-from heedful.reports.figures.canvas import COLORS
+from heedful.reports.figures.registry import COLORS
 from heedful.reports.figures.partial_inputs import Point, scatter, spearman, spearman_within
-from heedful.reports.runs import measured
+from heedful.reports.runs import read_runs
 
 import written_results
 from made_rows import make
@@ -103,7 +103,7 @@ def runs(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_is_matched_with_the_model_of_the_parts_that_stay(runs):
-    points, without = report.points_of(measured(runs))
+    points, without = report.points_of(read_runs(runs))
     found = [(p.data, p.model, round(p.gain.value, 9), p.attentiveness.value, p.is_above) for p in points]
     assert found == [
         ("d: premise", "minilm", 0.2, 0.7, True),
@@ -127,7 +127,7 @@ def test_names_of_points_that_are_close_stand_on_both_sides(apart, below):
 
 @pytest.mark.slow
 def test_the_figure_shows_each_point_with_bars_both_ways(runs):
-    points, _ = report.points_of(measured(runs))
+    points, _ = report.points_of(read_runs(runs))
     (axes,) = scatter(points, {"over all": "+0.50 (n=2)", "d: premise": "+1.00"}).axes
     drawn = list(axes.containers)
     assert [(round(c[0].get_xdata()[0], 6), round(c[0].get_ydata()[0], 6)) for c in drawn] == [

@@ -11,7 +11,7 @@ from heedful.records import Measurement, MetricName, RunError, SettingError
 from heedful.reports.figures import registry
 from heedful.reports.figures import transitions as transition_figure
 from heedful.reports.figures.transitions import collect, graph, style
-from heedful.reports.runs import measured
+from heedful.reports.runs import read_runs
 
 import written_results
 from refusals import refused
@@ -52,7 +52,7 @@ def arrows(drawn):
 
 def test_each_edge_has_the_percentages_of_all_runs(tmp_path):
     folders = [save(tmp_path / "alpha1"), save(tmp_path / "alpha2", 0.2), save(tmp_path / "alpha3", 0.3)]
-    texts = shown(graph(collect(measured(folders), "delete"), "delete"))
+    texts = shown(graph(collect(read_runs(folders), "delete"), "delete"))
     assert {"10.0 / 20.0 / 30.0", "11.0 / 21.0 / 31.0", "14.0 / 24.0 / 34.0*", "– / – / –"} < set(texts)
     assert [t for t in texts if t in "ENC"] == ["E", "N", "C"]
     assert [t for t in texts if "alpha" in t] == [
@@ -63,13 +63,13 @@ def test_each_edge_has_the_percentages_of_all_runs(tmp_path):
 
 def test_the_splits_of_a_run_stand_side_by_side_and_of_several_runs_the_means(tmp_path):
     run = save(tmp_path / "a", splits=("alpha1", "alpha2"))
-    texts = shown(graph(collect(measured([run]), "delete"), "delete"))
+    texts = shown(graph(collect(read_runs([run]), "delete"), "delete"))
     assert {"20.0 / 30.0", "24.0 / 34.0*", "– / –"} < set(texts)
     assert [t for t in texts if "alpha" in t] == [
         f"a (infotabs, alpha{i}): edited examples E 100, N 100, C 100" for i in (1, 2)
     ]
     other = save(tmp_path / "b", 0.5)
-    texts = shown(graph(collect(measured([run, other]), "delete"), "delete"))
+    texts = shown(graph(collect(read_runs([run, other]), "delete"), "delete"))
     assert {"10.0 / 50.0", "14.0 / 54.0*"} < set(texts)
     assert not [t for t in texts if "alpha" in t]
 
@@ -92,7 +92,7 @@ RED, BLACK = (to_hex(c) for c in (transition_figure.RED, transition_figure.BLACK
 def test_what_is_not_allowed_is_red_and_what_is_allowed_for_irrelevant_rows_only_is_dashed(
     tmp_path, operation, red, dashed
 ):
-    drawn = graph(collect(measured([save(tmp_path / "a", operations=(operation,))]), operation), operation)
+    drawn = graph(collect(read_runs([save(tmp_path / "a", operations=(operation,))]), operation), operation)
     edges = [b[0].upper() + a[0].upper() for b in LABELS for a in LABELS]
     expected = [(RED if edge in red else BLACK, edge in dashed) for edge in edges]
     assert arrows(drawn) == expected
@@ -106,7 +106,7 @@ def test_the_styles_of_the_paper():
 
 
 def test_several_data_sets_of_a_run_are_told_apart(tmp_path):
-    assert list(collect(measured([save(tmp_path / "a", data=("x", "y"))]), "delete")) == ["a (x)", "a (y)"]
+    assert list(collect(read_runs([save(tmp_path / "a", data=("x", "y"))]), "delete")) == ["a (x)", "a (y)"]
 
 
 @pytest.mark.parametrize(
