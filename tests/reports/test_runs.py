@@ -1,25 +1,20 @@
 """What a folder of results is about, from its configuration and those of the runs that it began with."""
 
+from pathlib import Path
+
 import pytest
 import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from heedful.records import RunError
 from heedful.records.storage.named_configs import config_path, names, short_name
 from heedful.reports.configs import settings
-from heedful.reports.runs import columns, read_runs
+from heedful.reports.runs import columns, read_runs, short_names
 
 import written_results
 from refusals import refused
 from written_results import configured
-
-
-@pytest.mark.parametrize("name", names("model"))
-def test_every_configured_model_has_its_short_name(name):
-    with open(config_path("model", name)) as file:
-        config = yaml.safe_load(file)
-    if "backbone" not in config.get("init_args", {}):
-        pytest.skip("it is named where it is asked")
-    assert short_name(config["init_args"]["backbone"], config["class_path"]) == name
 
 
 def test_regimes_stand_in_labels(tmp_path):
@@ -86,3 +81,27 @@ def test_a_folder_without_settings_goes_by_its_name_and_damaged_ones_are_refused
     (tmp_path / "mine" / "config.yaml").write_text("- no\n")
     with refused(RunError, tmp_path / "mine" / "config.yaml"):
         settings(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("name", names("model"))
+def test_every_configured_model_has_its_short_name(name):
+    config = yaml.safe_load(Path(config_path("model", name)).read_text())
+    if "backbone" not in config.get("init_args", {}):
+        pytest.skip("it is named where it is asked")
+    assert short_name(config["init_args"]["backbone"], config["class_path"]) == name
+
+
+folders = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.lists(folders, min_size=1, max_size=5, unique=True))
+@example(["runs/nlixy/bert/v0", "runs/nlixy/roberta/v0"])
+@example(["runs/a", "runs/a/b"])
+@example(["runs/a", "runs/a/a"])
+def test_short_names_are_unique_and_are_the_folders_where_they_would_not_be(folders):
+    names = short_names(folders)
+    assert len(set(names)) == len(folders)
+    assert all(names)
+    assert names == folders or all(
+        folder.endswith(name) or name in folder for name, folder in zip(names, folders, strict=True)
+    )

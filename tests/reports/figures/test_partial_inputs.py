@@ -7,15 +7,14 @@ from hypothesis import strategies as st
 
 from heedful.cli import command
 from heedful.cli.figure import FORMATS
-from heedful.records import Context, Measurement, MetricName, RunError, SettingError
+from heedful.records import Context, Measurement, MetricName
 from heedful.reports.figures import partial_inputs as report
-from heedful.reports.figures.registry import COLORS
 from heedful.reports.figures.partial_inputs import Point, scatter, spearman, spearman_within
+from heedful.reports.figures.registry import COLORS
 from heedful.reports.runs import read_runs
 
 import written_results
 from made_rows import make
-from refusals import refused
 
 PARTS = ("premise", "hypothesis")
 
@@ -153,22 +152,3 @@ def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, ca
     assert "+20.0 [+15.0, +25.0]" in text
     assert "Spearman over all: undefined (n=2)" in text
     assert "--partial hypothesis" in text
-
-
-def test_mistakes_are_one_sentence(runs, tmp_path):
-    with refused(SettingError, f"output {tmp_path}/f.gif", ".png, .pdf, .svg"):
-        command.main(["figure", "partial", *runs, "--output", str(tmp_path / "f.gif")])
-    with refused(RunError, runs[0], "partial hypothesis"):
-        command.main(["figure", "partial", runs[0]])
-    with refused(RunError, "attentiveness"):
-        command.main(["figure", "partial", runs[1]])
-    with pytest.raises(SystemExit):
-        command.main(["figure", "partial", "--help"])
-
-
-def test_names_of_points_that_are_close_do_not_meet():
-    """The lower one stands below its point; and so does one that is alone, but near the top."""
-    named = [point("a", 0.2, 0.6), point("a", 0.22, 0.62), point("a", 0.1, 0.3), point("a", 0.1, 0.95)]
-    drawn = scatter([p._replace(model=str(i)) for i, p in enumerate(named)], {})
-    below = {text.get_text(): text.xyann[1] < 0 for text in drawn.axes[0].texts}
-    assert below == {"0": True, "1": False, "2": False, "3": True}
