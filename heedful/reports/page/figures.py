@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.metrics.attributions.attribution import attributions
@@ -60,7 +61,7 @@ def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
     first, *_ = sections = in_order(run)
     for drawn in FIGURES[EPOCHS].draw([run]):  # curves without a section are shown in the first
         if (drawn.name if drawn.name in sections else first) == evaluation:
-            (epoch, curves), *more = read_epochs(run.folder)[drawn.name]
+            (epoch, curves), *more = read_epochs(Path(run.folder))[drawn.name]
             if more:
                 yield Shown(drawn.title, inline(drawn.figure, f"{name}-{EPOCHS}-{drawn.name}", drawn.title))
             else:
