@@ -64,9 +64,9 @@ def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Coll
             common = [name for name in common if evaluations is None or name in evaluations]
             yield from (entry for entry in _rows(first, second, names, common) if entry[0] in aspects)
         if SECTIONS in aspects:
-            one, two = (run.results["display"]["sections"] for run in (first, second))
-            for heading in (heading for heading in one if heading in two):
-                examples = one[heading]["examples"], two[heading]["examples"]
+            sections = [run.results["display"]["sections"] for run in (first, second)]
+            for heading in (heading for heading in sections[0] if heading in sections[1]):
+                examples = [section[heading]["examples"] for section in sections]
                 if all(examples) and examples[0] != examples[1]:
                     yield SECTIONS, f"The numbers below {heading!r} rest on different examples in these runs"
 
@@ -99,7 +99,7 @@ def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
 
 
 def side_by_side(folders: Sequence[str]) -> list[str]:
-    """Sentences that a reader of the numbers of several runs in one table needs.
+    """Notes on a table with the numbers of these runs.
 
     Raises:
         HeedfulError: A folder has no results, or damaged ones.
@@ -137,15 +137,16 @@ def _models(first: Run, second: Run) -> Found:
 
 def _identities(first: Run, second: Run, names: str) -> Found:
     """Compare two identities in all entries that neither a seed nor a fold changes."""
-    one, two = (_flat(run.identity) for run in (first, second))
-    for name in sorted(one.keys() | two.keys()):
-        if one.get(name) != two.get(name):
-            yield IDENTITY, f"{names} differ in {name}, {one.get(name)} and {two.get(name)}"
+    identities = [_flat(run.identity) for run in (first, second)]
+    for name in sorted(identities[0].keys() | identities[1].keys()):
+        values = [identity.get(name) for identity in identities]
+        if values[0] != values[1]:
+            yield IDENTITY, f"{names} differ in {name}, {values[0]} and {values[1]}"
     seeds = [run.results["seed"] for run in (first, second)]
     is_seed_of_training = [seed == (run.seeds or (None,))[0] for seed, run in zip(seeds, (first, second), strict=True)]
     if seeds[0] != seeds[1] and not all(is_seed_of_training):
         yield IDENTITY, f"{names} were evaluated with the seeds {seeds[0]} and {seeds[1]}, so that swaps differ"
-    if "model" in one and not (first.seeds or second.seeds or one["trained"]):
+    if "model" in identities[0] and not (first.seeds or second.seeds or identities[0]["trained"]):
         yield IDENTITY, f"{names} were not trained and have no seed of a training"
 
 
@@ -172,11 +173,11 @@ def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Fo
     if differ := _unequal_examples(first, second, same_base):
         yield EXAMPLES, f"{names} were evaluated on different examples: {differ}"
         return
-    for name, (one, two) in metadata.items():
+    for name, pair in metadata.items():
         groups = [select(run.rows[name][0], intervention=BASE)["group"] for run in (first, second)]
         if name in ALL_EXAMPLES and not groups[0].equals(groups[1]):
             yield GROUPS, f"{names} use different groups as clusters of intervals"
-        if name not in UNCHANGED and one["manifest"] != two["manifest"]:
+        if name not in UNCHANGED and pair[0]["manifest"] != pair[1]["manifest"]:
             cause = "swapped parts, draws or other settings"
             yield CHANGES, f"{names} have different changes of {name}: they differ in {cause}"
 
@@ -189,9 +190,9 @@ def _contents(rows: pa.Table) -> dict[str, str]:
 def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> str | None:
     """The difference between the examples of two runs; None if they are equal or belong to two folds."""
     for name in evaluations:
-        one, two = (_contents(run.rows[name][0]) for run in (first, second))
-        are_folds = first.fold != second.fold and one.keys().isdisjoint(two)
-        if not are_folds and (differ := difference(one, two)):
+        uids = [_contents(run.rows[name][0]) for run in (first, second)]
+        are_folds = first.fold != second.fold and uids[0].keys().isdisjoint(uids[1])
+        if not are_folds and (differ := difference(*uids)):
             return differ
     if evaluations or first.fold != second.fold:
         return None

@@ -134,7 +134,7 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     about += f"{', '.join(_last(str(each.get('name'))) for each in trained)}. "
     about += f"Its input is {', '.join(parts)}, in this order."
     length = chain[0]["model"].get("max_length") if is_classifier and len(parts) <= 2 else None
-    table = table_cells({"value ± std over draws [95 %] n": results}, "in percent, but for ratios and losses")
+    table = table_cells({"value ± std over draws [95 %] n": results}, "in percent, except ratios and losses")
     paragraphs = [
         escaped(about),
         f"## Does the model use all of its input?\n\n{as_markdown(table).rstrip()}",
@@ -152,8 +152,8 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
 
 def base_model(name: str) -> str | None:
     """The hub id of the initial weights; None if they may be a folder of the same name."""
-    known = {backbone for backbone, _ in backbones().values()}
-    return PUBLISHED.get(name) or (name if name in known and not Path(name).exists() else None)
+    configured = {backbone for backbone, _ in backbones().values()}
+    return PUBLISHED.get(name) or (name if name in configured and not Path(name).exists() else None)
 
 
 def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -163,7 +163,7 @@ def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Metadata of each headline that has a value and rests on enough examples."""
+    """Metadata of the headlines that have a value and rest on enough examples."""
     for line in lines_of(results):
         m = results["metrics"].get(line.metric)
         if not line.beside or m is None or m["value"] is None or too_few(m["n"], m["flags"]):
@@ -213,8 +213,8 @@ def _command(
     words += ["--data.path", "PATH"] if data.get("path") else []
     words += ["--evaluations", ",".join(results["rows"]), "--seed_everything", str(results["seed"])]
     for section in (section for section in REPEATED if section in ("model", "data", *results["rows"])):
-        given = {f"--{section}.{key}": values[section].get(key) for key in REPEATED[section]}
-        words += [word for pair in given.items() if pair[1] not in (None, [], {}) for word in map(str, pair)]
+        values_by_flag = {f"--{section}.{key}": values[section].get(key) for key in REPEATED[section]}
+        words += [word for pair in values_by_flag.items() if pair[1] not in (None, [], {}) for word in map(str, pair)]
     if (precision := read_run(folder).get("precision", "32-true")) != "32-true":
         words += ["--trainer.precision", precision]
     return shlex.join(words)

@@ -34,7 +34,7 @@ def _entries() -> dict[str, str]:
 
 
 def bibtex(content: Mapping[str, Any]) -> str:
-    """BibTeX of Heedful and of the paper of each evaluation in the content of a results.json."""
+    """BibTeX of Heedful and of the papers of the evaluations in the content of a results.json."""
     keys = dict.fromkeys(PAPERS[name] for name in PAPERS if name in content["rows"])
     return "\n".join([HEEDFUL, *(_entries()[key] for key in keys)])
 

@@ -68,21 +68,21 @@ class Swaps:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Attentiveness of several runs to one part on U.
+    """Attentiveness to one part on U, by run.
 
     Attributes:
         labels: Number of examples of U by agreed prediction.
         examples: Number of predicted examples.
-        on_u: Score of each run on U.
-        own: Score of each run on its own eligible examples.
-        less: ``on_u`` minus ``own``.
+        on_u: Score on U, by run.
+        eligible: Score on all eligible examples of a run, by run.
+        less: ``on_u`` minus ``eligible``.
         pairs: Score of run j minus the score of run i on U, by (i, j).
     """
 
     labels: Mapping[str, int]
     examples: int
     on_u: Sequence[Measurement]
-    own: Sequence[Measurement]
+    eligible: Sequence[Measurement]
     less: Sequence[Measurement]
     pairs: Mapping[tuple[int, int], Measurement]
 
@@ -93,8 +93,8 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
     Clusters of intervals are the groups of examples, or else examples.
 
     Args:
-        tables: The rows of each run, with the same swaps of the same examples.
-        context: The context of the rows of any run.
+        tables: The rows by run, with the same swaps of the same examples.
+        context: The context of the rows.
         part: The swapped part.
     """
     swaps = [Swaps.of(rows, part, context) for rows in tables]
@@ -112,9 +112,9 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         return share(s.changed[examples], clusters[examples], flags, reason, of=s.swaps[examples])
 
     def less(s: Swaps) -> Measurement:
-        own = s.eligible
-        totals = {"of": (s.swaps * in_u)[own], "other_of": s.swaps[own]}
-        return difference((s.changed * in_u)[own], s.changed[own], clusters[own], few, none, n=n, **totals)
+        e = s.eligible
+        totals = {"of": (s.swaps * in_u)[e], "other_of": s.swaps[e]}
+        return difference((s.changed * in_u)[e], s.changed[e], clusters[e], few, none, n=n, **totals)
 
     def between(first: Swaps, second: Swaps) -> Measurement:
         totals = {"of": first.swaps[in_u], "other_of": second.swaps[in_u]}  # they differ where a model gave no answer
@@ -125,7 +125,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         labels=dict(zip(labels.tolist(), count.tolist(), strict=True)),
         examples=len(in_u),
         on_u=[score(s, in_u, none) for s in swaps],
-        own=[score(s, s.eligible, reason) for s, reason in zip(swaps, reasons, strict=True)],
+        eligible=[score(s, s.eligible, reason) for s, reason in zip(swaps, reasons, strict=True)],
         less=[less(s) for s in swaps],
         pairs={(i, j): between(swaps[j], swaps[i]) for i, j in combinations(range(len(swaps)), 2)},
     )
@@ -133,10 +133,17 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
 def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
     """The table of a comparison; its notes describe U and compare each pair of runs."""
-    columns = zip(names, compared.on_u, compared.own, compared.less, strict=True)
+    columns = zip(names, compared.on_u, compared.eligible, compared.less, strict=True)
     rows = [
-        [name, number(u, ci95=True), str(u.n), number(own, ci95=True), str(own.n), number(less, "+", ci95=True)]
-        for name, u, own, less in columns
+        [
+            name,
+            number(u, ci95=True),
+            str(u.n),
+            number(eligible, ci95=True),
+            str(eligible.n),
+            number(less, "+", ci95=True),
+        ]
+        for name, u, eligible, less in columns
     ]
     u = sum(compared.labels.values())
     by_label = ", ".join(f"{label} {count:,}" for label, count in compared.labels.items())
@@ -145,7 +152,7 @@ def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
     lines = ["U holds the examples that all models are tested on and predict equally.", f"{share_of_u}: {labels}"]
     if not u:
         lines[1:] = [f"{share_of_u}", f"Undefined: {compared.on_u[0].reason}."]
-    flags = (flag for m in (*compared.on_u, *compared.own, *compared.less) for flag in m.flags)
+    flags = (flag for m in (*compared.on_u, *compared.eligible, *compared.less) for flag in m.flags)
     lines += [f"Note: {FLAGS[flag].short}." for flag in dict.fromkeys(flags)]
     for (i, j), m in compared.pairs.items() if u else ():
         lines.append(f"on U, {names[j]} - {names[i]}: {number(m, '+', ci95=True)}")
@@ -160,13 +167,13 @@ def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None
         with_all: Whether to include models that are not above the majority share.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
-    found = read_runs(folders)
-    if len(found) < 2:
+    measured = read_runs(folders)
+    if len(measured) < 2:
         raise RunError("There is nothing to compare. Name the folders of two runs or more.")
-    names = {run.folder: run.folder if text_format else f"({i})" for i, run in enumerate(found, 1)}
-    swaps = {run.folder: run.swaps() for run in found}
+    names = {run.folder: run.folder if text_format else f"({i})" for i, run in enumerate(measured, 1)}
+    swaps = {run.folder: run.swaps() for run in measured}
     tables, notes = [], []
-    for group in by_data(found):
+    for group in by_data(measured):
         require_alike(group, PAIRED, (ATTENTIVENESS,))
         _, context = swaps[group[0].folder]
         for part in context.own["swap"]:
@@ -184,7 +191,7 @@ def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None
             compared = comparison([swaps[run.folder][0] for run in included], context, part)
             tables.append(table(compared, heading, [names[run.folder] for run in included]))
     footer = []
-    for run in found:
+    for run in measured:
         state = f" (a run that had not ended: {run.results['unfinished']})" if run.results.get("unfinished") else ""
         footer += [f"{names[run.folder]} {run.folder}{state}"]
         footer += [f"{names[run.folder]} has no gold labels: {UNKNOWN_WORTH}."] if run.unlabelled else []

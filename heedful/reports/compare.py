@@ -44,7 +44,7 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         results: Contents of two or more results.json.
 
     Returns:
-        Content of a results.json: ``n`` is the number of runs, ``per_draw`` the value of each run, and flags are
+        Content of a results.json: ``n`` is the number of runs, ``per_draw`` the values of the runs, and flags are
         united. A metric that is undefined, or rests on too few examples, in some runs is undefined.
 
     Raises:
@@ -82,7 +82,7 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measurement]:
-    """Subtract the numbers of the first run from those of the second over the same examples.
+    """Compute the second run minus the first for the numbers of both, over the same examples.
 
     An interval has the clusters of the number.
 
@@ -115,16 +115,14 @@ def _changes(runs: Sequence[Run]) -> dict[str, Measurement]:
         if name not in UNCHANGED and not same_changes:
             continue
         with recording():
-            one, two = (
-                metric.numbers(rows, run.contexts[name]) for (rows, _), run in zip(evaluated, runs, strict=True)
-            )
-        changes = {str(key): change(one[key], two[key]) for key in one if key in two}
+            numbers = [metric.numbers(rows, run.contexts[name]) for (rows, _), run in zip(evaluated, runs, strict=True)]
+        changes = {str(key): change(m, numbers[1][key]) for key, m in numbers[0].items() if key in numbers[1]}
         changes_by_name |= {key: m for key, m in changes.items() if m is not None}
     return changes_by_name
 
 
 def paired_notes(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The paired difference of each headline of two runs on the same examples, or the reason why there is none."""
+    """The paired differences of the headlines of two runs on the same examples, or the reason why there are none."""
     if len(results) != 2:
         return []
     runs = read_runs(list(results))
@@ -151,7 +149,7 @@ def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | No
 
     Args:
         runs: Folders of runs or of evaluations.
-        is_mean: Whether to print the mean over runs of several seeds or folds instead.
+        is_mean: Whether to print the mean over seeds or folds instead.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
     results = {folder: read_results(folder) for folder in distinct(runs)}
@@ -161,8 +159,8 @@ def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | No
             raise RunError("--mean needs at least two runs. Name the folders of two runs or more.")
         require_alike(read_runs(list(results)), MEAN)
         mean = averaged(list(results.values()))
-        if left := len(set().union(*(run["metrics"] for run in results.values())) - set(mean["metrics"])):
-            more = [f"Metrics that not all of these runs have: {left}."]
+        if missing := len(set().union(*(run["metrics"] for run in results.values())) - set(mean["metrics"])):
+            more = [f"Metrics that not all of these runs have: {missing}."]
         results, title = {" ".join(results): mean}, f"mean of {len(results)} runs, in %, ± std"
     else:
         texts = side_by_side(list(results))

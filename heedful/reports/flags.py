@@ -35,7 +35,7 @@ def marks(flags: Iterable[str]) -> str:
 
 
 def letters(texts: Iterable[str]) -> dict[str, str]:
-    """The letter of the footnote of each flag in these texts, in the order of the table of flags.
+    """Letters of footnotes for the flags in these texts, in the order of the table of flags.
 
     Example:
         >>> letters(["50.0 (few_examples)", "undefined (one_sided) (new)"])
@@ -56,5 +56,5 @@ def lettered(text: str, footnotes: dict[str, str]) -> str:
 
 
 def warnings(flags: Iterable[str]) -> tuple[str, ...]:
-    """The warning of each flag; the name of a flag that is not in the table."""
+    """The warnings of flags; for a flag that is not in the table, its name."""
     return tuple(FLAGS[flag].warning if flag in FLAGS else flag for flag in flags)

@@ -2,7 +2,7 @@
 
 Each argument is a folder of evaluate.py: the model before inoculation, then models after it, on the same data with the
 same settings. These data are the original test. A challenge test holds their examples after one kind of change
-(:mod:`heedful.metrics.tables.challenge`), or is a set of its own. Each of several splits is a test of its own; a set is
+(:mod:`heedful.metrics.tables.challenge`), or is a set of its own. If there are several splits, each is a test; a set is
 compared with the split that its name ends with, or with all splits.
 """
 
@@ -67,7 +67,7 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """The prefix of uids, the split and the families of interventions of each challenge set."""
+    """The prefix of uids, the split and the families of interventions by challenge set."""
     if evaluation == SETS:
         for name in context.own["sets"]:
             source = set_data(name)
@@ -98,7 +98,7 @@ def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: S
 
 
 def compare(before: Path, after: Path) -> dict[Test, Numbers]:
-    """:func:`heedful.metrics.tables.inoculation.inoculation` of each challenge test of two evaluations.
+    """:func:`heedful.metrics.tables.inoculation.inoculation` by challenge test of two evaluations.
 
     Raises:
         HeedfulError: The evaluations have no original test, no common challenge test, or other examples or seeds.
@@ -142,7 +142,7 @@ def _cells(test: Test, numbers: Numbers) -> Cells:
 
 
 def _chosen_by(run: Run) -> Iterator[str]:
-    """The validation accuracy by which the best epoch was chosen, if the evaluation lies in the folder of its run."""
+    """The validation accuracy that selected the best epoch, if the evaluation lies in the folder of its run."""
     parent = next((at for at in Path(run.folder).absolute().parents[1:3] if (at / RESULTS).is_file()), None)
     results = read_results(parent) if parent is not None else {"metrics": {}, "data": ""}
     value = results["metrics"].get(str(MetricName(ORIGINAL, results["data"])), {"value": None})["value"]

@@ -137,7 +137,7 @@ def _parser() -> CommandParser:
     prompts = "tables of models asked in context; runs that differ only in demonstrations are averaged"
     parser.add_argument("--prompts", action="store_true", help=prompts)
     parser.add_argument("--all", action="store_true", help="with --prompts: models at chance, too, with a mark")
-    parser.add_argument("--short", action="store_true", help="with --prompts: only the tables of each model")
+    parser.add_argument("--short", action="store_true", help="with --prompts: only the tables of single models")
     return parser
 
 

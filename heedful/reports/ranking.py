@@ -66,7 +66,7 @@ class Population:
     """The examples that one method explains.
 
     Attributes:
-        values: Value of each ranker, higher for a better model: float64 [models, population]. Factors have their sign
+        values: Values by ranker, higher for a better model: float64 [models, population]. Factors have their sign
             reversed; nan where a factor is undefined.
         undefined: Factor among the rankers to the number of examples on which it is undefined in some model.
         left_out: Factor that is no ranker to the reason; left out, it does not count in Holm's correction.
@@ -100,8 +100,8 @@ class Suite:
         name: Name of the set.
         models: Names of the models.
         folders: Folders of their results.
-        correct: Score of each answer: float64 [models, examples].
-        clusters: Cluster of each example: int [examples].
+        correct: Scores of answers: float64 [models, examples].
+        clusters: Clusters of examples: int [examples].
         populations: Explained examples by method.
     """
 
@@ -114,7 +114,7 @@ class Suite:
 
     @property
     def truth(self) -> np.ndarray:
-        """Accuracy of each model on all examples: float64 [models]."""
+        """Accuracies on all examples: float64 [models]."""
         return self.correct.mean(axis=1)
 
     def near(self) -> set[tuple[int, int]]:
@@ -128,15 +128,15 @@ class Ranking(NamedTuple):
 
     suite: Suite
     method: str
-    found: Ranked
+    result: Ranked
 
     def heading(self, title: str, end: str = "") -> str:
         """Heading of a table about this ranking."""
-        return f"{title}, {self.suite.name}, {self.method}, n = {self.found.n}{end}"
+        return f"{title}, {self.suite.name}, {self.method}, n = {self.result.n}{end}"
 
 
 def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Name of each out-of-distribution set to the folders of results on it, one for each model.
+    """Name of an out-of-distribution set to the folders of results on it, one for each model.
 
     Args:
         folders: Folders of results, or folders that hold them.
@@ -145,43 +145,45 @@ def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str
     Raises:
         HeedfulError: A folder holds no results, a set is named twice, or a set has fewer than two models.
     """
-    found: list[tuple[str, list[str]]] = []
+    groups: list[tuple[str, list[str]]] = []
     for text in assignments:
         if (match := re.fullmatch("([^=]+)=(.+)", text)) is None:
             raise SettingError(f"--set {text} is not a set. Write NAME=FOLDER,FOLDER,... with a folder for each model.")
-        found.append((match[1], [below for folder in match[2].split(",") for below in _below(folder)]))
+        groups.append((match[1], [path for folder in match[2].split(",") for path in _results_below(folder)]))
     single = [folder for folder in distinct(folders) if (Path(folder) / RESULTS).exists()]
-    found += [(Path(folder).resolve().name, _below(folder)) for folder in distinct(folders) if folder not in single]
+    groups += [
+        (Path(folder).resolve().name, _results_below(folder)) for folder in distinct(folders) if folder not in single
+    ]
     about = {folder: (results["data"], results["split"]) for folder in single for results in [read_results(folder)]}
     pairs = list(dict.fromkeys(about.values()))
     for data, split in pairs:
         name = f"{data} {split}" if [pair[0] for pair in pairs].count(data) > 1 else data
-        found.append((name, [folder for folder in single if about[folder] == (data, split)]))
-    sets = {name: distinct(below) for name, below in found}
-    for name, below in sets.items():
-        if len(below) < 2:
+        groups.append((name, [folder for folder in single if about[folder] == (data, split)]))
+    sets = {name: distinct(paths) for name, paths in groups}
+    for name, paths in sets.items():
+        if len(paths) < 2:
             raise RunError(
-                f"The set {name} has results of one model, {below[0]}. Name two models on the same examples."
+                f"The set {name} has results of one model, {paths[0]}. Name two models on the same examples."
             )
-    if len(sets) < len(found):
-        raise SettingError(f"Two of these sets have one name: {', '.join(name for name, _ in found)}. Use --set.")
+    if len(sets) < len(groups):
+        raise SettingError(f"Two of these sets have one name: {', '.join(name for name, _ in groups)}. Use --set.")
     return sets
 
 
-def _below(folder: str) -> list[str]:
+def _results_below(folder: str) -> list[str]:
     """The folder itself, or the folders below it that hold attributions; step-25 comes before step-100."""
     files = [] if (Path(folder) / RESULTS).exists() else Path(folder).rglob(str(rows_file("", ATTRIBUTIONS)))
-    below = list(map(str, newest_versions([path.parents[1] for path in files])))
-    if not below:
+    paths = list(map(str, newest_versions([path.parents[1] for path in files])))
+    if not paths:
         read_results(folder)  # raises the error
-    return sorted(below, key=lambda p: [(s, int(k or 0)) for s, k in re.findall(r"(\D*)(\d*)", p)]) or [folder]
+    return sorted(paths, key=lambda p: [(s, int(k or 0)) for s, k in re.findall(r"(\D*)(\d*)", p)]) or [folder]
 
 
 def _unexplained(folders: Sequence[str], sets: Mapping[str, Sequence[str]]) -> list[Path]:
     """Folders of results below the named folders that hold no attributions."""
     parents = [Path(folder) for folder in folders if not (Path(folder) / RESULTS).exists()]
-    below = newest_versions([path.parent for folder in parents for path in folder.rglob(RESULTS)])
-    return sorted({*below} - {Path(folder) for group in sets.values() for folder in group})
+    paths = newest_versions([path.parent for folder in parents for path in folder.rglob(RESULTS)])
+    return sorted({*paths} - {Path(folder) for group in sets.values() for folder in group})
 
 
 def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor], methods: Sequence[str]) -> Suite:
@@ -241,7 +243,7 @@ def _population(
     explained: Sequence[Sequence[Attribution]],
     factors: Mapping[str, Factor],
 ) -> Population:
-    """The rankers on the examples that one method explains, from base rows, labels and attributions of each model."""
+    """The rankers on the examples that one method explains, from base rows, labels and attributions by model."""
     at = {uid: k for k, uid in enumerate(bases[0]["uid"].to_pylist())}
     places = np.array([at[attribution.uid] for attribution in explained[0]])
     by_model = [_baselines(base.take(pa.array(places)), names) for base, names in zip(bases, labels, strict=True)]
@@ -260,7 +262,7 @@ def _population(
         if is_undefined.all():
             left_out[name] = "not defined for any example"
         elif name in SWAPS and not any(swapped):
-            left_out[name] = "0 for all examples, none of which has swapped words"
+            left_out[name] = "0 for all examples, and none has swapped words"
         elif twin is not None:
             left_out[name] = f"the same as {twin}"
         else:
@@ -289,16 +291,16 @@ def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Rank
     accuracies = [dict(zip(suite.models, suite.truth, strict=True)) for suite in suites]
     models = dict.fromkeys(model for suite in suites for model in suite.models)
     rows = [[model, *(percents(truth[model]) if model in truth else "-" for truth in accuracies)] for model in models]
-    yield Cells("Accuracy of each model (tables 5 and 6), %", ["model", *(suite.name for suite in suites)], rows)
+    yield Cells("Accuracy by model (tables 5 and 6), %", ["model", *(suite.name for suite in suites)], rows)
     methods = list(dict.fromkeys(ranking.method for ranking in rankings))
     for method in methods:
         for n in sizes:
-            found = {r.suite.name: r.found for r in rankings if (r.method, r.found.n) == (method, n)}
-            yield _few_shot(f"Few-shot accuracy [95 %], {method}, n = {n} (tables 2, 7, 8), %", found)
-    usual = [ranking for ranking in rankings if ranking.found.n == _usual(sizes)]
+            results = {r.suite.name: r.result for r in rankings if (r.method, r.result.n) == (method, n)}
+            yield _few_shot(f"Few-shot accuracy [95 %], {method}, n = {n} (tables 2, 7, 8), %", results)
+    usual = [ranking for ranking in rankings if ranking.result.n == _usual(sizes)]
     for suite in (suite for suite in suites if len(suite.populations) > 1):
-        found = {r.method: r.found for r in usual if r.suite is suite}
-        table = _few_shot(f"Few-shot accuracy by method, {suite.name}, n = {_usual(sizes)} (table 1), %", found)
+        results = {r.method: r.result for r in usual if r.suite is suite}
+        table = _few_shot(f"Few-shot accuracy by method, {suite.name}, n = {_usual(sizes)} (table 1), %", results)
         for row in (row for row in table.rows if row[0] in BASELINES):  # baselines need no method
             row[2:] = [""] * len(row[2:])
         yield table
@@ -324,14 +326,14 @@ def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells
     return Cells(heading, ["set", "examples", "explained", "models", "pairs", "near pairs"], rows)
 
 
-def rankers(found: Sequence[Ranked]) -> list[str]:
+def rankers(results: Sequence[Ranked]) -> list[str]:
     """All rankers, baselines first, then factors in the order of the paper, then others."""
-    names = dict.fromkeys(name for each in found for name in each.rankings)
+    names = dict.fromkeys(name for each in results for name in each.rankings)
     return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
 
 
-def _few_shot(heading: str, found: Mapping[str, Ranked]) -> Cells:
-    """Few-shot accuracy of each ranker, with intervals and marks of both tests; a column for each set or method."""
+def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
+    """Few-shot accuracy by ranker, with intervals and marks of both tests; a column for each set or method."""
 
     def cell(name: str, ranking: Ranked) -> str:
         if name not in ranking.rankings:
@@ -342,8 +344,8 @@ def _few_shot(heading: str, found: Mapping[str, Ranked]) -> Cells:
             marks += BY_MODELS if test.is_better(test.p_holm) else ""
         return f"{number(ranking.few_shot[name], ci95=True)} {marks}".strip()
 
-    rows = [[name, *(cell(name, each) for each in found.values())] for name in rankers(list(found.values()))]
-    return Cells(heading, ["ranker", *found], rows)
+    rows = [[name, *(cell(name, each) for each in results.values())] for name in rankers(list(results.values()))]
+    return Cells(heading, ["ranker", *results], rows)
 
 
 def _tests(ranking: Ranking) -> Cells:
@@ -354,7 +356,7 @@ def _tests(ranking: Ranking) -> Cells:
 
     rows = [
         [name, number(test.own, "+", ci95=True), *map(p, (test.p_samples, test.p, test.p_holm))]
-        for name, test in ranking.found.tests.items()
+        for name, test in ranking.result.tests.items()
     ]
     header = ["factor", "less ACC [95 %]", "p samples", "p", "p Holm"]
     return Cells(ranking.heading("Factors less ACC", "; points and p values"), header, rows)
@@ -362,23 +364,23 @@ def _tests(ranking: Ranking) -> Cells:
 
 def _rankings(ranking: Ranking) -> Cells:
     """Further measures of the order of the models."""
-    found = {name: ranking.found.rankings[name] for name in rankers([ranking.found])}
+    results = {name: ranking.result.rankings[name] for name in rankers([ranking.result])}
     rows = [
         [name, percents(r.few_shot), percents(r.ties), f"{r.tau:+z.2f}", percents(r.regret)]
-        for name, r in found.items()
+        for name, r in results.items()
     ]
     header = ["ranker", "few-shot accuracy", "ties", "Kendall's tau", "regret"]
     return Cells(ranking.heading("Rankings", "; tau and %"), header, rows)
 
 
 def _pairs(ranking: Ranking) -> Cells:
-    """Table 4: pairwise accuracy of each ranker, by pairs of models, the better model first."""
+    """Table 4: pairwise accuracy by ranker and pairs of models, the better model first."""
     near, models = ranking.suite.near(), ranking.suite.models
     header = [
         f"{models[better]} > {models[worse]}{NEAR if (better, worse) in near else ''}"
-        for better, worse in ranking.found.rankings[ACC].pairs.tolist()
+        for better, worse in ranking.result.rankings[ACC].pairs.tolist()
     ]
-    rows = [[name, *map(percents, ranking.found.rankings[name].pairwise)] for name in rankers([ranking.found])]
+    rows = [[name, *map(percents, ranking.result.rankings[name].pairwise)] for name in rankers([ranking.result])]
     return Cells(ranking.heading("Pairwise accuracy", " (table 4), %"), ["ranker", *header], rows)
 
 
@@ -386,11 +388,13 @@ def _pooled(rankings: Sequence[Ranking]) -> Cells:
     """Table 3: the mean over sets for each ranker of all sets, with GUESS, and for the factor that fits each set."""
 
     def row(label: str, names: Sequence[str]) -> list[str]:
-        shares = [each.found.rankings[name].few_shot for each, name in zip(rankings, names, strict=True)]
+        shares = [each.result.rankings[name].few_shot for each, name in zip(rankings, names, strict=True)]
         return [label, percents(float(np.mean(shares)))]
 
     suites = [each.suite for each in rankings]
-    shared = [name for name in rankers([r.found for r in rankings]) if all(name in r.found.rankings for r in rankings)]
+    shared = [
+        name for name in rankers([r.result for r in rankings]) if all(name in r.result.rankings for r in rankings)
+    ]
     guessed = guess([dict(zip(suite.models, suite.truth.tolist(), strict=True)) for suite in suites])
     best = max(guessed, key=guessed.__getitem__)
     guesses = [
@@ -403,7 +407,7 @@ def _pooled(rankings: Sequence[Ranking]) -> Cells:
     at = sum(name in BASELINES for name in shared)
     rows = [row(name, [name] * len(rankings)) for name in shared]
     sets = f"{len(suites)} sets" if len(suites) > 1 else suites[0].name
-    heading = f"Pooled few-shot accuracy, {sets}, {rankings[0].method}, n = {rankings[0].found.n} (table 3), %"
+    heading = f"Pooled few-shot accuracy, {sets}, {rankings[0].method}, n = {rankings[0].result.n} (table 3), %"
     return Cells(heading, ["ranker", "mean"], [*rows[:at], *guesses, *rows[at:]])
 
 
@@ -417,7 +421,7 @@ def set_dependent(ranking: Ranking) -> str:
     half = len(population.places) / 2
     candidates = [name for name in SPECIFIC if population.undefined.get(name, half) < half]
     candidates += ["swap_avg"] if population.without_swap < half else []
-    return next((name for name in (*candidates, "index_diff") if name in ranking.found.tests), "")
+    return next((name for name in (*candidates, "index_diff") if name in ranking.result.tests), "")
 
 
 def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]:
@@ -434,20 +438,20 @@ def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]
                 f"{suite.name}: {models} models that differ in accuracy are too few to say anything of other models "
                 f"(Heedful's test needs {FEWEST}), so its intervals hold for these models alone, and are too narrow."
             )
-    flags = {flag for ranking in rankings for m in ranking.found.few_shot.values() for flag in m.flags}
+    flags = {flag for ranking in rankings for m in ranking.result.few_shot.values() for flag in m.flags}
     yield from (f"Note: {FLAGS[flag].short}." for flag in FLAGS if flag in flags)
 
 
 def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
     """Write figure 4, and figures 5 and 6 if a factor ranks, for each method; yields the files."""
     for method in dict.fromkeys(ranking.method for ranking in rankings):
-        found = {ranking.suite.name: ranking.found for ranking in rankings if ranking.method == method}
+        results = {ranking.suite.name: ranking.result for ranking in rankings if ranking.method == method}
         shares = {
-            name: {key: each.rankings[name].pairwise for key, each in found.items() if name in each.rankings}
-            for name in rankers(list(found.values()))
+            name: {key: each.rankings[name].pairwise for key, each in results.items() if name in each.rankings}
+            for name in rankers(list(results.values()))
         }
-        factors = {name: shares[name] for name in shares if any(name in each.tests for each in found.values())}
-        about = f"{method}, n = {rankings[0].found.n}"
+        factors = {name: shares[name] for name in shares if any(name in each.tests for each in results.values())}
+        about = f"{method}, n = {rankings[0].result.n}"
         figures = {"pairwise": histograms(shares, f"pairwise accuracy, {about}")}
         if factors:
             figures["against-acc"] = against(factors, shares[ACC], f"factors against ACC, {about}")
@@ -515,6 +519,6 @@ def main(arguments: list[str]) -> None:
     footer = [f"{folder} holds no attributions: left out" for folder in _unexplained(options.runs, sets)]
     footer += [f"{s.name} {model}: {folder}" for s in suites for model, folder in zip(s.models, s.folders, strict=True)]
     if options.figures:
-        usual = [ranking for ranking in rankings if ranking.found.n == _usual(sizes)]
+        usual = [ranking for ranking in rankings if ranking.result.n == _usual(sizes)]
         footer += [f"in {file}" for file in draw(usual, Path(options.figures))]
     emit(build(suites, sizes, rankings, options.samples), options.format, notes(suites, rankings), footer)

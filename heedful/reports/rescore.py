@@ -35,8 +35,8 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str
         problem = "has no rows file" if unlike[0] in recorded else "has a rows file that results.json does not name"
         raise RunError(f"{rows_file(folder, unlike[0])}: {unlike[0]} {problem}. Evaluate again.")
     evaluated = {name: read_rows(path) for name, path in files.items()}
-    (_, first), *others = evaluated.values()
-    if any(metadata["run"] != first["run"] for _, metadata in others):
+    (_, first), *more = evaluated.values()
+    if any(metadata["run"] != first["run"] for _, metadata in more):
         raise RunError(f"The rows of {folder} were not written by one evaluation. Evaluate again.")
     try:
         results = score(first["run"], evaluated, metrics).results
@@ -46,7 +46,7 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write results.json of each folder, and print whether it has changed."""
+    """Write results.json in each folder, and print whether it has changed."""
     about = "Compute results.json again from the rows files next to it; neither the model nor the data are needed."
     examples = [("RUN", "the same bytes again, or which metrics differ")]
     parser = CommandParser("rescore", about, examples)

@@ -18,7 +18,7 @@ Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and
 
 @dataclass(frozen=True)
 class Scored:
-    """The numbers of several evaluations, and results.json without the hashes of the rows files."""
+    """The numbers of evaluations, and results.json without the hashes of the rows files."""
 
     numbers: Numbers
     results: dict[str, Any]
@@ -43,7 +43,7 @@ def score(
     numbers: Numbers = {}
     first_of_name: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
-    shown = []
+    displays = []
     for metric in (metric for metric in metrics.values() if metric.evaluation in evaluated):
         rows, metadata = evaluated[metric.evaluation]
         context = Context.of(metadata["context"])
@@ -55,7 +55,7 @@ def score(
                 )
         numbers |= scored
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
-        shown.append(metric.shown(scored, context, metadata["counts"]))
+        displays.append(metric.shown(scored, context, metadata["counts"]))
     numbers = _flag_noise(numbers)
     results = {
         **{key: run[key] for key in ("data", "split", "seed", "note")},
@@ -64,13 +64,13 @@ def score(
         "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},
         "names": {str(name): list(name) for name in numbers},
         "counts": counts,
-        "display": _together(shown).as_dict(),
+        "display": _together(displays).as_dict(),
     }
     return Scored(numbers, results)
 
 
 def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dict[str, Any]:
-    """The identity of the model, with the hash of its weights and the version of each intervention."""
+    """The identity of the model, with the hash of its weights and the versions of interventions."""
     versions: dict[str, int] = {}
     for rows, _ in evaluated.values():
         rows = rows.filter(pc.not_equal(rows["intervention"], BASE))
@@ -91,10 +91,10 @@ def _flag_noise(numbers: Numbers) -> Numbers:
     }
 
 
-def _together(shown: list[Shown]) -> Shown:
-    """Join the tables of several evaluations."""
+def _together(displays: list[Shown]) -> Shown:
+    """Join the tables of evaluations."""
     sections: dict[str, Section] = {}
-    for each in shown:
+    for each in displays:
         sections |= each.sections
-    asides = tuple(dict.fromkeys(aside for each in shown for aside in each.asides))
-    return Shown([line for each in shown for line in each.lines], asides, sections)
+    asides = tuple(dict.fromkeys(aside for each in displays for aside in each.asides))
+    return Shown([line for each in displays for line in each.lines], asides, sections)

@@ -267,10 +267,10 @@ def as_html(table: Cells) -> str:
         >>> as_html(Cells("", ["part", "n"], [["<b>", "3"]]))[-67:]
         '<td style="text-align:left">&lt;b&gt;</td><td>3</td></tr>\\n</table>\\n'
     """
-    left = ' style="text-align:left"'
+    align = ' style="text-align:left"'
     lines = []
     for tag, cells in zip(["th", *["td"] * len(table.rows)], _grid(table), strict=True):
-        inner = (f"<{tag}{'' if k else left}>{escape(printable(cell))}</{tag}>" for k, cell in enumerate(cells))
+        inner = (f"<{tag}{'' if k else align}>{escape(printable(cell))}</{tag}>" for k, cell in enumerate(cells))
         lines.append(f"<tr>{''.join(inner)}</tr>")
     notes = "<br>".join(escape(printable(line)) for line in table.notes.splitlines())
     caption = f'<caption style="caption-side:bottom;text-align:left">{notes}</caption>\n' if notes else ""

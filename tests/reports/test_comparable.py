@@ -71,8 +71,8 @@ def test_scores_are_those_of_plain_python(models):
     for k, model in enumerate(models):
         own = [i for i in range(n) if model[i][0] != "neutral"]
         assert found.on_u[k].value == pytest.approx(score(model, u))
-        assert (found.on_u[k].n, found.own[k].n) == (len(u), len(own))
-        assert found.own[k].value == pytest.approx(score(model, own))
+        assert (found.on_u[k].n, found.eligible[k].n) == (len(u), len(own))
+        assert found.eligible[k].value == pytest.approx(score(model, own))
         if u:
             assert found.less[k].value == pytest.approx(score(model, u) - score(model, own))
     for i, j in combinations(range(len(models)), 2):
@@ -91,14 +91,14 @@ def test_swaps_that_one_model_does_not_answer_do_not_count_in_it_alone():
     assert [m.value for m in found.on_u] == [1, 0.5]
     assert found.pairs[0, 1].value == pytest.approx(-0.5)
     found = report.comparison([tables[2], tables[0]], CONTEXT, "premise")
-    assert {m.reason for m in (*found.on_u, found.own[0])} == {report.TOO_FEW_ANSWERS}
-    assert found.own[1].value == 1
+    assert {m.reason for m in (*found.on_u, found.eligible[0])} == {report.TOO_FEW_ANSWERS}
+    assert found.eligible[1].value == 1
 
 
 @given(st.lists(example, min_size=1, max_size=12))
 def test_the_own_score_is_the_attentiveness_of_the_run(examples):
     rows = rows_of(examples)
-    (own, _) = report.comparison([rows, rows], CONTEXT, "premise").own
+    (own, _) = report.comparison([rows, rows], CONTEXT, "premise").eligible
     expected = attentiveness(rows, "premise", CONTEXT)[NAME]
     assert own.value == pytest.approx(expected.value)
     assert own.n == expected.n

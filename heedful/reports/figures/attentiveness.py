@@ -27,8 +27,8 @@ def bars_of(
     """
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(5.5, 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)), layout="constrained")
-    axes = drawn.add_subplot()
+    canvas = Figure(figsize=(5.5, 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)), layout="constrained")
+    axes = canvas.add_subplot()
     color, marker = style(0)
     hollow_color, hollow_marker = style(1)
     for k, (part, m) in enumerate(parts.items()):
@@ -47,12 +47,12 @@ def bars_of(
     axes.set_xlabel(f"attentiveness, % (bars: 95 % intervals){more}")
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_color(GREY)
-    return drawn
+    return canvas
 
 
 @figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Attentiveness to each part of each run, and the accuracy of the same model on the other parts alone."""
+    """Attentiveness by run and part, and the accuracy of the same model on the other parts alone."""
     for run in runs:
         parts = {part: m for part, m in run.attentiveness().items() if _is_known(m)}
         names = {part: MetricName("naive_partial", run.data, run.other_parts(part) or "", "accuracy") for part in parts}

@@ -19,14 +19,14 @@ Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as entries o
 
 def points(run: Run) -> dict[str, dict[str, Point]]:
     """DCE and TCE by data set and kind of change; undefined effects are left out."""
-    found = {}
+    by_data = {}
     for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
         pairs = {
             kind: tuple(run.numbers.get(MetricName(NATURAL_LOGIC, data, kind, e)) for e in ("dce", "tce"))
             for kind in PANELS
         }
-        found[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
-    return {data: by_kind for data, by_kind in found.items() if by_kind}
+        by_data[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
+    return {data: by_kind for data, by_kind in by_data.items() if by_kind}
 
 
 @figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
@@ -34,8 +34,8 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
     """TCE against DCE; a run on several data sets has a point for each."""
     labelled = {}
     for run in runs:
-        by_data = points(run)
-        labelled |= {f"{run.label} ({data})" if len(by_data) > 1 else run.label: p for data, p in by_data.items()}
+        effects_of = points(run)
+        labelled |= {f"{run.label} ({data})" if len(effects_of) > 1 else run.label: p for data, p in effects_of.items()}
     if labelled:
         title = "total against direct causal effects, with 95 % intervals; up and left is better"
         yield Drawn(NATURAL_LOGIC, title, effects(labelled))
@@ -57,8 +57,8 @@ def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
     """DCE and TCE with 95 % intervals, a panel for each kind of change and a marker for each run."""
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")
-    for axes, (kind, title) in zip(drawn.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+    canvas = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")
+    for axes, (kind, title) in zip(canvas.subplots(1, len(PANELS)), PANELS.items(), strict=True):
         _frame(axes, title)
         for i, (name, by_kind) in enumerate(runs.items()):
             color, marker = style(i)
@@ -67,5 +67,5 @@ def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
             axes.errorbar(x, y, xerr=bars(dce), yerr=bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
             axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)
     places = {"loc": "outside lower center", "ncols": min(3, len(runs)), "frameon": False}
-    drawn.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
-    return drawn
+    canvas.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
+    return canvas

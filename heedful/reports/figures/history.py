@@ -25,8 +25,8 @@ def history_figure(history: Points, title: str) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
     names = list(dict.fromkeys(name for _, curves in history for name in curves))
-    drawn = Figure(figsize=(5, 3.6 + 0.26 * min(3, len(names))), layout="constrained")
-    axes = drawn.add_subplot()
+    canvas = Figure(figsize=(5, 3.6 + 0.26 * min(3, len(names))), layout="constrained")
+    axes = canvas.add_subplot()
     for i, name in enumerate(names):
         color, marker = style(i)
         shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
@@ -41,13 +41,13 @@ def history_figure(history: Points, title: str) -> "Figure":
     axes.set_title(title, fontsize=13)
     axes.tick_params(labelsize=12)
     axes.grid(axis="y", alpha=0.3)
-    drawn.legend(loc="outside lower center", fontsize=12, ncols=1 if len(names) < 4 else 2, frameon=False)
-    return drawn
+    canvas.legend(loc="outside lower center", fontsize=12, ncols=1 if len(names) < 4 else 2, frameon=False)
+    return canvas
 
 
 @figure("epochs", "headlines over the epochs of a training")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """The curves of each group of headlines of each training."""
+    """The curves by run and group of headlines."""
     for run in runs:
         for name, points in read_epochs(Path(run.folder)).items():
             if any(points):

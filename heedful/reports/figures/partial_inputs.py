@@ -75,10 +75,10 @@ def _correlation(sets: Sequence[Sequence[Point]]) -> float | None:
 
 def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
     """The run of the same model and data that was trained on the other parts alone, with the same seed if possible."""
-    kept = set((run.other_parts(part) or "").split("+"))
+    wanted = set((run.other_parts(part) or "").split("+"))
     key = (run.data, run.split, run.model, run.kind)
     fitting = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]
-    fitting = [r for r in fitting if set(r.partial.split("+")) == kept]
+    fitting = [r for r in fitting if set(r.partial.split("+")) == wanted]
     return min(fitting, key=lambda r: (r.seed != run.seed, r.seed), default=None)
 
 
@@ -103,8 +103,8 @@ def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
             elif run.unlabelled:
                 without += unlabelled_notes([run])
             elif alone is None:
-                kept = run.other_parts(part)
-                wanted = f"trained with --partial {kept}" if kept else "of the other parts alone"
+                names_kept = run.other_parts(part)
+                wanted = f"trained with --partial {names_kept}" if names_kept else "of the other parts alone"
                 without.append(f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split.")
             elif unequal := notes([run, alone], (EXAMPLES,)):
                 without += unequal
@@ -140,8 +140,8 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
     require_alike(runs, (MODEL,), ())
     points, without = points_of(runs)
     if not points:
-        reason, *others = without or ["No run holds attentiveness."]
-        more = f" {len(others):,} more numbers cannot be drawn either." if others else ""
+        reason, *more_reasons = without or ["No run holds attentiveness."]
+        more = f" {len(more_reasons):,} more numbers cannot be drawn either." if more_reasons else ""
         raise RunError(f"{reason}{more}")
     texts = correlations(points)
     rows = [
@@ -162,8 +162,8 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
     """
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(8, 5), layout="constrained")
-    axes = drawn.add_subplot()
+    canvas = Figure(figsize=(8, 5), layout="constrained")
+    axes = canvas.add_subplot()
     for k, name in enumerate(dict.fromkeys(point.data for point in points)):
         color, marker = style(k)
         label = f"{name}\nSpearman {texts[name]}" if name in texts else name
@@ -186,10 +186,10 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
     axes.margins(x=0.12)
     axes.tick_params(labelsize=10)
     axes.grid(alpha=0.25)
-    drawn.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize=9, frameon=False)
+    canvas.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize=9, frameon=False)
     title = "\n".join(f"Spearman {name}: {texts[name]}" for name in (ALL, WITHIN) if name in texts)
     axes.set_title(title, fontsize=10, loc="left", color="0.25", parse_math=False)
-    return drawn
+    return canvas
 
 
 def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:

@@ -17,26 +17,26 @@ Panels = Mapping[str, Mapping[str, Sequence[float]]]  # ranker to set to the pai
 
 def histograms(pairwise: Panels, title: str) -> "Figure":
     """Figure 4: histogram of the pairwise accuracies, shares from 0 to 1, a panel for each ranker; sets are stacked."""
-    drawn, panels, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
+    canvas, panels, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
     for axes, (ranker, by_set) in zip(panels, pairwise.items(), strict=True):
         columns = [100 * np.asarray(by_set.get(name, ())) for name in sets]
         axes.hist(columns, bins=BINS, stacked=True, color=[style(k)[0] for k in range(len(sets))], label=sets)
         axes.set_title(ranker, fontsize=10, parse_math=False)
         axes.set_xlim(0, 100)
         axes.yaxis.get_major_locator().set_params(integer=True)
-    drawn.supylabel("pairs of models", fontsize=10)
-    return _with_legend(drawn, panels[0], len(sets))
+    canvas.supylabel("pairs of models", fontsize=10)
+    return _with_legend(canvas, panels[0], len(sets))
 
 
 def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
     """Figures 5 and 6: a point for each pair of models; above the diagonal the factor orders it better than ACC.
 
     Args:
-        pairwise: Pairwise accuracy of each factor, shares from 0 to 1.
+        pairwise: Pairwise accuracy by factor, shares from 0 to 1.
         acc: Pairwise accuracy of ACC by set, for the same pairs.
         title: Title of the figure.
     """
-    drawn, panels, sets = _panels(pairwise, title, 2.3, "pairwise accuracy of ACC, %")
+    canvas, panels, sets = _panels(pairwise, title, 2.3, "pairwise accuracy of ACC, %")
     for axes, (factor, by_set) in zip(panels, pairwise.items(), strict=True):
         axes.plot([0, 100], [0, 100], color=RED, linewidth=1, zorder=0, label="as good as ACC; above: better")
         for k, name in enumerate(sets):
@@ -47,8 +47,8 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
         axes.set(xlim=(-4, 104), ylim=(-4, 104), aspect="equal")
         axes.set_title(factor, fontsize=10, parse_math=False)
         axes.grid(alpha=0.25)
-    drawn.supylabel("pairwise accuracy of the factor, %", fontsize=10)
-    return _with_legend(drawn, panels[0], len(sets))
+    canvas.supylabel("pairwise accuracy of the factor, %", fontsize=10)
+    return _with_legend(canvas, panels[0], len(sets))
 
 
 def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
@@ -60,21 +60,21 @@ def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["F
 
     across = min(ACROSS, len(pairwise))
     down = -(-len(pairwise) // across)
-    drawn = Figure(figsize=(max(4.5, 2.3 * across), height * down + 1), layout="constrained")
-    panels = list(drawn.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
+    canvas = Figure(figsize=(max(4.5, 2.3 * across), height * down + 1), layout="constrained")
+    panels = list(canvas.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
     for k, axes in enumerate(panels):
         axes.set_visible(k < len(pairwise))
         axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
-    drawn.suptitle(title, fontsize=11, parse_math=False)
+    canvas.suptitle(title, fontsize=11, parse_math=False)
     panels = panels[: len(pairwise)]
     for axes in panels[-ACROSS:]:
         axes.set_xlabel(label, fontsize=8)
-    return drawn, panels, list(dict.fromkeys(name for by_set in pairwise.values() for name in by_set))
+    return canvas, panels, list(dict.fromkeys(name for by_set in pairwise.values() for name in by_set))
 
 
-def _with_legend(drawn: "Figure", axes: object, sets: int) -> "Figure":
+def _with_legend(canvas: "Figure", axes: object, sets: int) -> "Figure":
     handles, labels = axes.get_legend_handles_labels()
     title = "a point: a pair of models" if len(labels) > sets else None
     places = {"loc": "outside lower right", "fontsize": 9, "title_fontsize": 9}
-    drawn.legend(handles, labels, title=title, frameon=False, ncols=min(len(labels), 4), **places)
-    return drawn
+    canvas.legend(handles, labels, title=title, frameon=False, ncols=min(len(labels), 4), **places)
+    return canvas

@@ -41,7 +41,7 @@ class Kind(NamedTuple):
     Attributes:
         draw: Yields figures of runs; nothing for runs without such numbers.
         about: Description in a few words.
-        evaluation: The evaluation in whose section a page shows figures of one run, or "".
+        evaluation: The evaluation whose section on a page has the figures of one run, or "".
     """
 
     draw: Draw

@@ -1,6 +1,6 @@
 """Transitions when tables are edited, as a graph (figure 3 of the paper on InfoTabS).
 
-Each edge has the numbers of several runs, or of the splits of one run: 5.8 / 7.3 / 5.0. For several runs, a number is
+Each edge has a number for each run, or for each split of one run: 5.8 / 7.3 / 5.0. For several runs, a number is
 the mean over the splits of a run.
 """
 
@@ -41,35 +41,35 @@ def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
     Args:
         run: The run.
         operation: Name of the operation.
-        splits: Whether to return the shares of each split instead, named "<data>, <split>".
+        splits: Whether to return the shares by split instead, named "<data>, <split>".
     """
-    found: dict[str, Edges] = {}
+    shares_of: dict[str, Edges] = {}
     for name, m in run.numbers.items():
         is_wanted = (name.family, name.part, bool(name.slice)) == (TRANSITIONS, operation, splits)
         if is_wanted and name.statistic in EDGES:
             label = f"{name.data}, {name.by[1]}" if splits else name.data
-            found.setdefault(label, {})[EDGES[name.statistic]] = m
-    return {label: shares for label, shares in found.items() if len(shares) == len(EDGES)}
+            shares_of.setdefault(label, {})[EDGES[name.statistic]] = m
+    return {label: shares for label, shares in shares_of.items() if len(shares) == len(EDGES)}
 
 
 def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
     """The transitions by label of the run, with the data set or split if a run has several."""
-    found: dict[str, Edges] = {}
+    shares_of: dict[str, Edges] = {}
     for run in runs:
         by_split = edges(run, operation, splits=True) if len(runs) == 1 else {}
         shares = by_split or edges(run, operation)
-        found |= {f"{run.label} ({data})" if len(shares) > 1 else run.label: each for data, each in shares.items()}
-    return found
+        shares_of |= {f"{run.label} ({data})" if len(shares) > 1 else run.label: each for data, each in shares.items()}
+    return shares_of
 
 
 @figure("transitions", "predictions of edited tables, an operation each (InfoTabS, figure 3)", "table_rows")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """The graph of each operation."""
+    """A graph for each operation."""
     operations = dict.fromkeys(name.part for run in runs for name in run.numbers if name.family == TRANSITIONS)
     for operation in operations:
-        if found := collect(runs, operation):
+        if shares_of := collect(runs, operation):
             title = f"how predictions move: {operation.replace('_', ', ')}"
-            yield Drawn(operation, title, graph(found, operation))
+            yield Drawn(operation, title, graph(shares_of, operation))
 
 
 def style(operation: str, before: str, after: str) -> str:
@@ -121,7 +121,7 @@ def _edge(axes: "Axes", edge: tuple[str, str], text: str, kind: str, share: floa
 
 
 def graph(runs: Mapping[str, Edges], operation: str) -> "Figure":
-    """Draw the labels, and on the edges between them the percentages of each run among predictions of the first label.
+    """Draw the labels, and on their edges the percentages among predictions of the first label, by run.
 
     Args:
         runs: Transitions by name of the run.
@@ -131,8 +131,8 @@ def graph(runs: Mapping[str, Edges], operation: str) -> "Figure":
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle
 
-    drawn = Figure(figsize=(9.5, 8.2 + 0.2 * len(runs)), layout="constrained")
-    axes = drawn.add_subplot()
+    canvas = Figure(figsize=(9.5, 8.2 + 0.2 * len(runs)), layout="constrained")
+    axes = canvas.add_subplot()
     kinds = set()
     for before, after in EDGES.values():
         kind = style(operation, before, after)
@@ -160,5 +160,5 @@ def graph(runs: Mapping[str, Edges], operation: str) -> "Figure":
     for i, text in enumerate(notes):
         axes.annotate(text, (0.5, 0), (0, -14 * i), **place)
     lines = [Line2D([], [], color=c, linestyle=s, label=text) for k, (c, s, text) in KINDS.items() if k in kinds]
-    drawn.legend(handles=lines, loc="outside lower center", ncols=min(2, len(lines)), frameon=False, fontsize=10)
-    return drawn
+    canvas.legend(handles=lines, loc="outside lower center", ncols=min(2, len(lines)), frameon=False, fontsize=10)
+    return canvas

@@ -1,4 +1,4 @@
-"""Results of models asked in context: the numbers of each prompt, and their means over seeds of demonstrations."""
+"""Results of models asked in context: numbers by prompt, and their means over seeds of demonstrations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ Name = tuple[str, str, str]  # (WRITTEN or SCORED, swapped part or "", statistic
 
 
 class Key(NamedTuple):
-    """Settings of a prompt but for the seed of its demonstrations; ``kind`` is the method that draws them."""
+    """Settings of a prompt without the seed of its demonstrations; ``kind`` is the method that draws them."""
 
     model: str
     data: str
@@ -93,27 +93,27 @@ def find(folders: Sequence[str]) -> tuple[list[str], list[str]]:
     Raises:
         HeedfulError: A folder does not exist, or holds no results of a prompt.
     """
-    found, others, unfinished, about = [], [], [], []
+    prompted, unprompted, unfinished, about = [], [], [], []
     for folder in distinct(folders):
         if not Path(folder).is_dir():
             raise DataError(f"{folder} does not exist, or is not a folder.")
         is_single = (Path(folder) / RESULTS).exists()
-        below = [Path(folder)] if is_single else [path.parent for path in sorted(Path(folder).rglob(RUN))]
-        ended = newest_versions([path for path in below if (path / RESULTS).exists()])
-        prompted = [str(path) for path in ended if PROMPT in read_run(path)]
-        if not prompted:
+        paths = [Path(folder)] if is_single else [path.parent for path in sorted(Path(folder).rglob(RUN))]
+        ended = newest_versions([path for path in paths if (path / RESULTS).exists()])
+        with_prompt = [str(path) for path in ended if PROMPT in read_run(path)]
+        if not with_prompt:
             raise RunError(
                 f"{folder} holds no results of a prompt: no {RUN} has {PROMPT!r}. Name folders of evaluate.py."
             )
-        found += prompted
-        others += [str(path) for path in ended if str(path) not in prompted]
-        unfinished += [str(path) for path in below if not (path / RESULTS).exists() and PROMPT in read_run(path)]
-        about.append(f"in {folder}" if is_single else f"in {folder}: {len(prompted)} folders")
-    if others := distinct(others):
-        about.append(f"Left out, as they hold no prompt: {len(others)} folders, such as {others[0]}.")
+        prompted += with_prompt
+        unprompted += [str(path) for path in ended if str(path) not in with_prompt]
+        unfinished += [str(path) for path in paths if not (path / RESULTS).exists() and PROMPT in read_run(path)]
+        about.append(f"in {folder}" if is_single else f"in {folder}: {len(with_prompt)} folders")
+    if unprompted := distinct(unprompted):
+        about.append(f"Left out, as they hold no prompt: {len(unprompted)} folders, such as {unprompted[0]}.")
     if unfinished := distinct(unfinished):
         about.append(f"Left out, as their evaluation has not ended: {len(unfinished)}, such as {unfinished[0]}.")
-    return distinct(found), about
+    return distinct(prompted), about
 
 
 def groups_of(folders: Sequence[str]) -> list[Group]:
@@ -162,7 +162,7 @@ def _read(run: Run, model: str) -> Prompt:
     if all(table is not None for table in likely.values()):
         numbers |= _numbers(likely, run.contexts, SCORED)
         written, most_likely = (
-            strings(select(next(iter(of.values())), intervention=BASE), "y") for of in (rows, likely)
+            strings(select(next(iter(tables.values())), intervention=BASE), "y") for tables in (rows, likely)
         )
         numbers[SCORED, "", AGREEMENT] = share(written == most_likely)
     kind, version = prompt["kind"], prompt.get("version", 1)
@@ -226,7 +226,7 @@ def _most_probable(rows: pa.Table, column: str, written: str, labels: tuple[str,
 
 
 def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
-    """The mean of each number over seeds, flagged if answers are not better than the best single answer."""
+    """Means of numbers over seeds, flagged if answers are not better than the best single answer."""
     names = [name for name in prompts[0].numbers if all(name in prompt.numbers for prompt in prompts)]
     by_name = {name: [prompt.numbers[name] for prompt in prompts] for name in names}
     at_chance = {n[0]: _is_at_chance(by_name[n], by_name[*n[:2], MAJORITY]) for n in names if n[2] == WORTH}
@@ -263,4 +263,4 @@ def less(first: Group, second: Group, name: Name) -> OverSeeds:
     pairs = [(prompt, by_seed[prompt.seed]) for prompt in first.prompts if prompt.seed in by_seed]
     if not pairs:
         return OverSeeds(None, 0.0, reason="they have no seed of demonstrations in common")
-    return less_over_seeds([(one.numbers[name], two.numbers[name]) for one, two in pairs], NO_SWAPS)
+    return less_over_seeds([(prompt.numbers[name], control.numbers[name]) for prompt, control in pairs], NO_SWAPS)

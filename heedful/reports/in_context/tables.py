@@ -35,7 +35,7 @@ AUGMENTED, PLAIN = "counterfactual", "plain"
 KINDS = {PLAIN: "plain", "extra_tuple": "half default", "matched_labels": "matched", AUGMENTED: "augmented"}
 CONTROLS = {
     "extra_tuple": "more real demonstrations of the default label, until half have it (the paper's control)",
-    "matched_labels": "a real demonstration of the default label in the place of each copy",
+    "matched_labels": "a real demonstration of the default label in the place of every copy",
     AUGMENTED: "with counterfactual copies of the demonstrations",
 }
 HIDDEN = "-"  # attentiveness at chance, as in the paper
@@ -89,7 +89,7 @@ def title(group: Group) -> str:
 
 
 def build(groups: Sequence[Group], with_all: bool, is_short: bool) -> Iterator[Cells]:
-    """Answers and attentiveness of each model on each data set; unless ``is_short``, also the tables of the paper.
+    """Answers and attentiveness by model and data set; unless ``is_short``, also the tables of the paper.
 
     Args:
         groups: The groups.
@@ -192,8 +192,8 @@ def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
     if first.swaps(part) and second.swaps(part):
         instead = [_instead(group.swaps(part)[ATTENTIVENESS], with_all) for group in (first, second)]
         change = less(first, second, (WRITTEN, part, ATTENTIVENESS))
-        shown = [marked(change, "+"), bounds(change.ci95, "+")]
-        attentive = [next(filter(None, instead))] * 2 if any(instead) else shown
+        attentive = [marked(change, "+"), bounds(change.ci95, "+")]
+        attentive = [next(filter(None, instead))] * 2 if any(instead) else attentive
     seeds = {prompt.seed for prompt in first.prompts} & {prompt.seed for prompt in second.prompts}
     name = f"less {KINDS.get(second.key.kind, second.key.kind)}"
     return [name, str(len(seeds)), marked(worth, "+"), bounds(worth.ci95, "+"), *attentive]
@@ -271,7 +271,7 @@ def print_prompts(runs: Sequence[str], with_all: bool, is_short: bool, text_form
     Args:
         runs: Folders of one or several evaluations.
         with_all: Whether to show attentiveness of models at chance, with a mark.
-        is_short: Whether to print only the tables of each model.
+        is_short: Whether to leave out the tables of the paper.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
     folders, about = find(runs)

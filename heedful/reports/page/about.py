@@ -44,7 +44,7 @@ def _texts() -> Mapping[str, Any]:
 
 @cache
 def abouts() -> Mapping[str, About]:
-    """The texts of each evaluation.
+    """The texts by evaluation.
 
     Example:
         >>> abouts()["attentiveness"].title
@@ -70,14 +70,14 @@ def about_of(run: Run, evaluation: str) -> About:
 
 def evaluation_of(run: Run, name: MetricName) -> str:
     """The evaluation to which a number of a run belongs, the first on the page; "" for none."""
-    found = [
+    evaluations = [
         evaluation
         for evaluation in run.results["rows"]
         if name.family in (abouts()[evaluation].families if evaluation in abouts() else (evaluation,))
     ]
-    if name.family == "transitions" and name.data != run.data and "evidence" in found:
+    if name.family == "transitions" and name.data != run.data and "evidence" in evaluations:
         return "evidence"  # transitions by relevance, whose data set has a name of its own
-    return min(found, key=_rank, default="")
+    return min(evaluations, key=_rank, default="")
 
 
 def _rank(evaluation: str) -> int:

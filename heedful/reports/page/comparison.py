@@ -15,12 +15,12 @@ from heedful.reports.tables import Cells, basis, number
 from heedful.reports.terminal.table import lines_of
 
 NOT_ABOVE = (
-    "“-”: the accuracy is not above that of one constant answer, and tables leave such models out, as in the papers. "
+    "“-”: one constant answer is as accurate, and tables leave such models out, as in the papers. "
     "The section of the model has the number."
 )
 FLAGGED = (
-    "*: the accuracy of one of the models is not above that of one constant answer. The difference says how far "
-    "answers depend on the part; it does not say that the model with the higher number is good."
+    "*: one of the models is not more accurate than one constant answer. The difference says how far answers depend "
+    "on the part; it does not say that the model with the higher number is good."
 )
 
 
@@ -45,8 +45,8 @@ def compared(runs: Sequence[Run]) -> Comparison:
     notes = [NOT_ABOVE] if any("-" in row for table in tables for row in table.rows) else []
     notes += [*unlabelled_notes(runs), *side_by_side([run.folder for run in runs])]
     differences = []
-    first, *others = runs
-    for run in others:
+    first, *more = runs
+    for run in more:
         try:
             table = _differences(first, run)
         except HeedfulError as error:

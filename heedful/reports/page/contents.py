@@ -26,7 +26,7 @@ class Contents(NamedTuple):
     """The content of an example.
 
     Attributes:
-        parts: {"name", "changed", "before", "after"} of each part; "after" is None for an unchanged part.
+        parts: {"name", "changed", "before", "after"} by part; "after" is None for an unchanged part.
         missing: The reason why a content is missing, or "".
     """
 
@@ -101,15 +101,15 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
     return sides
 
 
-def _pieces(words: list[str], others: list[str]) -> list[tuple[list[str], list[str]]]:
+def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], list[str]]]:
     """Two lists of words, cut into equal and different pieces.
 
     Common beginnings and ends are equal pieces. Words between are compared one by one if they are few, since long texts
     take long.
     """
-    start = len(os.path.commonprefix([words, others]))
-    end = len(os.path.commonprefix([words[start:][::-1], others[start:][::-1]]))
-    first, second = words[start : len(words) - end], others[start : len(others) - end]
+    start = len(os.path.commonprefix([words, words_after]))
+    end = len(os.path.commonprefix([words[start:][::-1], words_after[start:][::-1]]))
+    first, second = words[start : len(words) - end], words_after[start : len(words_after) - end]
     pieces = [(first, second)]
     if max(len(first), len(second)) <= COMPARED:
         steps = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()

@@ -47,7 +47,7 @@ class Shown(NamedTuple):
 
 
 def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
-    """The figures of an evaluation; of several figures of one kind only the first is unfolded.
+    """The figures of an evaluation; only the first figure of a kind is unfolded.
 
     Args:
         run: The run.
@@ -56,14 +56,14 @@ def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
     """
     for key, kind in FIGURES.items():
         if kind.evaluation == evaluation:
-            for k, drawn in enumerate(kind.draw([run])):
-                yield Shown(drawn.title, inline(drawn.figure, f"{name}-{key}-{k}", drawn.title), is_folded=k > 0)
+            for k, entry in enumerate(kind.draw([run])):
+                yield Shown(entry.title, inline(entry.figure, f"{name}-{key}-{k}", entry.title), is_folded=k > 0)
     first, *_ = sections = in_order(run)
-    for drawn in FIGURES[EPOCHS].draw([run]):  # curves without a section are shown in the first
-        if (drawn.name if drawn.name in sections else first) == evaluation:
-            (epoch, curves), *more = read_epochs(Path(run.folder))[drawn.name]
+    for entry in FIGURES[EPOCHS].draw([run]):  # curves without a section are shown in the first
+        if (entry.name if entry.name in sections else first) == evaluation:
+            (epoch, curves), *more = read_epochs(Path(run.folder))[entry.name]
             if more:
-                yield Shown(drawn.title, inline(drawn.figure, f"{name}-{EPOCHS}-{drawn.name}", drawn.title))
+                yield Shown(entry.title, inline(entry.figure, f"{name}-{EPOCHS}-{entry.name}", entry.title))
             else:
                 values = [f"{curve} {quoted(m.as_dict())}" for curve, m in curves.items() if m.value is not None]
                 yield Shown(f"After epoch {epoch}, on the examples watched during training: {', '.join(values)}.", "")

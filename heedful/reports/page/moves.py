@@ -1,4 +1,4 @@
-"""Tables of predictions before and after a change: the share of each label after, by the label before."""
+"""Tables of predictions before and after a change: shares of labels after, by the label before."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Moves:
 
 
 def moves_of(run: Run, evaluation: str) -> list[Moves]:
-    """The table of each change, over all draws; none for many labels or texts."""
+    """A table for each change, over all draws; none for many labels or texts."""
     if evaluation not in SHOWN or evaluation not in run.rows or not run.contexts[evaluation].kind.has_labels:
         return []
     import pandas

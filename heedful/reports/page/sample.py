@@ -1,4 +1,4 @@
-"""The rows that a page shows as examples: some of each kind, drawn by a hash of their uids."""
+"""The rows that a page shows as examples: some for each kind, drawn by a hash of their uids."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
         rows: The rows in the order of the page, each with its "evaluation"; "changed", whether the answer changed or a
             base answer is wrong; the probability of the first answer before ("p") and after ("p2"), and how far it
             "moved".
-        total: Number of rows to draw from: the first draw of each change of each example.
+        total: Number of rows to draw from: the first draw for each example and change.
     """
 
     rows: list[dict[str, Any]]
@@ -33,7 +33,7 @@ class Sample(NamedTuple):
 
 
 def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> Sample:
-    """Draw rows of each evaluation, intervention, part, answer and outcome in turn.
+    """Draw rows for each evaluation, intervention, part, answer and outcome in turn.
 
     The sample depends on the seed and the uids, not on the order of rows.
 
@@ -63,7 +63,7 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
 
 
 def _candidates(rows: pa.Table, name: str) -> np.ndarray:
-    """The first draw of each change; for accuracy, base rows and flips of the null control: bool [rows]."""
+    """The first draw for each change; for accuracy, base rows and flips of the null control: bool [rows]."""
     is_base, is_null = where(rows, intervention=BASE), where(rows, intervention=NULL)
     if name in BASES:
         return is_base | (is_null & ~same(rows, "y", "y2"))

@@ -24,24 +24,24 @@ class Verdict:
     metric: str = ""
 
 
-def verdicts(run: Run, others: Sequence[Run] = ()) -> list[Verdict]:
+def verdicts(run: Run, runs: Sequence[Run] = ()) -> list[Verdict]:
     """A verdict for each headline that has a sentence, attentiveness first.
 
     Args:
         run: The run.
-        others: Other runs on the page, which may include a model of one part.
+        runs: Other runs on the page, which may include a model of one part.
     """
-    found = []
+    sentences = []
     for evaluation in (evaluation for evaluation in in_order(run) if evaluation in abouts()):
         about = abouts()[evaluation]
         for name, m in run.numbers.items():
             is_main = name.family == about.families[0] and not name.slice
             if is_main and evaluation_of(run, name) == evaluation and name.statistic in about.says:
-                found.append(_verdict(run, name, m, about.says[name.statistic], others))
-    return found
+                sentences.append(_verdict(run, name, m, about.says[name.statistic], runs))
+    return sentences
 
 
-def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, others: Sequence[Run]) -> Verdict:
+def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, runs: Sequence[Run]) -> Verdict:
     """The sentence about one number, or the reason why it is undefined."""
     part = name.part.replace("+", " and ")
     is_attentiveness = name.family == ATTENTIVENESS
@@ -58,7 +58,7 @@ def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, others: Sequen
         sentence = f"Another {part}: only {m['n']:,} predictions count."
     else:
         sentence = sentence.format(value=quoted(m), part=part, data=name.data)
-        sentence += f" ({_basis(run, name, m)}){_to_default(run, name)}{_reference(run, name, others)}."
+        sentence += f" ({_basis(run, name, m)}){_to_default(run, name)}{_reference(run, name, runs)}."
     return Verdict(sentence, warnings(m["flags"]), str(name))
 
 
@@ -89,19 +89,19 @@ def _to_default(run: Run, name: MetricName) -> str:
     return f"; {quoted(m)} become “{_default(run)}”, the right answer then"
 
 
-def _reference(run: Run, name: MetricName, others: Sequence[Run]) -> str:
+def _reference(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
     """The number to compare with: the majority for accuracy, the accuracy on the other parts for attentiveness."""
     if name.family in QUALITIES:
         return _majority(run, name)
     if name.family != ATTENTIVENESS or name.statistic:
         return ""
-    alone = partial_of(run, name.part, others)
-    kept = run.other_parts(name.part) or ""
-    parts = kept.replace("+", " and ")
+    alone = partial_of(run, name.part, runs)
+    names = run.other_parts(name.part) or ""
+    parts = names.replace("+", " and ")
     if alone is not None and alone.score is not None and is_known(alone.score):
         text = f"; a model trained on the {parts} alone reaches {quoted(alone.score)} accuracy"
         return text + (f", one constant answer {percent(alone.majority['value'])}" if alone.majority else "")
-    m = run.numbers.get(MetricName("naive_partial", run.data, kept, "accuracy"))
+    m = run.numbers.get(MetricName("naive_partial", run.data, names, "accuracy"))
     if m is None or not is_known(m):
         return ""
     return f"; shown the {parts} alone, this model reaches {quoted(m)} accuracy{_majority(run, name)}"
@@ -119,8 +119,8 @@ def least_used(run: Run) -> str:
     parts = {part: m for part, m in run.attentiveness().items() if is_known(m) and m["ci95"] and "+" not in part}
     if len(parts) < 2:
         return ""
-    least, *rest = sorted(parts, key=lambda part: parts[part]["value"])
-    if parts[least]["ci95"][1] >= min(parts[part]["ci95"][0] for part in rest):
+    least, *more = sorted(parts, key=lambda part: parts[part]["value"])
+    if parts[least]["ci95"][1] >= min(parts[part]["ci95"][0] for part in more):
         return "No part is clearly used less than the others: the intervals overlap."
     return f"Of the parts of its input, the model uses the {least} least."
 
@@ -128,7 +128,7 @@ def least_used(run: Run) -> str:
 def cautions(run: Run) -> Iterator[str]:
     """The limits of all numbers of a run, a sentence each."""
     if how_far := run.results.get("unfinished"):
-        yield f"Do not take these numbers for those of the finished model: the run had not ended ({how_far})."
+        yield f"Do not take these numbers for the finished model: the run had not ended ({how_far})."
     if run.unlabelled:
         yield f"Do not read attentiveness as a merit: without gold labels, {UNKNOWN_WORTH}."
     for name, m in run.numbers.items():
@@ -136,7 +136,7 @@ def cautions(run: Run) -> Iterator[str]:
             yield f"Do not read differences below {quoted(m)}: as many predictions flip without any change."
     if context := run.contexts.get(ATTENTIVENESS):
         replaced = {part for several in parts_of(context) for part in several.split("+")}
-        if kept := " and the ".join(part for part in context.parts if part not in replaced):
-            yield f"Do not read attentiveness to the {kept} into these numbers: only other parts were replaced."
+        if parts := " and the ".join(part for part in context.parts if part not in replaced):
+            yield f"Do not read attentiveness to the {parts} into these numbers: only other parts were replaced."
     if note := run.results.get("note"):
         yield f"{note[:1].upper()}{note[1:]}"

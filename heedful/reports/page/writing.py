@@ -34,7 +34,7 @@ LEAST = 200_000  # bytes of the examples of a run, whatever the size of the rest
 
 @dataclass(frozen=True)
 class Section:
-    """One evaluation of a run; ``explains`` is true in the first section of each title."""
+    """One evaluation of a run; ``explains`` is true for the first section with its title."""
 
     name: str
     about: About
@@ -57,8 +57,8 @@ class Part:
     cautions: Sequence[str]
     notes: Sequence[str]
     sections: Sequence[Section]
-    others: Sequence[Number]
-    made: Made
+    more: Sequence[Number]
+    origin: Made
 
     @property
     def headlines(self) -> list[Number]:
@@ -69,7 +69,7 @@ class Part:
     def warnings(self) -> Iterable[str]:
         """The warnings of its numbers in the order of the page, with repetitions."""
         first: list[Number | Verdict] = [*self.headlines, *self.verdicts]
-        for number in (*first, *chain(*(section.numbers for section in self.sections)), *self.others):
+        for number in (*first, *chain(*(section.numbers for section in self.sections)), *self.more):
             yield from number.warnings
 
 
@@ -130,7 +130,7 @@ def _part(run: Run, number: int, runs: Sequence[Run], explained: set[str]) -> Pa
         run,
         without_places(summary(run)),
         least_used(run),
-        verdicts(run, [other for other in runs if other is not run]),
+        verdicts(run, [each for each in runs if each is not run]),
         list(cautions(run)),
         asides_of(run.results),
         sections,
@@ -149,7 +149,7 @@ def _environment() -> Environment:
 def _rendered(
     environment: Environment, parts: Sequence[Part], comparison: Comparison | None, html: Sequence[str], total: int
 ) -> str:
-    """Render the page with the HTML of examples, of which there are ``total`` to choose from."""
+    """Render the page with the HTML of examples, which were drawn from ``total``."""
     sources = {name: Path(__file__).with_name(f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
     names_by_caution: dict[str, list[str]] = {}

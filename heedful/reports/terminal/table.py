@@ -1,4 +1,4 @@
-"""The table of runs: every number of one run, or the headlines of several runs side by side.
+"""The table of runs: every number of one run, or the headlines of runs side by side.
 
 results.json holds the lines, their labels and their order (:mod:`heedful.records.numbers.display`).
 """
@@ -63,7 +63,7 @@ def merged(runs: Sequence[Content]) -> list[Line]:
 
 
 def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """The label of each line, with the name of its data set if the lines have several."""
+    """The labels of lines, with the name of its data set if the lines have several."""
     names = {text: MetricName(*fields) for run in runs for text, fields in run["names"].items()}
     data = [names[line.metric].data if line.metric in names else "" for line in lines]
     has_several = len(runs) > 1 and len(set(data) - {""}) > 1
@@ -74,7 +74,7 @@ def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
 
 
 def _shown(runs: Sequence[Content]) -> list[Line]:
-    """All lines of one run, or the headlines of several."""
+    """All lines of one run, or the headlines if there are more runs."""
     return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
 
 
@@ -135,7 +135,7 @@ def print_table(
     notes: Sequence[str] = (),
     footer: Sequence[str] = (),
 ) -> None:
-    """Print the numbers of one run, or the headlines of several side by side.
+    """Print the numbers of one run, or the headlines of runs side by side.
 
     Args:
         results: Folder to content of its results.json.
@@ -225,9 +225,9 @@ def _answers(run: Content) -> Iterator[str]:
 def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
     """Counts changes that never reach the model, truncated examples, repeated examples and examples trained on."""
     flagged = [
-        f"{percent(run['metrics'][below.metric]['value'])} for {line.label!r}"
-        for line, below in pairwise(lines)
-        if below.label == UNREAD and UNREAD_CHANGES in run["metrics"][line.metric]["flags"]
+        f"{percent(run['metrics'][following.metric]['value'])} for {line.label!r}"
+        for line, following in pairwise(lines)
+        if following.label == UNREAD and UNREAD_CHANGES in run["metrics"][line.metric]["flags"]
     ]
     if flagged:
         yield f"Changes that never reach the model: {', '.join(flagged)}."
