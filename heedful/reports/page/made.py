@@ -75,7 +75,7 @@ def summary(run: Run) -> str:
         steps = f", {identity['steps']:,} training steps" if identity.get("steps") else ""
         training = f"trained on {identity.get('trained_on')}{regime} with seed {run.seed}{steps}"
     n = run.results["counts"].get("examples")
-    examples = "" if n is None else f"{n:,} examples of "
+    examples = f"{n:,} examples of " if n else ""
     model = f"{run.model}: {training}; " if identity else ""
     return f"{model}evaluated on {examples}{run.data}, {run.split}, with seed {run.results['seed']}."
 

@@ -22,7 +22,7 @@ QUESTIONS = {
     "on how many examples does it rest?": r"20 of 30 examples count, those not predicted as “neutral”",
     "in how many clusters?": r"20 in 5 clusters",
     "with what should it be compared?": r"one constant answer would reach \S+ %",
-    "what can it not say?": r"What it cannot say That a prediction changes does not say that it is right",
+    "what can it not say?": r"What it cannot say A changed prediction need not be right",
     "which command makes it again?": r"python train.py --config config.yaml",
     "how is it cited?": r"@software\{heedful",
     "what moved between two runs, and how surely?": r"attentiveness premise \*? ?\+0\.0 \[-\S+, \+\S+\]",
