@@ -33,21 +33,13 @@ HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 @dataclass(frozen=True)
 class Swaps:
-    """The swaps of one part in one run, by base example.
+    """The swaps of one part in one run, by base example."""
 
-    Attributes:
-        answers: Base predictions, normalised if they are spans; object [examples].
-        eligible: Whether the example was swapped and its answer counts; bool [examples].
-        changed: Number of swaps that change the prediction; float64 [examples].
-        swaps: Number of swaps that count; float64 [examples].
-        has_too_few: Whether no swap counts, since the run has too few answers.
-    """
-
-    answers: np.ndarray
-    eligible: np.ndarray
-    changed: np.ndarray
-    swaps: np.ndarray
-    has_too_few: bool
+    answers: np.ndarray  # base predictions, normalised if they are spans; object [examples]
+    eligible: np.ndarray  # whether the example was swapped and its answer counts; bool [examples]
+    changed: np.ndarray  # number of swaps that change the prediction; float64 [examples]
+    swaps: np.ndarray  # number of swaps that count; float64 [examples]
+    has_too_few: bool  # whether no swap counts, since the run has too few answers
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
@@ -68,23 +60,14 @@ class Swaps:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Attentiveness to one part on U, by run.
+    """Attentiveness to one part on U, by run."""
 
-    Attributes:
-        labels: Number of examples of U by agreed prediction.
-        examples: Number of predicted examples.
-        on_u: Score on U, by run.
-        eligible: Score on all eligible examples of a run, by run.
-        less: ``on_u`` minus ``eligible``.
-        pairs: Score of run j minus the score of run i on U, by (i, j).
-    """
-
-    labels: Mapping[str, int]
-    examples: int
-    on_u: Sequence[Measurement]
-    eligible: Sequence[Measurement]
-    less: Sequence[Measurement]
-    pairs: Mapping[tuple[int, int], Measurement]
+    labels: Mapping[str, int]  # number of examples of U by agreed prediction
+    examples: int  # number of predicted examples
+    on_u: Sequence[Measurement]  # score on U, by run
+    eligible: Sequence[Measurement]  # score on all eligible examples of a run, by run
+    less: Sequence[Measurement]  # ``on_u`` minus ``eligible``
+    pairs: Mapping[tuple[int, int], Measurement]  # score of run j minus the score of run i on U, by (i, j)
 
 
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:

@@ -9,15 +9,10 @@ from heedful.records.word_lists import word_lists
 
 
 class Flag(NamedTuple):
-    """The texts of a flag.
+    """The texts of a flag."""
 
-    Attributes:
-        short: Footnote of a table, without its full stop.
-        warning: Warning of a page.
-    """
-
-    short: str
-    warning: str
+    short: str  # footnote of a table, without its full stop
+    warning: str  # warning of a page
 
 
 FLAGS = {name: Flag(**texts) for name, texts in word_lists(__file__).items()}

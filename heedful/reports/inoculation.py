@@ -33,23 +33,14 @@ Families = dict[str, tuple[str, ...]]  # kind of change to its interventions
 
 
 class Test(NamedTuple):
-    """A challenge test.
+    """A challenge test."""
 
-    Attributes:
-        evaluation: The evaluation that has its rows.
-        source: Prefix of its uids; "" for all.
-        family: Kind of change: "perturb", "title" or "annotated".
-        interventions: The interventions of this kind.
-        kind: "preserved" or "flipped".
-        split: Its split, if there are several; "" for all.
-    """
-
-    evaluation: str
-    source: str
-    family: str
-    interventions: tuple[str, ...]
-    kind: str
-    split: str = ""
+    evaluation: str  # the evaluation that has its rows
+    source: str  # prefix of its uids; "" for all
+    family: str  # kind of change: "perturb", "title" or "annotated"
+    interventions: tuple[str, ...]  # the interventions of this kind
+    kind: str  # "preserved" or "flipped"
+    split: str = ""  # its split, if there are several; "" for all
 
     def __str__(self) -> str:
         split = f", {self.split}" if self.split and not self.source else ""

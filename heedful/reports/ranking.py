@@ -94,23 +94,14 @@ class Population:
 
 @dataclass(frozen=True)
 class Suite:
-    """Models on one out-of-distribution set.
+    """Models on one out-of-distribution set."""
 
-    Attributes:
-        name: Name of the set.
-        models: Names of the models.
-        folders: Folders of their results.
-        correct: Scores of answers: float64 [models, examples].
-        clusters: Clusters of examples: int [examples].
-        populations: Explained examples by method.
-    """
-
-    name: str
-    models: tuple[str, ...]
-    folders: tuple[str, ...]
-    correct: np.ndarray
-    clusters: np.ndarray
-    populations: Mapping[str, Population]
+    name: str  # name of the set
+    models: tuple[str, ...]  # names of the models
+    folders: tuple[str, ...]  # folders of their results
+    correct: np.ndarray  # scores of answers: float64 [models, examples]
+    clusters: np.ndarray  # clusters of examples: int [examples]
+    populations: Mapping[str, Population]  # explained examples by method
 
     @property
     def truth(self) -> np.ndarray:

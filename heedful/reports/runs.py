@@ -24,17 +24,11 @@ Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The results of one model on one data set.
+    """The results of one model on one data set."""
 
-    Attributes:
-        folder: The folder, as the user named it.
-        results: Content of results.json, whose "identity" describes the model.
-        label: Name in tables.
-    """
-
-    folder: str
-    results: Mapping[str, Any]
-    label: str = ""
+    folder: str  # the folder, as the user named it
+    results: Mapping[str, Any]  # content of results.json, whose "identity" describes the model
+    label: str = ""  # name in tables
 
     @property
     def identity(self) -> Mapping[str, Any]:

@@ -26,21 +26,13 @@ ALL, WITHIN = "over all", "within data sets"  # rank correlations
 
 
 class Point(NamedTuple):
-    """One model on one data set.
+    """One model on one data set."""
 
-    Attributes:
-        data: The data set and the swapped part.
-        model: Name of the model.
-        gain: Score of the model of the other parts alone, less the majority share.
-        attentiveness: Attentiveness to the part.
-        is_above: Whether the accuracy of the model of all parts is above the majority share.
-    """
-
-    data: str
-    model: str
-    gain: Measurement
-    attentiveness: Measurement
-    is_above: bool
+    data: str  # the data set and the swapped part
+    model: str  # name of the model
+    gain: Measurement  # score of the model of the other parts alone, less the majority share
+    attentiveness: Measurement  # attentiveness to the part
+    is_above: bool  # whether the accuracy of the model of all parts is above the majority share
 
 
 def spearman(points: Sequence[Point]) -> float | None:

@@ -17,36 +17,23 @@ MARKERS = "o^sDv<>hPX"
 
 
 class Drawn(NamedTuple):
-    """One figure.
+    """One figure."""
 
-    Attributes:
-        name: Name among the figures of a kind, such as an operation on tables.
-        title: Text for readers who cannot see the figure.
-        figure: The figure.
-        notes: Sentences that are printed with it.
-    """
-
-    name: str
-    title: str
-    figure: "Figure"
-    notes: Sequence[str] = ()
+    name: str  # name among the figures of a kind, such as an operation on tables
+    title: str  # text for readers who cannot see the figure
+    figure: "Figure"  # the figure
+    notes: Sequence[str] = ()  # sentences that are printed with it
 
 
 Draw = Callable[[Sequence[Run]], Iterator[Drawn]]
 
 
 class Kind(NamedTuple):
-    """A kind of figure.
+    """A kind of figure."""
 
-    Attributes:
-        draw: Yields figures of runs; nothing for runs without such numbers.
-        about: Description in a few words.
-        evaluation: The evaluation whose section on a page has the figures of one run, or "".
-    """
-
-    draw: Draw
-    about: str
-    evaluation: str
+    draw: Draw  # yields figures of runs; nothing for runs without such numbers
+    about: str  # description in a few words
+    evaluation: str  # the evaluation whose section on a page has the figures of one run, or ""
 
 
 FIGURES: dict[str, Kind] = {}

@@ -26,17 +26,11 @@ FLAGGED = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs side by side.
+    """Several runs side by side."""
 
-    Attributes:
-        tables: Models by data sets.
-        differences: The first run subtracted from each other run: a row for each common headline.
-        notes: Sentences that a reader of the tables needs, and reasons why runs cannot be paired.
-    """
-
-    tables: list[Cells]
-    differences: list[Cells]
-    notes: list[str]
+    tables: list[Cells]  # models by data sets
+    differences: list[Cells]  # the first run subtracted from each other run: a row for each common headline
+    notes: list[str]  # sentences that a reader of the tables needs, and reasons why runs cannot be paired
 
 
 def compared(runs: Sequence[Run]) -> Comparison:

@@ -23,15 +23,10 @@ UNKNOWN_AFTER = "The changed input is not in the rows and could not be made agai
 
 
 class Contents(NamedTuple):
-    """The content of an example.
+    """The content of an example."""
 
-    Attributes:
-        parts: {"name", "changed", "before", "after"} by part; "after" is None for an unchanged part.
-        missing: The reason why a content is missing, or "".
-    """
-
-    parts: list[dict[str, Any]]
-    missing: str = ""
+    parts: list[dict[str, Any]]  # {"name", "changed", "before", "after"} by part; "after" is None for an unchanged part
+    missing: str = ""  # the reason why a content is missing, or ""
 
 
 Provider = Callable[[Sequence[Mapping[str, Any]]], Sequence[Contents]]  # from rows to their contents

@@ -37,19 +37,12 @@ HIDDEN = {"partners_real"}  # counts that a page leaves out
 
 @dataclass(frozen=True)
 class Made:
-    """The origin of results.
+    """The origin of results."""
 
-    Attributes:
-        command: The command line.
-        again: A command line that repeats it with the configuration in the folder.
-        facts: Settings, hashes and versions by name.
-        counts: Counts by name.
-    """
-
-    command: str
-    again: str
-    facts: list[tuple[str, str]]
-    counts: list[tuple[str, str]]
+    command: str  # the command line
+    again: str  # A command line that repeats it with the configuration in the folder
+    facts: list[tuple[str, str]]  # settings, hashes and versions by name
+    counts: list[tuple[str, str]]  # counts by name
 
 
 def without_places(text: str) -> str:

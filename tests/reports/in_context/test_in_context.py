@@ -111,7 +111,7 @@ def percent(value, sign=""):
 
 
 def test_numbers_are_those_of_loops_over_the_rows(runs, capsys):
-    found = tables(capsys, runs, "--all")
+    found = tables(capsys, f"{runs}/nli", "--all")
     answers = found["models-tiny, nli validation: 60 examples, %"]
     swapped = table(found, "nli validation: attentiveness")
     for words, kind in KINDS.items():
