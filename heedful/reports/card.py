@@ -24,7 +24,7 @@ from heedful.reports.page.made import name_of
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.runs import read_runs
 from heedful.reports.tables import as_markdown, escaped, too_few
-from heedful.reports.terminal.table import footnotes, lines_of, table_cells
+from heedful.reports.terminal.table import build, footnotes, lines_of
 
 CARD = "card"  # in the folder of a run
 CONFIGS = ("config.json", "tokenizer_config.json", "generation_config.json", "preprocessor_config.json")
@@ -134,7 +134,7 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     about += f"{', '.join(_last(str(each.get('name'))) for each in trained)}. "
     about += f"Its input is {', '.join(parts)}, in this order."
     length = chain[0]["model"].get("max_length") if is_classifier and len(parts) <= 2 else None
-    table = table_cells({"value ± std over draws [95 %] n": results}, "in percent, except ratios and losses")
+    table = build({"value ± std over draws [95 %] n": results}, "in percent, except ratios and losses")
     paragraphs = [
         escaped(about),
         f"## Does the model use all of its input?\n\n{as_markdown(table).rstrip()}",

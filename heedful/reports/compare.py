@@ -31,7 +31,7 @@ from heedful.reports.alike import (
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import Run, read_runs, unlabelled_notes
 from heedful.reports.tables import basis, emit, too_few
-from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
+from heedful.reports.terminal.table import TITLE, build, merged, print_table
 
 NOTHING = {"value": None}
 MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects that matter for a mean
@@ -167,6 +167,6 @@ def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | No
         more = [] if text_format else paired_notes(results)
     if text_format:
         unlabelled = [] if is_mean else unlabelled_notes(read_runs(list(results)))
-        emit([table_cells(results, title)], text_format, [f"Note: {note}" for note in [*unlabelled, *texts]])
+        emit([build(results, title)], text_format, [f"Note: {note}" for note in [*unlabelled, *texts]])
         return
     print_table(results, title=title, notes=texts, footer=more)

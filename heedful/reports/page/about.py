@@ -36,10 +36,11 @@ class About:
 
 
 @cache
-def _texts() -> Mapping[str, Any]:
+def texts(section: str) -> Mapping[str, Any]:
+    """A section of about.yaml."""
     path = str(Path(__file__).with_name("about.yaml"))
-    texts: Mapping[str, Any] = read_yaml(path, path)
-    return texts
+    content: Mapping[str, Any] = read_yaml(path, path)
+    return content[section]
 
 
 @cache
@@ -50,11 +51,11 @@ def abouts() -> Mapping[str, About]:
         >>> abouts()["attentiveness"].title
         'Attentiveness'
     """
-    return {name: _about(texts, paper_of(name)) for name, texts in _texts()["evaluations"].items()}
+    return {name: _about(entry, paper_of(name)) for name, entry in texts("evaluations").items()}
 
 
-def _about(texts: Mapping[str, Any], paper: str) -> About:
-    return About(**{**texts, "families": tuple(texts["families"]), "paper": paper})
+def _about(entry: Mapping[str, Any], paper: str) -> About:
+    return About(**{**entry, "families": tuple(entry["families"]), "paper": paper})
 
 
 def about_of(run: Run, evaluation: str) -> About:
@@ -64,7 +65,7 @@ def about_of(run: Run, evaluation: str) -> About:
     """
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
-        return _about(_texts()["null_control"], "")
+        return _about(texts("null_control"), "")
     return abouts().get(evaluation) or About(evaluation.replace("_", " "), (evaluation,))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from heedful.records import printable
 from heedful.records.storage.files import read_json, write_json
 from heedful.records.storage.results import read_evaluation, read_results
+from heedful.reports.page.about import texts
 from heedful.reports.page.contents import UNKNOWN, Contents, Provider
 from heedful.reports.page.sample import Sample, sampled
 from heedful.reports.runs import Run
@@ -15,16 +16,6 @@ from heedful.reports.runs import Run
 FILE = "examples.json"
 LARGEST = 2_200_000  # bytes of the content of the examples of a run
 BATCH = 40  # examples of one call of a provider
-NAMES = {
-    "swap": "{part} of another example",
-    "keep": "{variant} alone",
-    "null": "asked again",
-    "base": "as it is",
-    "I0": "another context, which changes the label",  # natural logic
-    "I1": "other words, which change the label",
-    "I2": "another context, which keeps the label",
-    "I3": "other words, which keep the label",
-}
 SHOULD_CHANGE = {"attentiveness": True, "I0": True, "I1": True} | dict.fromkeys(
     ("default_label", "I2", "I3", "null", "base"), False
 )  # evaluation or intervention to the expectation; a base prediction "changes" if it is wrong
@@ -147,7 +138,7 @@ def change_of(entry: Mapping[str, Any]) -> str:
         'delete Born'
     """
     words = {name: entry[name].replace("+", " and ") for name in ("intervention", "part", "variant")}
-    return NAMES.get(entry["intervention"], "{intervention} {variant}").format(**words).strip()
+    return texts("changes").get(entry["intervention"], "{intervention} {variant}").format(**words).strip()
 
 
 def _answer(answer: str | None) -> str | None:

@@ -12,25 +12,10 @@ from heedful.records import printable
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import CONFIG, RESULTS, file_hash
 from heedful.records.storage.yaml_files import read_yaml
+from heedful.reports.page.about import texts
 from heedful.reports.runs import PLAIN, Run
 
 PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")  # paths outside the folder
-COUNTS = {  # keys of results.json
-    "examples": "predicted examples",
-    "not_predicted": "examples that were not predicted",
-    "dropped_no_gold": "rows without a gold label, left out",
-    "unlabelled": "examples without gold labels",
-    "truncated": "examples that are longer than the model reads",
-    "shortened": "tables without some of their rows",
-    "no_label": "answers that are not labels",
-    "repeats": "examples that repeat others",
-    "trained_on": "examples that the model was trained on",
-    "eligible": "predictions that count",
-    "swapped": "changed examples",
-    "partners_excluded": "pairs of an example and a related partner, left out",
-    "partners_eligible": "pairs of an example and a partner that may lend a part",
-    "identical": "changed inputs that were the same as others to the model",
-}
 SCRIPTS = ("train.py", "evaluate.py")
 HIDDEN = {"partners_real"}  # counts that a page leaves out
 
@@ -112,9 +97,9 @@ def _settings(path: Path) -> Iterator[tuple[str, str]]:
     saved = read_yaml(str(path), str(path)) if path.is_file() else {}
     for kind in ("data", "model"):
         settings = (saved.get(kind) or {}).get("init_args") if isinstance(saved.get(kind), Mapping) else None
-        texts = [f"{name}: {_brief(value)}" for name, value in (settings or {}).items() if value not in (None, [], {})]
-        if texts:
-            yield f"settings of the {kind}", "; ".join(texts)
+        words = [f"{name}: {_brief(value)}" for name, value in (settings or {}).items() if value not in (None, [], {})]
+        if words:
+            yield f"settings of the {kind}", "; ".join(words)
 
 
 def _brief(value: Any) -> str:
@@ -130,7 +115,7 @@ def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]
         if isinstance(value, Mapping) and last != "tokens_kept":
             yield from _counts(value, ", ".join(text for text in (where, last) if text))
         elif isinstance(value, int) and not isinstance(value, bool) and value and last not in HIDDEN:
-            text = COUNTS.get(last, last.replace("_", " "))
+            text = texts("counts").get(last, last.replace("_", " "))
             yield f"{where}: {text}" if where else text, f"{value:,}"
 
 

@@ -11,33 +11,17 @@ from rich.console import Console
 from rich.text import Text
 
 from heedful.metrics import METRICS
-from heedful.metrics.metric import READ, UNREAD_CHANGES, WITHOUT_BASE, WITHOUT_CHANGED
+from heedful.metrics.metric import UNREAD_CHANGES
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Line, MetricName, agree, percent, printable
 from heedful.records.rows import UNREAD
+from heedful.records.word_lists import word_lists
 from heedful.reports.flags import FLAGS, MARK, marks
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import Cells, basis, emit, precise, too_few
 
 NO_MERIT = "A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
-TERMS = {  # end of the label of a line, or its beginning in front of dots: meaning
-    "to_default": "changes to the default label",
-    "eligible": "share not predicted as the default label",
-    "kept": "share of answers that stay, wanted where the part should not matter",
-    UNREAD: "share of the changes after which the model receives the same input as before",
-    READ: "over the other changes",
-    WITHOUT_BASE: "share of the inputs that get no answer",
-    WITHOUT_CHANGED: "share of the changed inputs that get no answer",
-    "no answer": "share of inputs without an answer, which count as wrong",
-    "with_invalid": "as if no answer were one more label",
-    "max_change": "largest change of a probability",
-    "default label ...": "share of the predictions of the default label that stay",
-    "total_variation": "total variation between the probabilities before and after",
-    "default_probability": "change of the probability of the default label",
-    "siblings": "share that changes where the example becomes a sibling of another label",
-    "siblings_gold": "share that becomes the label of the sibling",
-    "default label eligible": "share predicted as the default label",
-}
+TERMS: dict[str, str] = word_lists(__file__)  # meanings of labels
 TITLE = "% ± std over draws [95 %]"
 Content = Mapping[str, Any]  # of a results.json
 
@@ -90,38 +74,32 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> 
     return f"{text}{separator if interval else ''}{interval} {basis(m)}{marks(m['flags'])}"
 
 
-def table_cells(results: Mapping[str, Content], title: str = TITLE) -> Cells:
-    """The table of runs for a file: an indented label follows the headline above it.
+def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool = False) -> Cells:
+    """The table of runs.
 
     Args:
         results: Folder to content of its results.json.
         title: Above the labels of the lines.
+        in_terminal: Whether to indent labels, with headings and numbers of runs; otherwise an indented label follows
+            the headline above it.
     """
     runs = list(results.values())
-    headline = ""
-    rows = []
     lines = _shown(runs)
-    for line, label in zip(lines, _labels(runs, lines), strict=True):
-        headline = headline if line.level else label
-        cells = (cell_text(run["metrics"].get(line.metric), line) for run in runs)
-        rows.append([f"{headline} {label}" if line.level else label, *cells])
-    return Cells("", [title, *map(printable, results)], rows)
-
-
-def _terminal_cells(runs: Sequence[Content], lines: Sequence[Line], title: str) -> Cells:
-    """The table of runs for a terminal: labels are indented, and a heading says on which examples its lines rest."""
     is_single = len(runs) == 1
-    separator = " " if is_single else "\n"
-    heading = ""
+    separator = "\n" if in_terminal and not is_single else " "
+    headline = section = ""
     rows: list[list[str | Text]] = []
     for line, label in zip(lines, _labels(runs, lines), strict=True):
-        if line.section not in ("", heading):
-            heading = line.section
-            sections = [run["display"]["sections"].get(heading, {"about": ()}) for run in runs]
-            texts = [printable(heading), *(separator.join(map(printable, section["about"])) for section in sections)]
+        if in_terminal and line.section not in ("", section):
+            section = line.section
+            abouts = [run["display"]["sections"].get(section, {"about": ()})["about"] for run in runs]
+            texts = [printable(section), *(separator.join(map(printable, about)) for about in abouts)]
             rows.append([Text(text, "bold") for text in texts])
-        cells = [cell_text(run["metrics"].get(line.metric), line, separator) for run in runs]
-        rows.append(["  " * line.level + label, *cells])
+        headline = headline if line.level else label
+        prefix = "  " * line.level if in_terminal else f"{headline} " if line.level else ""
+        rows.append([prefix + label, *(cell_text(run["metrics"].get(line.metric), line, separator) for run in runs)])
+    if not in_terminal:
+        return Cells("", [title, *map(printable, results)], rows)
     data = dict.fromkeys(run["data"] for run in runs if run["counts"].get("examples", 1))
     splits = dict.fromkeys(run["split"] for run in runs)
     numbers = ["" if is_single else f"({i})" for i in range(1, len(runs) + 1)]
@@ -152,7 +130,7 @@ def print_table(
     sentences = dict.fromkeys([*(run.get("note") for run in runs), *about_model(runs), *notes])
     texts += [f"Note: {text}" for text in sentences if text]
     folders = [f"in {name}" if len(runs) == 1 else f"({i}) {name}" for i, name in enumerate(results, 1)]
-    emit([_terminal_cells(runs, lines, title)], notes=texts, footer=[*folders, *footer], console=console)
+    emit([build(results, title, in_terminal=True)], notes=texts, footer=[*folders, *footer], console=console)
 
 
 def footnotes(run: Content) -> list[str]:

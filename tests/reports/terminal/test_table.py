@@ -19,7 +19,7 @@ from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown, printable
 from heedful.reports.flags import FLAGS
-from heedful.reports.terminal.table import TERMS, TITLE, merged, print_table, table_cells
+from heedful.reports.terminal.table import TERMS, TITLE, build, merged, print_table
 
 import written_results
 
@@ -223,7 +223,7 @@ def test_marks_belong_to_their_run_and_metric_and_few_examples_show_their_number
     text = printed({"a": found, "b": results((PREMISE, SCORE), (ACCURACY, PLAIN))})
     assert column(text, 1) == "n=3 (a) (b) 50.00 n=4 (new)"
     assert "(b) fewer than 10 examples count" in text
-    assert table_cells({"a": found}).rows[0][1] == "n=3 (not_above_majority) (few_examples)"
+    assert build({"a": found}).rows[0][1] == "n=3 (not_above_majority) (few_examples)"
     assert "no merit" in text
     assert "no merit" not in printed({"a": results((ACCURACY, raise_flag("not_above_majority")))})
 
@@ -307,8 +307,8 @@ def test_the_cells_of_a_table_say_by_themselves_what_they_are():
     runs = {"a": results((ACCURACY, flagged), (MORE[0], PLAIN), (MORE[1], PLAIN))}
     cell = "61.23 ± 1.28 [59.4, 63.0] n=4321 (not_above_majority)"
     rows = [["accuracy", cell], ["accuracy majority", "50.00 n=4"], ["accuracy yes", "50.00 n=4"]]
-    assert table_cells(runs) == ("", [TITLE, "a"], rows, "")
-    _, header, rows, _ = table_cells(runs | {"b": results((Line("accuracy/mnli", "accuracy", beside=True), PLAIN))})
+    assert build(runs) == ("", [TITLE, "a"], rows, "")
+    _, header, rows, _ = build(runs | {"b": results((Line("accuracy/mnli", "accuracy", beside=True), PLAIN))})
     assert header == [TITLE, "a", "b"]
     assert rows == [["accuracy d", cell, ""], ["accuracy mnli", "", "50.00 n=4"]]
 
