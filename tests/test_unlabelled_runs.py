@@ -277,9 +277,9 @@ def test_reports_read_such_runs_or_say_why_not(
         command.main(["compare", "--agreed", again, gold])
     with refused(RunError, unknown):
         command.main(["figure", "partial", bare, "--output", str(tmp_path / "x.png")])
-    with refused(RunError, "without gold labels"):
+    with refused(RunError, "no gold labels"):
         command.main(["compare", "--inoculation", bare, again])
-    with refused(RunError, "without gold labels"):
+    with refused(RunError, "no gold labels"):
         read_suite("own", [bare, again], {}, [])
 
 
@@ -318,5 +318,5 @@ def test_prompts_are_measured_on_logs_and_demonstrations_need_gold(
     (first, *_) = folders = sorted(path.parent for path in Path("second").rglob("results.json"))
     assert len(folders) == 2
     assert not any(name.startswith("accuracy") for name in results_of(first)["metrics"])
-    with refused(RunError, "without gold labels"):
+    with refused(RunError, "no gold labels"):
         command.main(["matrix", "--prompts", *(str(folder) for folder in folders)])

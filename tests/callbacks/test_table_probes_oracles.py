@@ -183,7 +183,7 @@ def test_inoculation_is_refused_where_examples_are_not_the_same(folder):
         compare(before, written(engines["after"], folder / "after"))
     engines["after"].rows["accuracy"] = engines["before"].rows["accuracy"]
     engines["after"].rows["challenge"][1]["manifest"] = "other"
-    with refused(RunError, "challenge", folder / "after", "were not made alike"):
+    with refused(RunError, "challenge", folder / "after", "different changes"):
         compare(before, written(engines["after"], folder / "after"))
 
 

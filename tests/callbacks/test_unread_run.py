@@ -75,7 +75,7 @@ def test_premises_that_differ_behind_the_3000th_word_are_no_evidence_of_inattent
     assert counts["truncated"] == 12
     assert {part: n for part, (_, n) in counts["tokens_kept"].items()} == whole
     text = printed(engine)
-    assert "Changes that never reach the model: 100 % of those behind 'attentiveness premise'." in text
+    assert "Changes that never reach the model: 100 % for 'attentiveness premise'." in text
     assert "12 of 12 examples are longer than the model reads. Tokens that it reads: premise" in text
     assert ") more than 5 % of the changes never reach the model" in text
 
