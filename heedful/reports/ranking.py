@@ -282,7 +282,7 @@ def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Rank
     accuracies = [dict(zip(suite.models, suite.truth, strict=True)) for suite in suites]
     models = dict.fromkeys(model for suite in suites for model in suite.models)
     rows = [[model, *(percents(truth[model]) if model in truth else "-" for truth in accuracies)] for model in models]
-    yield Cells("Accuracy by model (tables 5 and 6), %", ["model", *(suite.name for suite in suites)], rows)
+    yield Cells("Accuracy of each model (tables 5 and 6), %", ["model", *(suite.name for suite in suites)], rows)
     methods = list(dict.fromkeys(ranking.method for ranking in rankings))
     for method in methods:
         for n in sizes:

@@ -16,7 +16,7 @@ from heedful.records import Measurement, printable
 from heedful.reports.flags import FLAGS, lettered, letters
 
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
-WIDEST = 20  # characters of a column that is folded rather than moved to a further piece of the table
+WIDEST = 24  # characters of a column that is folded rather than moved to a further piece of the table
 Entry = Measurement | Mapping[str, Any]  # a number, or its entry in results.json
 
 

@@ -85,7 +85,7 @@ def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
             column = next(name for name in pairwise[ranker] if name.rstrip("*") == f"{better} > {worse}")
             assert float(pairwise[ranker][column]) == pytest.approx(100 * of_pairs[-1], abs=0.051)
         assert float(shown[ranker]["hans"].split()[0]) == pytest.approx(100 * np.mean(of_pairs), abs=0.051)
-    truth = found["Accuracy by model (tables 5 and 6), %"]
+    truth = found["Accuracy of each model (tables 5 and 6), %"]
     assert {name: float(row["hans"]) for name, row in truth.items()} == {
         name: pytest.approx(100 * of["truth"], abs=0.051) for name, of in numbers.items()
     }
@@ -131,7 +131,7 @@ def test_all_tables_of_the_paper_are_there_for_each_method(three, capsys):
     assert len(headings) == 17
     assert headings[0] == "Sizes (table 9); 20 samples of 5, 10, 20"
     assert list(found[headings[0]]["hans"].values())[:4] == ["120", "30", "3", "3"]
-    assert list(found["Accuracy by model (tables 5 and 6), %"]) == list(QUALITIES)
+    assert list(found["Accuracy of each model (tables 5 and 6), %"]) == list(QUALITIES)
     pooled = found["Pooled few-shot accuracy, hans, shap, n = 10 (table 3), %"]
     assert pooled["guess, best candidate (step-100)"]["mean"] == "83.3"
     assert pooled["guess, mean of candidates"]["mean"] == "50.0"
@@ -144,7 +144,7 @@ def test_sets_of_two_models_that_are_named_alike_are_pooled(three, tmp_path, cap
     found = tables(capsys, three, con, "--method", "shap", "--samples", "20")
     shown = found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"]
     assert list(shown["acc"]) == ["hans", "con"]
-    assert found["Accuracy by model (tables 5 and 6), %"]["step-25"]["con"] == "-"
+    assert found["Accuracy of each model (tables 5 and 6), %"]["step-25"]["con"] == "-"
     (heading,) = (heading for heading in found if "(table 3)" in heading)
     assert heading.startswith("Pooled few-shot accuracy, 2 sets")
     mean = np.mean([float(shown["index_diff"][name].split()[0]) for name in ("hans", "con")])
