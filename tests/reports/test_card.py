@@ -22,6 +22,7 @@ from heedful.records import HeedfulError, RunError
 from heedful.records.storage.results import read_results
 from heedful.reports.card import base_model, main, without_path_entries, write_card
 
+import written_results
 from fake_hub import fake_hub
 from refusals import refused
 
@@ -132,6 +133,12 @@ def test_results_and_command_are_those_of_the_run_and_texts_are_in_it_on_demand(
     assert not any(text in readme + (folder / "report.html").read_text() for text in texts)
     page = (write_card(run, tmp_path / "with", examples=True) / "report.html").read_text()
     assert any(text in page for text in texts)
+    quoting = shutil.copytree(run, tmp_path / "quoting")
+    counts = read_results(run)["counts"] | {"no_answers": [["a secret", 2]]}
+    written_results.rewrite(quoting, counts=counts)
+    for examples in (False, True):
+        made = write_card(quoting, tmp_path / str(examples), examples=examples)
+        assert ("a secret" in (made / "results.json").read_text()) == examples
 
 
 def test_an_evaluation_of_the_run_has_a_card_too(run, tmp_path):

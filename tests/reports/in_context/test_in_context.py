@@ -317,6 +317,14 @@ def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, fe
     assert {bool(cell) for cell in (*spreads, *(row["[95 %]"] for row in swapped))} == {few == 10}
 
 
+def test_differences_are_over_the_seeds_that_both_have(tmp_path, capsys):
+    for kind, seeds in (("plain", (0, 1)), ("counterfactual", (1, 2))):
+        for seed in seeds:
+            save(tmp_path / f"{kind}{seed}", rows_of(seed=seed), seed=seed, kind=kind)
+    (row,) = table(tables(capsys, str(tmp_path)), "less others")
+    assert (row["seeds"], row["accuracy"]) == ("1", "+0.0")  # both have the same rows
+
+
 def test_what_is_left_out_is_counted(tmp_path, capsys):
     save(tmp_path / "in" / "a", rows_of())
     (written_results.save(tmp_path / "in" / "plain") / "run.json").write_text("{}")
