@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.hits import hits
+from heedful.metrics.hits import SwapSettings, hits
 from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.draws import few_examples
@@ -49,7 +49,9 @@ class Swaps:
         example = runs(rows, "uid")
         swapped = hits(rows, part, context)
         one_text = OneText.of_rows(rows, part, context)
-        has_too_few = has_too_few_answers(rows, swapped.asked) or (one_text is not None and one_text.is_withheld)
+        has_too_few = has_too_few_answers(rows, swapped.base_answered) or (
+            one_text is not None and one_text.is_withheld
+        )
         counted = np.zeros_like(base) if has_too_few else swapped.counted
         swaps = np.bincount(example[counted], minlength=len(answers))
         changed = np.bincount(example[counted & swapped.hit], minlength=len(answers))
@@ -92,15 +94,18 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
     def score(s: Swaps, examples: np.ndarray, reason: str) -> Measurement:
         flags = few_examples(examples.sum())
-        return share(s.changed[examples], clusters[examples], flags, reason, of=s.swaps[examples])
+        return share(s.changed[examples], clusters[examples], flags, reason, counts=s.swaps[examples])
 
     def less(s: Swaps) -> Measurement:
         e = s.eligible
-        totals = {"of": (s.swaps * in_u)[e], "other_of": s.swaps[e]}
+        totals = {"counts": (s.swaps * in_u)[e], "other_counts": s.swaps[e]}
         return difference((s.changed * in_u)[e], s.changed[e], clusters[e], few, none, n=n, **totals)
 
     def between(first: Swaps, second: Swaps) -> Measurement:
-        totals = {"of": first.swaps[in_u], "other_of": second.swaps[in_u]}  # they differ where a model gave no answer
+        totals = {
+            "counts": first.swaps[in_u],
+            "other_counts": second.swaps[in_u],
+        }  # they differ where a model gave no answer
         return difference(first.changed[in_u], second.changed[in_u], clusters[in_u], few, none, **totals)
 
     reasons = [TOO_FEW_ANSWERS if s.has_too_few else "no prediction of this model counts" for s in swaps]
@@ -159,7 +164,7 @@ def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None
     for group in by_data(measured):
         require_alike(group, PAIRED, (ATTENTIVENESS,))
         _, context = swaps[group[0].folder]
-        for part in context.own["swap"]:
+        for part in SwapSettings.from_context(context).swap:
             heading = f"{context.data}, {group[0].split}: {part} swapped"
             at_chance = [run for run in group if not is_above_majority(run.attentiveness().get(part, UNFLAGGED))]
             included = [run for run in group if with_all or run not in at_chance]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from heedful.metrics import METRICS
+from heedful.metrics.number import measured
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import Measurement, RunError
@@ -115,7 +116,10 @@ def _changes(runs: Sequence[Run]) -> dict[str, Measurement]:
         if name not in UNCHANGED and not same_changes:
             continue
         with recording():
-            numbers = [metric.numbers(rows, run.contexts[name]) for (rows, _), run in zip(evaluated, runs, strict=True)]
+            numbers = [
+                measured(metric.numbers(rows, run.contexts[name]))
+                for (rows, _), run in zip(evaluated, runs, strict=True)
+            ]
         changes = {str(key): change(m, numbers[1][key]) for key, m in numbers[0].items() if key in numbers[1]}
         changes_by_name |= {key: m for key, m in changes.items() if m is not None}
     return changes_by_name

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
-from heedful.metrics.metric import Numbers
+from heedful.metrics.number import Numbers, measured, shown
 from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
 from heedful.records.rows import BASE
 
@@ -46,8 +46,8 @@ def score(
     displays = []
     for metric in (metric for metric in metrics.values() if metric.evaluation in evaluated):
         rows, metadata = evaluated[metric.evaluation]
-        context = Context.of(metadata["context"])
-        scored = metric.score(rows, context)
+        evaluated_numbers = metric.evaluate(rows, Context.of(metadata["context"], metadata["counts"]))
+        scored = measured(evaluated_numbers)
         for name in scored:
             if (first := first_of_name.setdefault(str(name), (metric.name, name))) != (metric.name, name):
                 raise RunError(
@@ -55,7 +55,7 @@ def score(
                 )
         numbers |= scored
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
-        displays.append(metric.shown(scored, context, metadata["counts"]))
+        displays.append(shown(evaluated_numbers))
     numbers = _flag_noise(numbers)
     results = {
         **{key: run[key] for key in ("data", "split", "seed", "note")},

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from heedful.metrics.hits import SwapSettings
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Context, MetricName, RunError
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results, read_run, rows_file
@@ -158,7 +159,7 @@ class Run:
         if ATTENTIVENESS not in self.rows:
             raise RunError(f"{self.folder} has no rows of {ATTENTIVENESS}. Evaluate again, with it among evaluations.")
         context = self.contexts[ATTENTIVENESS]
-        if not context.own["swap"]:
+        if not SwapSettings.from_context(context).swap:
             raise RunError(f"{self.folder}: no part was swapped, since the model reads one part. Leave the run out.")
         return self.rows[ATTENTIVENESS][0], context
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import binomtest
 
-from heedful.metrics.hits import hits
+from heedful.metrics.hits import SwapSettings, hits
 from heedful.records import (
     Composed,
     Context,
@@ -64,7 +64,7 @@ def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     Returns:
         Indices of the rows of the first draw, ascending: int64.
     """
-    places = np.flatnonzero(hits(rows, part, context).asked & where(rows, draw=DRAW))
+    places = np.flatnonzero(hits(rows, part, context).base_answered & where(rows, draw=DRAW))
     uid_keys = keys(strings(rows.take(places), "uid"))
     high, low, *_ = words_of(random_key(context.seed, "sheet", part), uid_keys)
     return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])
@@ -77,7 +77,7 @@ def build(folder: str, n: int) -> list[Case]:
         HeedfulError: There are no rows, no prediction counts, or the data have changed.
     """
     rows, context = read_runs([folder])[0].swaps()
-    parts = context.own["swap"]
+    parts = SwapSettings.from_context(context).swap
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = np.concatenate([sample(rows, part, context, count) for part, count in zip(parts, counts, strict=True)])
     if not len(places):

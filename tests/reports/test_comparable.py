@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from heedful.cli import command
 from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.number import measured
 from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName, RunError
 from heedful.records.rows import BASE
 from heedful.records.storage.results import write_results
@@ -85,7 +86,9 @@ def test_scores_are_those_of_plain_python(models):
         assert (found.on_u[k].n, found.eligible[k].n) == (len(u), len(eligible))
         assert found.on_u[k].value == pytest.approx(score(model, u))
         assert found.eligible[k].value == pytest.approx(score(model, eligible))
-        assert found.eligible[k].value == pytest.approx(attentiveness(tables[k], "premise", CONTEXT)[NAME].value)
+        assert found.eligible[k].value == pytest.approx(
+            measured(attentiveness(tables[k], "premise", CONTEXT))[NAME].value
+        )
         if u:
             assert found.less[k].value == pytest.approx(score(model, u) - score(model, eligible))
     for i, j in combinations(range(len(models)), 2):

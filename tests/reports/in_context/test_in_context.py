@@ -13,6 +13,7 @@ import pytest
 from heedful.cli import command
 from heedful.metrics.accuracy import accuracy
 from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.number import measured as by_name
 from heedful.records import NO_LABEL, SPAN, DataError, HeedfulError, MetricName, RunError
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.rows import BASE
@@ -165,10 +166,10 @@ def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, capsys, group):
     rows = rows_of(group=group, invalid=0.0)  # else draws are not of as many pairs of answers
     save(tmp_path / "one", rows, 1, 0)
     (found,) = groups_of([str(tmp_path / "one")])
-    expected = accuracy(rows, "nli", CONTEXT.seed)[MetricName("accuracy", "nli")]
+    expected = by_name(accuracy(rows, CONTEXT))[MetricName("accuracy", "nli")]
     number = found.numbers["written", "", "worth"]
     assert (number.value, number.ci95) == (expected.value, pytest.approx(expected.ci95))
-    expected = attentiveness(rows, "premise", CONTEXT)[MetricName("attentiveness", "nli", "premise")]
+    expected = by_name(attentiveness(rows, "premise", CONTEXT))[MetricName("attentiveness", "nli", "premise")]
     number = found.numbers["written", "premise", "attentiveness"]
     assert (number.value, number.std_draws) == (pytest.approx(expected.value), expected.std)
     assert number.ci95 == pytest.approx(expected.ci95)
