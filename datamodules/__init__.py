@@ -1,4 +1,4 @@
-"""Where examples come from, which splits are made of them, and how they are batched."""
+"""Loaders of examples, splits, augmentation and batches."""
 
 from typing import TYPE_CHECKING
 

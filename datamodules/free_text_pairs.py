@@ -1,4 +1,4 @@
-"""Pairs whose answers are free texts. They need neither Lightning nor torch."""
+"""Pairs with free-text answers, without Lightning and torch."""
 
 from functools import partial
 from typing import Any
@@ -11,12 +11,12 @@ from heedful.records.same import Same
 
 
 class FreeTextPairs(Pairs):
-    """Parts in words, and an answer in words.
+    """Pairs of texts with free-text answers.
 
     Args:
         name: Name of the data set.
         parts: Part name to column, in reading order.
-        same: Says which answers are the same; it applies to gold answers, too.
+        same: Equality of answers, gold answers included.
         **kwargs: As for :class:`Pairs`, without labels.
     """
 

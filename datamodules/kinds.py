@@ -1,4 +1,4 @@
-"""The kinds of data that a setting can name: each declares its settings, and hands its loader to ``PairedData``."""
+"""The kinds of data that a setting can name: each class declares its settings and passes a loader to ``PairedData``."""
 
 import functools
 import re
@@ -22,7 +22,7 @@ from heedful.datamodules.loaders.paradigms import (
 )
 from heedful.datamodules.loaders.pictures import listed_answers, load_pictures, with_default
 from heedful.datamodules.loaders.questions import GOLD, UNKNOWN, Answers, answerable, count_answers, load_questions
-from heedful.datamodules.loaders.reading import ABSENT, STARTS, known, load_reading, without_part
+from heedful.datamodules.loaders.reading import ABSENT, STARTS, is_learnable, load_reading, without_part
 from heedful.datamodules.loaders.tables import (
     PREMISE,
     TABLE,
@@ -35,25 +35,22 @@ from heedful.records import SOFT, SPAN, DataError, Examples, SettingError, Table
 from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 
-PICTURES = ("image",)  # the parts that are pictures, by default
-OF_READING = {
+PICTURES = ("image",)  # default picture parts
+READING_ALIASES = {
     split: (*names, *(f"{name}-v2.0" for name in names), *(f"{name}-v1.1" for name in names))
     for split, names in ALIASES.items()
 }
 
 
 class PairedText(PairedData):
-    """Pairs of texts: natural language inference, paraphrase detection and the like.
-
-    The settings are those of :class:`~heedful.datamodules.Pairs`.
-    """
+    """Pairs of texts, with the settings of :class:`~heedful.datamodules.Pairs`: inference, paraphrase detection, ..."""
 
 
 class NaturalLogic(PairedData):
-    """NLI-XY (Rozanova et al., 2022): pairs of sentences that differ in one word, from ``data.path`` alone.
+    """NLI-XY (Rozanova et al., 2022): pairs of sentences that differ in one word.
 
-    The columns are uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation and operator.
-    ``path`` names a folder with a folder for each split, or with one split.
+    Columns are uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation and operator. ``path``
+    is a folder with a folder per split, or with one split.
 
     Args:
         **kwargs: As for :class:`PairedText`.
@@ -64,21 +61,21 @@ class NaturalLogic(PairedData):
 
 
 class PairedTables(PairedData):
-    """Tables with hypotheses about them, from ``data.path`` alone; partners never come from the same table.
+    """Tables with hypotheses, in a folder like InfoTabS; partners come from different tables.
 
-    The columns are those of the files, and premise (the table), table (its id) and category. Inoculation takes the
-    modified tables of TabProbe's annotated counterfactuals, or a file of pairs on tables of ``data.path``.
+    To the columns of the files are added premise (the table), table (its id) and category. Inoculation reads TabProbe's
+    counterfactual tables, or a file of pairs about tables of ``path``.
 
     Args:
         parts: Part name to column, in reading order.
-        groups: As for :class:`PairedText`; tables come first.
-        meta: As for :class:`PairedText`; tables come first.
-        table_style: How a model reads a table: "paragraph" (a sentence for each row), "structure" (keys with their
-            values) or "cells".
-        keep_rows: Of each table, keep this many rows, those that share most words with the hypothesis; without it, what
-            is longer than the model reads is cut at the end.
-        without_tables: A csv or tsv file that names tables (column table_id, Table ID or original_tableid): none of
-            them is trained on.
+        groups: As for :class:`PairedText`, after the table.
+        meta: As for :class:`PairedText`, after the table.
+        table_style: Linearisation of tables: "paragraph" (a sentence per row), "structure" (keys with values) or
+            "cells".
+        keep_rows: Number of rows to keep, ranked by word overlap with the hypothesis; by default, long tables are
+            truncated at the end.
+        without_tables: A csv or tsv file with a column table_id, Table ID or original_tableid of tables to exclude from
+            training.
         **kwargs: As for :class:`PairedText`.
     """
 
@@ -100,7 +97,7 @@ class PairedTables(PairedData):
             form=TableForm(table_style, keep_rows),
             challenge=challenge_tables,
             perturb=perturbed_hypotheses,
-            called=short_split,
+            split_name=short_split,
         )
         groups = tuple(dict.fromkeys((TABLE, *groups)))
         meta = tuple(dict.fromkeys((TABLE, *meta)))
@@ -108,25 +105,22 @@ class PairedTables(PairedData):
 
 
 class PairedImages(PairedData):
-    """One or several pictures with a text, from files, from parquet or from the hub.
-
-    Pictures that stand in the same file or byte for byte elsewhere are one content, and never partners.
+    """Pictures with a text, from files, parquet or the hub; byte-identical pictures are never partners.
 
     Args:
         name: Name of the data set.
-        parts: Part name to column, in reading order. A picture's column holds a path or its bytes; instead of a column
-            there may be a pattern of file names: ``images/{id}.png``. In the file name, ``*`` stands for letters and
-            digits, and every file that matches makes an example of its own, with the uid ``<uid>-<what * stands for>``.
-        pictures: Which parts are pictures.
-        labels: Label name to its spellings in the sources, in label order.
-        answers: Instead of ``labels``, a file that lists them: a line for each (.txt), or json, as a list or under
-            ``id2label``; it is looked for in ``path`` first.
-        default_label: The label of parts that have nothing to do with each other; where it is none of ``answers``, it
-            is added to them.
-        image_folder: Where paths and patterns begin, if not at the file that names them.
-        swap: As for :class:`PairedText`; by default the pictures together, then each text.
+        parts: Part name to column, in reading order. A picture column has paths or bytes, or is a pattern of file names
+            such as ``images/{id}.png``. ``*`` in the file name matches letters and digits; every matching file becomes
+            an example with the uid ``<uid>-<match>``.
+        pictures: The parts that are pictures.
+        labels: Label name to spellings in the source, in label order.
+        answers: Instead of ``labels``, a file of labels: one per line (.txt), or json, a list or under ``id2label``. It
+            is looked up in ``path`` first.
+        default_label: The label of unrelated parts; added to ``answers`` if missing there.
+        image_folder: Root of paths and patterns; by default the folder of the file that names them.
+        swap: As for :class:`PairedText`; by default all pictures together, then each text.
         path: As for :class:`PairedText`.
-        **kwargs: As for :class:`PairedText`; ``groups`` may be patterns as those of file names.
+        **kwargs: As for :class:`PairedText`; ``groups`` may be patterns, too.
     """
 
     def __init__(
@@ -144,7 +138,7 @@ class PairedImages(PairedData):
     ) -> None:
         if (labels is None) == (answers is None):
             raise SettingError(
-                f"{name} takes its labels either from data.labels or from the file data.answers. Give one of the two."
+                f"{name} reads labels either from data.labels or from the file data.answers. Give one of the two."
             )
         if labels is None:
             labels = {answer: [] for answer in with_default(listed_answers(answers, path), default_label, name)}
@@ -161,16 +155,16 @@ class PairedImages(PairedData):
 
 
 class VisualQuestions(PairedData):
-    """Questions about pictures, a task of the kind "soft": an answer is worth more, the more people gave it.
+    """Questions about pictures with soft labels: the score of an answer grows with the number of people who gave it.
 
     Args:
         name: Name of the data set.
         parts: Part name to column, in reading order.
-        answers: The labels: a file, as for :class:`PairedImages` (the config.json of a model will do), or how many of
-            the most frequent answers of the training split.
-        given: Column of what people answered: a list of texts, or of objects with a text under ``answer``.
-        label: Column of the most frequent answer of each question; it is gold where ``given`` is missing or empty.
-        default_label: The label of parts that have nothing to do with each other; where it is no answer, it is added.
+        answers: The labels: a file, as for :class:`PairedImages` (or the config.json of a model), or the number of most
+            frequent answers in the training split.
+        given: Column of people's answers: a list of texts, or of objects with a text under ``answer``.
+        label: Column of the most frequent answer, which is gold where ``given`` is missing or empty.
+        default_label: The label of unrelated parts; added to the answers if missing there.
         image_folder: As for :class:`PairedImages`.
         swap: As for :class:`PairedImages`.
         path: As for :class:`PairedImages`.
@@ -224,37 +218,28 @@ class VisualQuestions(PairedData):
 
 
 def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> list[str]:
-    """The pictures together, then each text.
-
-    Raises:
-        SettingError: The pictures are no parts, or not in their order.
-    """
+    """Default swaps: all pictures together, then each text. ``pictures`` must be parts in the order of ``parts``."""
     if unknown := [part for part in pictures if part not in parts]:
         raise SettingError(f"data.pictures {unknown[0]} is not a part of {name}. {guess(unknown[0], parts)}")
     ordered = [part for part in parts if part in pictures]
     if ordered != list(pictures) or not ordered:
         raise SettingError(
-            f"data.pictures [{', '.join(pictures)}] names no part, one twice, or is not in the order of data.parts."
+            f"data.pictures [{', '.join(pictures)}] is empty, repeats a part, or is not in the order of data.parts."
         )
     return ["+".join(pictures), *(part for part in parts if part not in pictures)]
 
 
 def answerable_questions(regime: Regime, examples: Examples, training: bool) -> Prepared:
-    """The questions; to train, those that have an answer among the labels. Others that are evaluated are counted.
-
-    Raises:
-        DataError: There is no such training question.
-    """
+    """Keep training questions with an answer among the labels, and count validation questions without one."""
     has_label = answerable(examples, regime.task.labels)
     n = int((~has_label).sum())
     if not training:
         if n:
-            evaluated = agree(n, "evaluated question", "evaluated questions")
-            inform(f"{regime.name}: no answer to {evaluated} is a label: none can be right.")
+            inform(f"{regime.name}: no answer to {agree(n, 'evaluated question', 'evaluated questions')} is a label.")
         return replace(kept_parts(regime, examples, training), hopeless={UNKNOWN: n})
     if not has_label.any():
         raise DataError(
-            f"{regime.name}: none of the answers to training questions is a label. Give labels that are answers with "
+            f"{regime.name}: no answer to a training question is a label. Give labels that are answers with "
             "data.answers."
         )
     if n:
@@ -264,23 +249,22 @@ def answerable_questions(regime: Regime, examples: Examples, training: bool) -> 
 
 
 class Reading(PairedData):
-    """Questions about texts; the answer is a piece of the text, or there is none.
+    """Reading comprehension: questions whose answer is a span of a text, or that have no answer.
 
-    The files may be SQuAD's own (json), MRQA's (jsonl), or have a row for each question, with the answers as a list of
-    texts, or as texts with offsets (``{text: [...], answer_start: [...]}``). ``partial`` trains on one part as Kaushik
-    and Lipton (2018) do: see :func:`~heedful.datamodules.loaders.reading.without_part`.
+    Files have SQuAD's format (json), MRQA's (jsonl), or a row per question with answers as a list of texts or as
+    ``{text: [...], answer_start: [...]}``. ``partial`` replaces the other part as in Kaushik and Lipton (2018): see
+    :func:`~heedful.datamodules.loaders.reading.without_part`.
 
     Args:
         name: Name of the data set.
-        parts: The text that answers are cut out of and the question, each with its column, in this order; behind them
-            further texts, for models that write the answer.
+        parts: Part name to column: the text, the question, and further texts for models that write the answer.
         answers: Column of the answers.
-        no_answer: Column that says whether there is no answer. Without one, an empty list says so.
+        no_answer: Boolean column of unanswerable questions; by default, an empty list of answers means no answer.
         partial: As for :class:`PairedText`.
         meta: As for :class:`PairedText`.
-        distractors: Further texts in which nothing belongs to the question. Another's in their place must not change
-            the answer; the attentiveness test counts how often it stays.
-        **kwargs: As for :class:`PairedText`; clusters of intervals are the first group that is named, or else texts.
+        distractors: Further texts that are irrelevant to the question. Replacing them must not change the answer;
+            attentiveness counts how often the answer stays.
+        **kwargs: As for :class:`PairedText`; by default, intervals cluster by text.
     """
 
     def __init__(
@@ -302,7 +286,7 @@ class Reading(PairedData):
         if wrong := [part for part in distractors if part in names[:2]]:
             raise SettingError(f"data.distractors {wrong[0]}: the text and the question matter. Name further parts.")
         if STARTS in meta:
-            raise SettingError(f"data.meta names {STARTS!r}, the column that says where answers begin. Leave it out.")
+            raise SettingError(f"data.meta names {STARTS!r}, the column of answer offsets. Leave it out.")
         super().__init__(
             name,
             parts,
@@ -318,55 +302,45 @@ class Reading(PairedData):
                 prepare=questions_to_read,
                 needs_gold=True,
                 replaces_parts=True,
-                aliases=OF_READING,
+                aliases=READING_ALIASES,
             ),
             **kwargs,
         )
 
 
 def questions_to_read(regime: Regime, examples: Examples, training: bool) -> Prepared:
-    """The questions, and as the model reads them: with ``partial``, the other part is another's.
-
-    To train, those stay of whose answers one stands in the text. Others that are evaluated are counted.
-
-    Raises:
-        DataError: There is no such training question.
-    """
+    """Apply ``partial``, keep answerable training questions, and count unanswerable validation questions."""
     within = SPLIT if regime.splits and SPLIT in examples.meta else None
     read = without_part(examples, regime.partial, regime.seed, within) if regime.partial else examples
     if not training:
-        is_put_in = regime.partial == regime.task.parts[1]
-        if n := 0 if is_put_in else int((~known(examples)).sum()):
-            evaluated = agree(n, "evaluated question", "evaluated questions")
-            inform(f"{regime.name}: no answer to {evaluated} stands in the text.")
+        inserts_answer = regime.partial == regime.task.parts[1]
+        if n := 0 if inserts_answer else int((~is_learnable(examples)).sum()):
+            questions = agree(n, "evaluated question is", "evaluated questions are")
+            inform(f"{regime.name}: the answers of {questions} not in the text.")
         return Prepared(examples, read.without_column(f"meta.{STARTS}"), {ABSENT: n})
-    trainable = np.flatnonzero(known(read))
+    trainable = np.flatnonzero(is_learnable(read))
     if not len(trainable):
-        raise DataError(
-            f"{regime.name}: there is no training question whose answer stands in its text. Take answers that stand in "
-            "their texts."
-        )
+        raise DataError(f"{regime.name}: no training question has an answer in its text. Take other answers or texts.")
     if missing := len(read) - len(trainable):
         left_out = agree(missing, "training question is", "training questions are")
-        inform(f"{regime.name}: {left_out} left out: no answer stands in the text.")
+        inform(f"{regime.name}: {left_out} left out: no answer is in the text.")
     return Prepared(examples, read.take(trainable) if missing else read)
 
 
 class Msgs(PairedData):
-    """A task of MSGS: it is trained where both features agree, and evaluated where they do not.
+    """MSGS: training sentences whose linguistic and surface labels agree, and test sentences whose labels differ.
 
-    Gold is the linguistic label, or the surface label of a task that has no other. A model that follows the surface
-    feature has an accuracy of 0 on the rows of the condition "test", where the surface label is always the other one.
-
-    The column ``target`` says which word decides the linguistic label: see :mod:`heedful.datamodules.loaders.targets`.
+    Gold is the linguistic label, or the surface label of tasks without one. A model that follows the surface feature
+    has an accuracy of 0 on rows with the condition "test". The column ``target`` is the index of the word that decides
+    the linguistic label: see :mod:`heedful.datamodules.loaders.targets`.
 
     Args:
-        task: Which of the tasks, by the name of its folder; its examples are called ``msgs-<task>``.
-        control: Percent of control rows among the training examples, with the linguistic label (L) or the surface label
-            (S): "2L", "1L2S". None for none. (Singhal et al. 2023, appendix A.)
+        task: The task, a folder name; the name of the data is ``msgs-<task>``.
+        control: Percentages of control rows among the training examples with the linguistic (L) or surface label (S),
+            such as "2L" or "1L2S" (Singhal et al. 2023, appendix A).
         name: Name of the data set.
         label: Column of the label.
-        **kwargs: As for :class:`PairedText`; ``path`` names the folder of all tasks, or is the rows of this one.
+        **kwargs: As for :class:`PairedText`; ``path`` is the folder of all tasks, or rows of this task in memory.
     """
 
     def __init__(
@@ -376,7 +350,7 @@ class Msgs(PairedData):
             raise SettingError(f"data.task {task!r} is not a task of MSGS. Name one, such as main_verb_control.")
         if control is not None:
             if kwargs.get("mixture"):
-                raise SettingError("data.control and data.mixture both say what is mixed in. Leave one of the two out.")
+                raise SettingError("data.control and data.mixture both define mixtures. Leave one of the two out.")
             kwargs["mixture"] = mixtures_of(control)
         label = SURFACE if label == LINGUISTIC and task in SURFACE_ALONE else label
         loader = Loader(partial(load_paradigms, task=task), needs_gold=True, control=control)

@@ -1,8 +1,8 @@
 """Planted data: sentence pairs from a grammar, with a shortcut of known strength in the hypothesis.
 
-The label follows from how the hypothesis was made from the premise, so the truth is known. A cue word in the hypothesis
-agrees with the label as often as asked for, and is the only shortcut: hypotheses of all labels are restated alike, from
-the same words, so that without the cue the words of a hypothesis say nothing of its label.
+The label follows from the derivation of the hypothesis from the premise. A cue word in the hypothesis agrees with the
+label at a given rate, and is the only shortcut: hypotheses of all labels are restated by the same rules with the same
+words, so that without the cue the hypothesis alone does not predict its label.
 """
 
 from dataclasses import dataclass, replace
@@ -31,12 +31,12 @@ OPPOSITES = WORDS["subject_adjectives"] + WORDS["object_adjectives"]
 OPPOSITE = {a: b for pair in OPPOSITES for a, b in (pair, pair[::-1])}
 VERBS = WORDS["verbs"]  # (word, synonym, antonym)
 SYNONYM = {a: b for word, same, _ in VERBS for a, b in ((word, same), (same, word))}
-ANTONYM = {word: other for a, b, other in VERBS for word in (a, b)}
-OPPOSED = {other: [a, b] for a, b, other in VERBS}  # an antonym is opposed by the word and by its synonym
+ANTONYM = {word: antonym for a, b, antonym in VERBS for word in (a, b)}
+OPPOSED = {antonym: [a, b] for a, b, antonym in VERBS}
 OPTIONAL = ("subject_adjective", "object_adjective", "number", "place", "time", "reason")
 CHOICES: dict[str, list[str]] = {
     "subject": SUBJECTS,
-    "verb": [word for a, b, other in VERBS for word in (a, b, other, other)],  # either side as often
+    "verb": [word for a, b, antonym in VERBS for word in (a, b, antonym, antonym)],  # both sides equally often
     "object": OBJECTS,
     "subject_adjective": SUBJECT_ADJECTIVES,
     "object_adjective": OBJECT_ADJECTIVES,
@@ -49,7 +49,7 @@ CHOICES: dict[str, list[str]] = {
 
 @dataclass(frozen=True)
 class Event:
-    """The event of a sentence: who did what to what; every other field may be empty."""
+    """An event: who did what to what; all other fields may be empty."""
 
     subject: str
     verb: str
@@ -62,13 +62,13 @@ class Event:
     reason: str = ""
 
     def sentence(self, cue: str = "") -> str:
-        """The event in words, with a cue word before the verb."""
+        """The sentence, with a cue word before the verb."""
         words = [self.subject_adjective, self.subject, cue, self.verb, self.number, self.object_adjective, self.object]
         words += [f"in the {self.place}" if self.place else "", self.time, self.reason]
         return " ".join(["The", *filter(None, words)]) + "."
 
     def filled(self) -> list[str]:
-        """The optional fields that are not empty."""
+        """Names of the optional fields that are not empty."""
         return [name for name in OPTIONAL if getattr(self, name)]
 
 
@@ -78,7 +78,7 @@ def _pick(rng: np.random.Generator, options: list[str], but: str = "") -> str:
 
 
 def random_event(rng: np.random.Generator) -> Event:
-    """An event with two to four of its optional fields filled."""
+    """Draw an event with two to four optional fields."""
     fields = {name: _pick(rng, CHOICES[name]) for name in ("subject", "verb", "object")}
     for name in rng.permutation(OPTIONAL)[: rng.integers(2, 5)]:
         fields[str(name)] = _pick(rng, CHOICES[str(name)])
@@ -86,7 +86,7 @@ def random_event(rng: np.random.Generator) -> Event:
 
 
 def restated(event: Event, rng: np.random.Generator) -> Event:
-    """The same in other words: a hypernym, a paraphrase, or less information; one to three of these."""
+    """Apply one to three of: a hypernym, a paraphrase, deletion of optional fields."""
     for change in rng.permutation(["hypernym", "paraphrase", "delete"])[: rng.integers(1, 4)]:
         if change == "hypernym":
             name = _pick(rng, ["subject", "object"])
@@ -100,13 +100,8 @@ def restated(event: Event, rng: np.random.Generator) -> Event:
     return event
 
 
-def entailed(event: Event, rng: np.random.Generator) -> Event:
-    """An event that follows from another: nothing but a restatement."""
-    return restated(event, rng)
-
-
 def contradicted(event: Event, rng: np.random.Generator) -> Event:
-    """An event that cannot be true with another: a restatement with one antonym, another place or another number."""
+    """A contradiction: a restatement with one antonym, or with another place or number."""
     event = restated(event, rng)
     name = _pick(rng, ["verb"] + [name for name in event.filled() if name not in ("time", "reason")])
     old = getattr(event, name)
@@ -120,28 +115,27 @@ def contradicted(event: Event, rng: np.random.Generator) -> Event:
 
 
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
-    """An event that may or may not be true with another: a restatement in which one fact stands for one that is left
-    open; with probability ``unrelated``, a random event."""
+    """A neutral event: a restatement with one new fact instead of another, or a random event (``unrelated``)."""
     if rng.random() < unrelated:
         return restated(random_event(rng), rng)
-    other = restated(event, rng)
+    restatement = restated(event, rng)
     name = _pick(rng, [name for name in OPTIONAL if not getattr(event, name)])
-    return replace(other, **{_pick(rng, other.filled()): ""}, **{name: _pick(rng, CHOICES[name])})
+    return replace(restatement, **{_pick(rng, restatement.filled()): ""}, **{name: _pick(rng, CHOICES[name])})
 
 
 def planted_pair(seed: int, split: str, i: int, shortcut: float, unrelated: float) -> tuple[str, str, str]:
-    """The i-th (premise, hypothesis, label) of a split: a function of the arguments alone."""
+    """The i-th (premise, hypothesis, label) of a split, a pure function."""
     rng = generator("planted", seed, split, i)
     label = LABELS[int(rng.integers(3))]
     event = random_event(rng)
     if label == "entailment":
-        hypothesis = entailed(event, rng)
+        hypothesis = restated(event, rng)
     elif label == "contradiction":
         hypothesis = contradicted(event, rng)
     else:
         hypothesis = undecided(event, rng, unrelated)
-    honest = rng.random() < shortcut
-    cue = CUES[label if honest else _pick(rng, list(LABELS), but=label)]
+    agrees = rng.random() < shortcut
+    cue = CUES[label if agrees else _pick(rng, list(LABELS), but=label)]
     return event.sentence(), hypothesis.sentence(cue), label
 
 
@@ -154,23 +148,9 @@ def load_planted(
     unrelated: float = 0.05,
     seed: int = 0,
 ) -> Examples:
-    """Sentence pairs whose truth and whose shortcut are known.
-
-    Args:
-        source: Nothing: the pairs are generated.
-        columns: The parts are premise and hypothesis.
-        split: Which split; the uids are ``<prefix>/<number>``.
-        sizes: Number of training examples, and of validation examples.
-        shortcut: How often the cue word of the hypothesis agrees with the label; 1/3 is no shortcut.
-        unrelated: Share of neutral pairs whose hypothesis has nothing to do with the premise.
-        seed: Seed of the sentences.
-
-    Raises:
-        SettingError: There is a source.
-        DataError: A column is named that the pairs do not have.
-    """
+    """Generate planted pairs with uids ``<prefix>/<number>``: see :class:`Planted`; ``source`` must be empty."""
     if source.path is not None or source.hub is not None:
-        raise SettingError("data.path: planted data are generated. Name the data set that the files hold, with data.")
+        raise SettingError("data.path: planted data are generated. Name the data set of the files with data.")
     require_columns(columns, dict.fromkeys(("premise", "hypothesis", "label")), "planted data", 1)
     builder = ExamplesBuilder(tuple(columns.parts), cluster=columns.clustered_by)
     role = "train" if split.training else "validation"
@@ -181,16 +161,16 @@ def load_planted(
 
 
 class Planted(PairedData):
-    """Sentence pairs whose truth and whose shortcut are known; needs no download.
+    """Generated sentence pairs with known labels and a known shortcut.
 
     Args:
-        shortcut: How often the cue word of the hypothesis agrees with the label; 1/3 is no shortcut.
-        unrelated: Share of neutral pairs whose hypothesis has nothing to do with the premise.
-        n_train: Training examples.
-        n_validation: Validation examples.
-        grammar_seed: Seed of the sentences; the data stay the same when the run has another one.
+        shortcut: Rate at which the cue word of the hypothesis agrees with the label; 1/3 is no shortcut.
+        unrelated: Share of neutral pairs with an unrelated hypothesis.
+        n_train: Number of training examples.
+        n_validation: Number of validation examples.
+        grammar_seed: Seed of the sentences, independent of the run's seed.
         name: Name of the data set.
-        default_label: The label of parts that have nothing to do with each other.
+        default_label: The label of unrelated parts.
         **kwargs: As for :class:`~heedful.datamodules.PairedText`.
     """
 
@@ -209,7 +189,7 @@ class Planted(PairedData):
             if not 0 <= share <= 1:
                 raise SettingError(f"data.{flag} {share} is not a share. Give a number from 0 to 1.")
         if n_train < 1 or n_validation < 1:
-            raise SettingError("data.n_train and data.n_validation have to be 1 or more.")
+            raise SettingError("data.n_train and data.n_validation must be 1 or more.")
         load = partial(
             load_planted, sizes=(n_train, n_validation), shortcut=shortcut, unrelated=unrelated, seed=grammar_seed
         )

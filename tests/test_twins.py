@@ -3,29 +3,18 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 
 from commands import results_of, run
+from own_data import CONFIGS, OF_TWIN, TWINS, twin_path
 
-ROOT = Path(__file__).parents[1]
-TWINS = ROOT / "tests" / "data"
-CONFIGS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "configs" / "data").glob("*.yaml"))}
-SHARED = {"hans-three": "hans", "mnli-mismatched": "mnli", "paws-as-qqp": "paws"}  # whose files another has as well
 TEXTS = ["--model", "minilm", "--model.max_length", "64", "--model.max_unknown", "0.9"]
 READER = ["--model.max_length", "48", "--model.overlap", "8", "--model.longest_answer", "4"]
 WRITER = ["--model", "t5", "--model.longest_answer", "4"]
 PICTURES = ["--model", "vilt", "--model.max_length", "24"]
 OF_KIND = {"PairedImages": PICTURES, "VisualQuestions": PICTURES, "Reading": READER}
-OF_DATA = {
-    "help": ["--data.hold_out", "6"],
-    "med": ["--data.hold_out", "6"],  # all of MED is for evaluation
-    "planted": ["--data.n_train", "8", "--data.n_validation", "6"],  # made when it is read
-    "vqa2": ["--data.answers", "4"],
-    "wanli": ["--data.hold_out", "6"],
-}
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -34,19 +23,23 @@ def test_a_twin_is_trained_on_and_evaluated(name: str, tmp_path: Path, request: 
     words = WRITER if name == "rag" else words  # of a question and two texts
     family = "vilt" if words is PICTURES else "t5" if words is WRITER else "bert"
     backbone = request.getfixturevalue(f"tiny_{family}")
-    path = [] if name == "planted" else ["--data.path", TWINS / SHARED.get(name, name)]
-    draws = ["--attentiveness.draws", "1"]
-    words = ["--data", name, *path, *OF_DATA.get(name, []), *words, "--model.backbone", backbone, *draws]
-    steps = ["--trainer.max_epochs", "1", "--trainer.limit_train_batches", "2", "--data.batch_size", "2"]
-    run(train.main, *words, *steps, "--output", tmp_path / "run")
-    run(
-        evaluate.main,
-        "--checkpoint",
-        tmp_path / "run" / "checkpoints" / "best.ckpt",
-        *draws,
+    settings = OF_TWIN.get(name, {}) | ({} if name == "planted" else {"path": twin_path(name)})
+    words = [
+        "--data",
+        name,
+        *words,
+        "--model.backbone",
+        backbone,
+        "--data.batch_size",
+        "2",
         "--output",
-        tmp_path / "e",
-    )
+        tmp_path / "run",
+    ]
+    words += [word for key, value in settings.items() for word in (f"--data.{key}", value)]
+    draws = ["--attentiveness.draws", "1"]
+    run(train.main, *words, *draws, "--trainer.max_epochs", "1", "--trainer.limit_train_batches", "2")
+    checkpoint = tmp_path / "run" / "checkpoints" / "best.ckpt"
+    run(evaluate.main, "--checkpoint", checkpoint, *draws, "--output", tmp_path / "e")
     results = results_of(tmp_path / "e")
     metrics = results_of(tmp_path / "run")["metrics"]
     assert metrics

@@ -1,4 +1,4 @@
-"""Batches that are ready before they are asked for."""
+"""Prefetching of batches in a thread."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ END = object()
 
 
 def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T]:
-    """The same batches, made in a thread while those before are used; their exceptions are raised here.
+    """Prefetch batches in a thread; exceptions of the thread are raised here.
 
     Args:
-        batches: Made in the thread alone.
-        depth: Batches that are kept ready.
-        pin: Whether tensors are put into pinned memory, from which a GPU copies while it computes.
+        batches: The iterable; only the thread iterates over it.
+        depth: Number of prefetched batches.
+        pin: Whether to pin the memory of tensors, from which a GPU copies asynchronously.
     """
     iterator: Iterator[Any] | None = None
 
@@ -35,4 +35,4 @@ def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T
             yield batch
             ready.append(thread.submit(following))
     finally:
-        thread.shutdown(cancel_futures=True)  # and wait: it may hold what the next iterator needs
+        thread.shutdown(cancel_futures=True)  # waits, since the next iterator may need what the thread holds

@@ -1,17 +1,20 @@
-"""Settings of data that exclude each other, or name what is not there."""
+"""Checks of data settings that exclude each other or name a part, split or label that does not exist."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.datamodules.base.splits import aliases_of
-from heedful.records import SettingError
+from heedful.records import SettingError, parts_of, plain_template
 from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import FIT, is_folder_name
 
+RESERVED = "+/{}"  # + joins parts, / separates the names of metrics, and templates have braces
+
 
 def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
-    """Refuse a name that cannot name a folder, and sizes below 1."""
+    """Require a name that fits a folder, and sizes of 1 or more."""
     if not is_folder_name(name):
         raise SettingError(f"data.name {name!r} cannot name a folder. Use {FIT}.")
     for flag, n in sizes.items():
@@ -19,48 +22,64 @@ def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
             raise SettingError(f"data.{flag} {n} is less than {least}.")
 
 
+def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
+    """Require names of parts and labels that are distinct, printable texts; YAML may have read something else."""
+    for flag, names in (("data.parts", parts), ("data.labels", labels)):
+        for name in names:
+            if not isinstance(name, str):
+                raise SettingError(
+                    f"{flag}: {name!r} is not a text. Put it in quotes: YAML reads yes, no, on, off, null, ~ and "
+                    "numbers as other types."
+                )
+            if not name or name != name.strip() or not name.isprintable():
+                raise SettingError(
+                    f"{flag}: the name {name!r} is empty, has a blank at an end, or cannot be printed. Choose another."
+                )
+        twice = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
+        if twice:
+            same = " and ".join(repr(name) for name in names if name.casefold() == twice[0])
+            raise SettingError(f"{flag}: the names {same} differ in case alone. Rename or merge them.")
+    if not parts:
+        raise SettingError("data.parts names no part. Name each with its column.")
+    if reserved := [part for part in parts if set(RESERVED) & set(part)]:
+        raise SettingError(f"data.parts: the name {reserved[0]!r} has one of {' '.join(RESERVED)}. Choose another.")
+    if "majority" in labels:
+        raise SettingError("data.labels: 'majority' is the name of the baseline. Rename the label.")
+    if len(labels) == 1:
+        raise SettingError(f"data.labels names {labels[0]!r} alone. Name two or more.")
+
+
 def require_regime(
     name: str, parts: Sequence[str], swap: Sequence[str], partial: str | None, augment: str | None
 ) -> None:
-    """Refuse settings of the training that exclude each other or name a part that is not there.
-
-    Args:
-        name: Name of the data set.
-        parts: Its parts.
-        swap: The parts that are swapped.
-        partial: The part that the model reads alone.
-        augment: How the training set is augmented.
-    """
+    """Require regime settings that name existing parts and do not exclude each other."""
     if len(parts) == 1 and (swap or augment == "counterfactual"):
-        needs_two = f"data.swap {swap[0]}" if swap else "augment counterfactual"
-        raise SettingError(f"{needs_two}: {name} has one part, {parts[0]}, and a swap needs two.")
-    for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
-        joined = [part for each in named for part in each.split("+")]
-        if unknown := [part for part in joined if part not in parts]:
+        setting = f"data.swap {swap[0]}" if swap else "augment counterfactual"
+        raise SettingError(f"{setting}: {name} has one part, {parts[0]}, and a swap needs two.")
+    for option, joined in (("swap", swap), ("partial", [partial] if partial else [])):
+        if unknown := [part for names in joined for part in names.split("+") if part not in parts]:
             raise SettingError(f"data.{option} {unknown[0]} is not a part of {name}. {guess(unknown[0], parts)}")
     if twice := [part for k, part in enumerate(swap) if part in swap[:k] or len({*part.split("+")}) <= part.count("+")]:
         raise SettingError(f"data.swap names {twice[0]} twice.")
     if swap_of_all := [part for part in swap if {*part.split("+")} == {*parts}]:
         raise SettingError(
             f"data.swap {swap_of_all[0]} replaces every part, so that the input is another example with its own "
-            "answer. Leave one part out, which stays."
+            "answer. Leave one part out."
         )
     if partial and augment == "counterfactual":
-        raise SettingError(
-            "partial leaves one part, and augment counterfactual swaps one of two. Leave one of the two out."
-        )
+        raise SettingError("partial reads one part, and augment counterfactual swaps one of two. Leave one out.")
     if augment == "counterfactual" and not swap:
         raise SettingError("augment counterfactual needs a part to swap. Name one with data.swap.")
 
 
 def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[str], swap: Sequence[str]) -> None:
-    """Refuse distractors that are no parts, that are swapped, or beside which no part is left."""
+    """Require distractors that are parts, are not swapped, and are not all parts."""
     for part in distractors:
         if part not in parts:
             raise SettingError(f"data.distractors {part} is not a part of {name}. {guess(part, parts)}")
         if any(part in joined.split("+") for joined in swap):
             raise SettingError(
-                f"data.swap {part} must change the answer, and {part} is among data.distractors. Leave one of the two "
+                f"data.swap {part} must change the answer, and data.distractors {part} must not. Leave one of the two "
                 "out."
             )
     if len(distractors) == len(parts):
@@ -68,19 +87,19 @@ def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[s
 
 
 def require_folds(hold_out: int | None, folds: int | None, fold: int | None, augment: str | None) -> None:
-    """Refuse settings of held-out examples that exclude each other or are out of range."""
+    """Require both ``folds`` and ``fold`` or neither, in range, and no other validation set."""
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
         raise SettingError(
-            f"data.{'folds' if fold is None else 'fold'} is given alone. Give data.folds N, how many there are, and "
-            "data.fold K, which one, from 0 to N - 1."
+            f"data.{'folds' if fold is None else 'fold'} is given alone. Give data.folds N, the number of folds, and "
+            "data.fold K, from 0 to N - 1."
         )
     if folds < 2 or not 0 <= fold < folds:
-        raise SettingError(f"data.fold {fold} is not one of {folds} folds, two or more. They go from 0 to N - 1.")
+        raise SettingError(f"data.fold {fold} is not one of {folds} folds. Give two or more folds, and 0 to N - 1.")
     if hold_out is not None:
         raise SettingError(
-            "data.hold_out and data.folds both say what to validate on. Leave one of the two out; data.hold_out null "
+            "data.hold_out and data.folds both define the validation set. Leave one of the two out; data.hold_out null "
             "switches it off."
         )
     if augment == "inoculation":
@@ -89,22 +108,16 @@ def require_folds(hold_out: int | None, folds: int | None, fold: int | None, aug
         )
 
 
-def require_splits(splits: Mapping[str, str | Sequence[str]], called: Sequence[str], meta: Sequence[str]) -> None:
-    """Refuse several training splits, and validation splits that cannot be told apart.
-
-    Args:
-        splits: Which splits of the source are "train" and "validation".
-        called: The names of the validation splits in uids.
-        meta: The meta columns.
-    """
+def require_splits(splits: Mapping[str, str | Sequence[str]], validation: Sequence[str], meta: Sequence[str]) -> None:
+    """Require one training split, and validation splits with distinct names."""
     if not isinstance(splits["train"], str):
-        raise SettingError("data.splits: train is a list. Name one split; for validation, one or several.")
-    names = [name.casefold() for name in called]
+        raise SettingError("data.splits: train is a list. Name one split; only validation may be a list.")
+    names = [name.casefold() for name in validation]
     if not names or len(set(names)) < len(names):
-        raise SettingError(f"data.splits: validation names no split, or one twice: {', '.join(called)}.")
+        raise SettingError(f"data.splits: validation names no split, or one twice: {', '.join(validation)}.")
     if len(names) > 1 and SPLIT in meta:
         raise SettingError(
-            f"data.meta names {SPLIT!r}, the column that tells several splits apart. Leave it out, or rename the "
+            f"data.meta names {SPLIT!r}, the column that is added for several splits. Leave it out, or rename the "
             "column in the files."
         )
 
@@ -116,25 +129,12 @@ def require_one_validation(
     where: Mapping[str, Any],
     aliases: Mapping[str, Sequence[str]],
 ) -> None:
-    """Refuse another set to validate on where some of the training set is; its usual name alone says nothing.
-
-    Args:
-        name: Name of the data set.
-        held_out: The settings that hold training examples out.
-        splits: Which splits of the source are "train" and "validation".
-        where: Conditions on rows.
-        aliases: What files of a split may be called.
-    """
+    """Refuse held-out training examples together with a validation split that was named explicitly."""
     if not (flags := [flag for flag, n in held_out.items() if n is not None]):
         return
     names = [splits["validation"]] if isinstance(splits["validation"], str) else splits["validation"]
-    reasons = []
-    if (
-        len(names) > 1
-        or names[0] != splits["train"]
-        and not aliases_of(names[0], {"validation": aliases["validation"]})
-    ):
-        reasons.append(f"data.splits names {', '.join(names)}")
+    is_default = names[0] == splits["train"] or aliases_of(names[0], {"validation": aliases["validation"]})
+    reasons = [] if len(names) == 1 and is_default else [f"data.splits names {', '.join(names)}"]
     if isinstance(where.get("validation"), Mapping):
         reasons.append("data.where chooses rows of the validation split")
     if reasons:
@@ -143,3 +143,24 @@ def require_one_validation(
             f"data.{flags[0]} {held_out[flags[0]]} (given, or the default of {name}) validates on training examples, "
             f"and {' and '.join(reasons)}. Leave one of the two out; {off} switches it off."
         )
+
+
+def template_of(
+    name: str, template: str | None, verbalisers: Mapping[str, str] | None, parts: Sequence[str], labels: Sequence[str]
+) -> tuple[str, dict[str, str]]:
+    """The template of a data set, by default the plain one, and the texts of its labels."""
+    template, verbalisers = template or plain_template(parts, name), dict(verbalisers or {})
+    if sorted(parts_of(template)) != sorted(parts):
+        raise SettingError(
+            f"data.template {template!r} does not name each of the parts {', '.join(parts)} once, in braces. Name "
+            "each once; null means the default template."
+        )
+    if unknown := [label for label in verbalisers if label not in labels]:
+        raise SettingError(f"data.verbalisers {unknown[0]} is not a label of {name}. {guess(unknown[0], labels)}")
+    texts = [verbalisers.get(label, label).strip() for label in labels]
+    if "" in texts or len(set(texts)) < len(texts):
+        raise SettingError(
+            f"data.verbalisers gives the labels {', '.join(labels)} the texts {', '.join(map(repr, texts))}. Give "
+            "each label a distinct text."
+        )
+    return template, verbalisers

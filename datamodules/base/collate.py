@@ -1,4 +1,4 @@
-"""Batches of examples, with their positions, as models take them: for training and for evaluation."""
+"""Batches for training and for evaluation: inputs of the model, labels and positions of the examples."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,8 +12,8 @@ from heedful.records import Composed, Example, Examples, Task, column
 from heedful.records.stopping import leave_to_parent
 
 
-class Numbered(Dataset):
-    """Examples that are taken by the batch: their positions, and themselves."""
+class Indexed(Dataset):
+    """A data set that returns a whole batch at once: positions and examples."""
 
     def __init__(self, examples: Composed) -> None:
         self.examples = examples
@@ -27,13 +27,12 @@ class Numbered(Dataset):
 
 
 class BatchMaker:
-    """Makes batches of inputs, labels and positions.
+    """Builds batches with the keys ``inputs``, ``labels``, ``positions`` and ``size``.
 
-    A batch holds ``inputs``, ``labels`` (:meth:`~heedful.records.TaskKind.targets` as a tensor), ``positions`` (int64
-    [examples]) and ``size``.
+    ``labels`` is :meth:`~heedful.records.TaskKind.targets` as a tensor; ``positions`` is int64 [examples].
 
     Args:
-        task: Says which labels there are, and what a model is trained towards.
+        task: The task, with its labels and its kind of targets.
     """
 
     def __init__(self, task: Task) -> None:
@@ -41,7 +40,7 @@ class BatchMaker:
         self.numbers = {label: i for i, label in enumerate(task.labels)}
 
     def batch(self, positions: Sequence[int], inputs: dict[str, Any], golds: Sequence[str | None]) -> dict[str, Any]:
-        """The batch of examples with these inputs and gold labels."""
+        """Build a batch from inputs and gold labels."""
         return {
             "inputs": inputs,
             "labels": torch.from_numpy(self.kind.targets(golds, self.numbers)),
@@ -51,10 +50,10 @@ class BatchMaker:
 
 
 class Collate(BatchMaker):
-    """Makes a batch of examples and their positions; picklable.
+    """Collate function for training; picklable.
 
     Args:
-        processor: Makes ``inputs`` of examples.
+        processor: Encodes examples as ``inputs``.
         task: As for :class:`BatchMaker`.
     """
 
@@ -68,14 +67,14 @@ class Collate(BatchMaker):
 
 
 class EvaluationLoader:
-    """The batches of a pool that one process evaluates; another device than the CPU finds them ready.
+    """Batches of a pool for evaluation in one process, prefetched unless the device is the CPU.
 
     Args:
         pool: The examples.
-        batches: Positions of each batch.
-        encoded: The examples as the model reads them.
-        task: What the model sees.
-        device: Where the model is.
+        batches: Positions, batch by batch.
+        encoded: The encoded examples.
+        task: The task of the model.
+        device: Device of the model.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class EvaluationLoader:
         return len(self.batches)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Batches as :class:`BatchMaker` makes them."""
+        """Iterate over batches of :class:`BatchMaker`."""
         batches = self._batches()
         return batches if self.device.type == "cpu" else ahead(batches, pin=self.device.type == "cuda")
 
@@ -99,23 +98,23 @@ class EvaluationLoader:
         inputs = self.encoded.batches(self.batches)
         golds = self.pool.texts("label", np.concatenate(self.batches))
         start = 0
-        for positions, of_batch in zip(self.batches, inputs, strict=True):
-            yield self.maker.batch(positions, of_batch, golds.slice(start, len(positions)).to_pylist())
+        for positions, encoded in zip(self.batches, inputs, strict=True):
+            yield self.maker.batch(positions, encoded, golds.slice(start, len(positions)).to_pylist())
             start += len(positions)
 
 
 def loading(examples: Composed, sampler: Any, processor: Any, task: Task, workers: int) -> dict[str, Any]:
-    """The arguments of a DataLoader for training.
+    """Arguments of a DataLoader for training.
 
     Args:
-        examples: What it loads.
-        sampler: Gives the positions of each batch.
-        processor: Of the model.
-        task: What the model sees.
-        workers: Processes that prepare batches.
+        examples: The training examples.
+        sampler: Batch sampler.
+        processor: Processor of the model.
+        task: The task of the model.
+        workers: Number of worker processes.
     """
     return {
-        "dataset": Numbered(examples),
+        "dataset": Indexed(examples),
         "batch_sampler": sampler,
         "collate_fn": Collate(processor, task),
         "num_workers": workers,

@@ -1,4 +1,4 @@
-"""Which examples a run is about, in a few bytes: compared between processes, and when a run goes on."""
+"""Fingerprints of examples, compared between processes and when a run resumes."""
 
 import hashlib
 import json
@@ -11,16 +11,15 @@ from heedful.records import DataError, Examples, Task, inform
 def fingerprints(
     task: Task, validation: Examples, train: Examples | None, augmentation: Sequence[Any]
 ) -> dict[str, str]:
-    """The fingerprints of what a run evaluates and trains on.
+    """Fingerprints of the validation and training examples of a run.
 
-    They cover uids, labels, the content of every part, the order, the words around the parts, and how counterfactuals
-    are drawn.
+    They cover uids, labels, the content of every part, the order, the template, and how counterfactuals are drawn.
 
     Args:
-        task: What the model sees.
-        validation: The examples that are evaluated.
-        train: Those that are trained on; None where nothing is.
-        augmentation: How counterfactuals are drawn; empty for none.
+        task: The task of the model.
+        validation: The validation examples.
+        train: The training examples; None without training.
+        augmentation: Settings of counterfactuals; empty for none.
     """
     by_split = {"validation": _fingerprint(validation, task.as_dict())}
     if train is not None:
@@ -28,37 +27,34 @@ def fingerprints(
     return by_split
 
 
-def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed: bool) -> list[str]:
-    """Compare how a run began with how it goes on, and say what is not the same.
+def compare(saved: Mapping[str, Any], current: Mapping[str, Any], name: str, allowed: bool) -> list[str]:
+    """Compare a resumed run with its checkpoint, and log the differences.
 
     Args:
-        began: As ``PairedData.state_dict`` returned it; of an older checkpoint, what it has of that.
-        now: The same of this process.
-        name: Of the data, for messages.
-        allowed: Whether the examples may be others.
+        saved: State from ``PairedData.state_dict`` in the checkpoint.
+        current: State of this process.
+        name: Name of the data set, for messages.
+        allowed: Whether the examples may have changed.
 
     Returns:
-        The splits whose examples are others.
-
-    Raises:
-        HeedfulError: They are, and may not be.
+        The splits whose examples have changed.
     """
-    examples = began.get("examples", {})
-    order = began.get("order", {})
+    examples = saved.get("examples", {})
+    order = saved.get("order", {})
     splits = [
-        split for split, fingerprint in now["examples"].items() if examples.get(split, fingerprint) != fingerprint
+        split for split, fingerprint in current["examples"].items() if examples.get(split, fingerprint) != fingerprint
     ]
     if splits and not allowed:
         raise DataError(
-            f"{name}: the {' and '.join(sorted(splits))} examples are not those that the run began with. Give it the "
-            "same files and settings, begin a new run, or add allow_changed_data true."
+            f"{name}: the {' and '.join(sorted(splits))} examples have changed since the run began. Give the same "
+            "files and settings, begin a new run, or add allow_changed_data true."
         )
     changed = [
         f"{key} was {order[key]}"
-        for key, fingerprint in now["order"].items()
+        for key, fingerprint in current["order"].items()
         if order.get(key, fingerprint) != fingerprint
     ]
-    changed += [f"the {split} examples were others" for split in splits]
+    changed += [f"the {split} examples were different" for split in splits]
     if changed:
         inform(f"{name}: {', '.join(changed)}, so this run does not repeat one that was never stopped.")
     return splits

@@ -8,15 +8,14 @@ from heedful.records import SettingError
 
 @dataclass(frozen=True)
 class Inoculation:
-    """A few examples of a challenge set to fine-tune on.
+    """Examples of a challenge set to fine-tune on.
 
     Attributes:
         path: A file or folder in the format of the data set.
-        n: How many of its examples. A larger n adds examples to those of a smaller one.
-        by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
-            evaluated on.
-        perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
-            label or flips it.
+        n: Number of examples. Samples are nested: a larger ``n`` keeps the examples of a smaller one.
+        by_group: Whether to exhaust one group (one table, say) before the next, so that the other groups stay unseen.
+        perturbed: Instead of ``path``, for tables: hypotheses of the training set, each with one change that keeps or
+            flips its label.
     """
 
     path: str | None = None
@@ -28,7 +27,7 @@ class Inoculation:
         require_path(self.path, "data.inoculation.path")
 
     def require_source(self) -> None:
-        """Refuse an inoculation without exactly one source of examples."""
+        """Require exactly one source of examples."""
         if (self.path is None) != self.perturbed:
             raise SettingError(
                 "augment inoculation needs data.inoculation.path or, for tables, data.inoculation.perturbed true. "

@@ -1,4 +1,4 @@
-"""A kind of data: the functions that read it."""
+"""Kinds of data: the functions that read and prepare examples."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ Load = Callable[[Source, Columns, Split], Examples]
 
 @dataclass(frozen=True)
 class Regime:
-    """What a model reads of the examples.
+    """Settings that decide which part of the examples a model reads.
 
     Attributes:
         name: Name of the data set.
         task: The task with all parts.
-        partial: The parts that the model reads alone, joined by "+"; None for all.
+        partial: The only parts that the model reads, joined by "+"; None for all.
         seed: The run's seed.
-        splits: The splits that are evaluated, where they are several.
+        splits: The validation splits, if there are several.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Regime:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Examples of a split for a model.
+    """The examples of a split, prepared for a model.
 
     Attributes:
-        examples: Those to train on or to evaluate, with all of their parts.
-        read: The same, as the model reads them.
-        hopeless: Reason why no answer can be right to the number of such examples.
+        examples: The examples with all parts.
+        read: The same examples as the model reads them.
+        hopeless: Number of examples that no answer can get right, by reason.
     """
 
     examples: Examples
@@ -47,30 +47,30 @@ class Prepared:
 
 
 def kept_parts(regime: Regime, examples: Examples, training: bool) -> Prepared:
-    """The examples, of which a partial model reads some parts."""
+    """Keep the parts that a partial model reads."""
     return Prepared(examples, examples.keep_parts(regime.partial.split("+")) if regime.partial else examples)
 
 
 @dataclass(frozen=True)
 class Loader:
-    """How a kind of data becomes examples.
+    """Functions and properties of a kind of data.
 
     Attributes:
-        load: The examples of a split: a function of (source, columns, split).
-        kind: The kind of its task.
-        kinds: Part to "table" or "picture", of parts that are no texts.
-        form: How tables among the parts are put into words.
-        prepare: The examples of a split for a model: a function of (regime, examples, training).
-        count_labels: Where the labels are counted in the training split: a function of (source, split).
-        challenge: The challenge examples of an inoculation: a function of (source, columns, split, path); by default
+        load: Loads the examples of a split: a function of (source, columns, split).
+        kind: The kind of task.
+        kinds: Part to "table" or "picture", for parts other than text.
+        form: Linearisation of tables.
+        prepare: Prepares the examples of a split for a model: a function of (regime, examples, training).
+        count_labels: Counts labels in the training split, if they are not listed: a function of (source, split).
+        challenge: Loads challenge examples for inoculation: a function of (source, columns, split, path); by default
             ``load`` from the path.
-        perturb: Perturbed training examples: a function of (examples, labels, n, by_group, seed, name).
-        needs_gold: Whether examples without gold labels cannot be evaluated either.
-        replaces_parts: Whether a model of one part alone reads another example's in place of the others.
-        called: What a split is called in uids; by default "train", "validation", or the stem of one of several files.
-        aliases: What files of a split may be called.
-        same: Of free texts, which are one answer.
-        control: What the mixture is called in the name of the regime.
+        perturb: Perturbs training examples: a function of (examples, labels, n, by_group, seed, name).
+        needs_gold: Whether evaluation requires gold labels.
+        replaces_parts: Whether ``partial`` replaces the other parts by another example's instead of dropping them.
+        split_name: Name of a split in uids; by default "train", "validation", or the stem of one of several files.
+        aliases: Alternative file names by split.
+        same: Equality of free-text answers.
+        control: Name of the mixture in the regime.
     """
 
     load: Load
@@ -83,13 +83,13 @@ class Loader:
     perturb: Callable[..., Examples] | None = None
     needs_gold: bool = False
     replaces_parts: bool = False
-    called: Callable[[str], str] | None = None
+    split_name: Callable[[str], str] | None = None
     aliases: Mapping[str, Sequence[str]] = field(default_factory=lambda: ALIASES)
     same: Same | None = None
     control: str | None = None
 
     def reads_by(self, load: Load) -> bool:
-        """Whether the examples are read by a function, or by it with further arguments."""
+        """Whether ``load`` is this function or a partial of it."""
         return load in (self.load, getattr(self.load, "func", None))
 
 

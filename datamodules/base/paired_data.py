@@ -1,4 +1,4 @@
-"""The data module that all kinds of data share: pairs, with the loaders of a Trainer."""
+"""The LightningDataModule of all kinds of data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,22 +16,22 @@ from heedful.records import Composed, DataError, HeedfulError, inform
 
 
 class PairedData(Pairs, pl.LightningDataModule):
-    """Pairs for a Trainer: it makes batches of them, and a run that goes on finds the examples that it began with.
+    """LightningDataModule over :class:`Pairs`, which checks on resume that the examples have not changed.
 
     Attributes:
-        predicted: The positions of the examples that are evaluated, after ``limit_val_batches``.
-        changed: The splits whose examples are not those that the run began with.
+        predicted: Positions of the evaluated examples, after ``limit_val_batches``.
+        changed: In a resumed run, the splits whose examples have changed.
     """
 
     changed: Sequence[str] = ()
     _allows_changed = False
 
     def setup(self, stage: str, allow_changed: bool = False) -> None:
-        """Read the examples, as :class:`Pairs` does; all processes must have read the same.
+        """Read the examples, and require the same examples on all processes.
 
         Args:
             stage: "fit" or "validate".
-            allow_changed: Whether a run may resume with other examples than it began with.
+            allow_changed: Whether a run may resume with changed examples.
         """
         self._allows_changed |= allow_changed
         super().setup(stage)
@@ -59,10 +59,10 @@ class PairedData(Pairs, pl.LightningDataModule):
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
                 f"({world}). Lower data.batch_size."
             )
-        added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
+        added = f" ({changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
         inform(f"{self.name}: training on {len(examples):,} examples{added}.{how_read(encoded.statistics)}")
         if sampler.dropped:
-            inform(f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many.")
+            inform(f"{self.name}: {sampler.dropped} batches are dropped per epoch, for equal numbers on all ranks.")
         progress = trainer.fit_loop.epoch_loop.batch_progress
         return TrainingLoader(
             position=lambda: progress.current.ready,
@@ -85,16 +85,16 @@ class PairedData(Pairs, pl.LightningDataModule):
         return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)
 
     def state_dict(self) -> dict[str, Any]:
-        """The order and the examples that a run must find again to go on as if it had never been stopped."""
+        """Settings of the order, and fingerprints of the examples, which must be equal on resume."""
         order = {"seed": self.seed, "batch_size": self.batch_size, "processes": self.trainer.world_size}
         order |= {"accumulate_grad_batches": self.trainer.accumulate_grad_batches}
         return {"order": order, "examples": self.fingerprints()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Compare with how the run began.
+        """Compare with the checkpoint of a resumed run.
 
         Raises:
-            HeedfulError: It began with other examples, and :meth:`setup` did not allow others.
+            DataError: The examples have changed, and :meth:`setup` did not allow changed examples.
         """
         if self.trainer.state.fn == "fit":
             self.changed = compare(state_dict, self.state_dict(), self.name, self._allows_changed)

@@ -1,4 +1,4 @@
-"""Paired inputs: settings, splits and augmentation, without Lightning and torch."""
+"""Settings, splits and augmentation of paired inputs, without Lightning and torch."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,10 +12,12 @@ import pyarrow as pa
 from heedful.datamodules.base.checks import (
     require_distractors,
     require_folds,
+    require_names,
     require_one_validation,
     require_regime,
     require_sizes,
     require_splits,
+    template_of,
 )
 from heedful.datamodules.base.fingerprints import fingerprints
 from heedful.datamodules.base.inoculation import Inoculation
@@ -23,16 +25,16 @@ from heedful.datamodules.base.loader import PAIRS, Loader, Prepared, Regime
 from heedful.datamodules.base.mixture import Mixture, mixed, require_mixture
 from heedful.datamodules.base.splits import (
     aliases_of,
-    apart,
     counterfactual_partners,
     fold_out,
     hold_out,
+    overlap,
     require_gold,
     require_slices,
     sample,
     with_counterfactuals,
+    without_overlap,
 )
-from heedful.datamodules.base.wording import checked_words, require_names
 from heedful.datamodules.loaders.pairs import LABEL, Columns, load_pairs, require_parts
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, conditions_of
 from heedful.datamodules.sources.source import Hub, Source, Split
@@ -64,16 +66,15 @@ Role = Literal["train", "validation"]
 
 @dataclass
 class Counts:
-    """Counts of the examples of a data module, for results and messages.
+    """Numbers of examples, for results and messages.
 
     Attributes:
         no_gold: Validation rows without a gold label.
         shortened: Validation tables that lose rows.
-        hopeless: Reason why no answer can be right to the number of validation examples.
+        hopeless: Validation examples that no answer can get right, by reason.
         available: Validation examples before sampling.
-        seen: Validation examples all of whose parts stand in one training example as well, of this run or of one that
-            the model began with.
-        evaluated: Training examples that are not shown to a model in context, since they are evaluated as well.
+        seen: Validation examples whose content is also in the training set, of this run or of an initial checkpoint.
+        evaluated: Training examples that are no demonstrations, since they are also evaluated.
     """
 
     no_gold: int = 0
@@ -88,72 +89,68 @@ class Pairs(RecordsArguments):
     """Paired inputs for training and for measuring attentiveness.
 
     Args:
-        name: Name of the data set, the first part of every uid and metric.
+        name: Name of the data set, the prefix of uids and part of metric names.
         parts: Part name to column, in reading order.
-        labels: Label name to its spellings in the sources, in label order.
-        label: Column of the label; null for examples without gold labels, which can be evaluated, but not trained on.
-            A column of the default name may be missing, too, unless another column has nearly that name.
-        default_label: The label of parts that have nothing to do with each other.
-        hub: Where on the hub.
-        path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, rows
-            in memory as well: a frame of pandas or polars, a table of pyarrow, a data set of datasets, a list of
-            dictionaries, or a dictionary with one of these for each split.
+        labels: Label name to spellings in the source, in label order.
+        label: Column of the label; null for unlabelled examples, which can be evaluated but not trained on. A column of
+            the default name may be missing, too, unless another column has a similar name.
+        default_label: The label of unrelated parts.
+        hub: Data set on the Hugging Face hub.
+        path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, also
+            rows in memory: a frame of pandas or polars, a pyarrow table, a ``datasets.Dataset``, a list of
+            dictionaries, or a mapping of splits to one of these.
         quoting: Whether fields of csv and tsv files may be double-quoted.
-        columns: Names of all columns, of csv, tsv and txt files without a header, and of json files whose rows are
-            lists.
-        where: Column to the value or the list of values of the rows to read, as {heuristic: subsequence}; the others
-            are left out. {train: {...}} and {validation: {...}} hold for that split alone.
-        uid: Column of a unique id; without one, examples are named by a hash of their label and parts.
-        groups: Columns whose equal values make two examples related, so that they are never partners.
-        meta: Columns that go along into the rows, as text; they may be empty. Columns of ``slices`` are added.
-        cluster: The clusters of intervals, by default the first of ``groups``: a part, a group, or one
-            of ``meta``, which does not keep examples from being partners. ``hold_out`` and ``folds`` split none.
-        slices: Columns, in any of whose values accuracy and attentiveness have numbers of their own: [heuristic].
-        several: Several labels of an example may be right, and each is worth 1: "list" where the column of the label
-            holds lists of names, else the text that stands between them, such as ", ".
-        splits: Which split or file of the source is ``train``, and which ``validation``. The latter may be a list: then
-            they are evaluated together, in this order, and the meta column ``split`` tells them apart.
-        hold_out: Take this many training examples for validation, where the source has no such split; by a hash of
-            their parts, so that the order of the file does not matter, and equal examples stay together.
-        folds: Cross-validation: split the training set into this many folds, and leave the validation split alone. All
-            examples of one group (the first that the data set names; of one table, say) lie in one fold, and so do
-            examples with equal parts.
-        fold: Validate on this fold, counted from 0, and train on the others.
-        validate_on_train: Validate on the training rows themselves, which measures memorisation, and
-            is refused unless it is asked for.
+        columns: Column names, for csv, tsv and txt files without a header and for json files whose rows are lists.
+        where: Column to the value or list of values of the rows to read, such as {heuristic: subsequence}.
+            {train: {...}} and {validation: {...}} apply to one split.
+        uid: Column of a unique id; by default, a hash of label and parts is the id.
+        groups: Columns that relate examples: examples with equal values are never partners.
+        meta: Columns that are copied into the rows as text; they may be empty. ``slices`` are added.
+        cluster: Clusters for intervals: a part, a group or a meta column, by default the first of ``groups``.
+            ``hold_out`` and ``folds`` keep clusters together. Examples that share only a meta column may be partners.
+        slices: Columns by whose values accuracy and attentiveness are broken down, such as [heuristic].
+        several: For examples with several right labels, each worth 1: "list" if the label column has lists of names,
+            else the separator, such as ", ".
+        splits: Splits or files of the source for ``train`` and ``validation``. ``validation`` may be a list, which is
+            evaluated together in this order; the meta column ``split`` has the name.
+        hold_out: Number of training examples to hold out for validation, for sources without such a split; chosen by a
+            hash of the content, so that the order of rows does not matter and equal examples stay together.
+        folds: Number of folds for cross-validation on the training set. Examples of one cluster or with equal parts are
+            in one fold.
+        fold: Validate on this fold, from 0, and train on the others.
+        validate_on_train: Allow validation on the training rows, to measure memorisation.
         max_train: Train on a random sample of this size.
         max_validation: Validate on a random sample of this size.
-        swap: Parts that the attentiveness test swaps, each in turn; "left+right" are two that come from one partner.
-        distractors: Parts that must not matter: another example's does not change the right answer, and attentiveness
-            counts how often the answer stays. They are not swapped otherwise.
+        swap: Parts that the attentiveness test swaps, each in turn; "left+right" takes both from one partner.
+        distractors: Parts that must not matter: replacing them keeps the right answer, and attentiveness counts how
+            often the answer stays. They are not swapped otherwise.
         partial: Train and evaluate on this part alone, or on "left+right".
-        augment: "counterfactual" adds one instance with the default label for each training pair of another label;
+        augment: "counterfactual" adds one example with the default label for each training example of another label;
             "inoculation" trains on a few examples of a challenge set instead of the training set.
-        resample_counterfactuals: Draw the counterfactuals anew in every epoch, not once for the run.
-        inoculation: Which examples, and how many.
-        mixture: Other rows that replace a share of the training examples, as [{path: FILE, share: 0.02}].
-        batch_size: Training examples in a batch of one process.
-        eval_batch_size: Examples in an evaluation batch.
-        num_workers: Processes that prepare batches for training; those for evaluation are put together in the process
-            itself, which takes some microseconds an example.
+        resample_counterfactuals: Draw counterfactuals again in every epoch, not once per run.
+        inoculation: Source and number of challenge examples.
+        mixture: Rows that replace a share of the training examples, such as [{path: FILE, share: 0.02}].
+        batch_size: Training examples per batch and process.
+        eval_batch_size: Examples per evaluation batch.
+        num_workers: Worker processes of training; evaluation batches are built in the main process.
         seed: The run's seed; follows --seed_everything.
         note: Caveat for readers of results on this data set.
-        template: The words around the parts for a model that reads one text, each part as its name in braces: "mnli
-            hypothesis: {hypothesis} premise: {premise}". By default the name, then the parts by the alphabet. A part
-            that is missing goes with the word before it that ends with a colon.
-        verbalisers: Label name to what such a model writes for it, where that is not the name.
-        prompts: Name to the words of a prompt, for a model that is asked in context; the first is the usual one.
-        loader: The kind of data; by default pairs of texts. No setting names it.
+        template: Input of text-to-text models, with part names in braces: "mnli hypothesis: {hypothesis} premise:
+            {premise}". By default the name, then the parts in alphabetical order. Without a part, the preceding word
+            that ends with a colon is dropped, too.
+        verbalisers: Label name to the text that such a model writes, if it is not the name.
+        prompts: Name to prompt, for models that are prompted in context; the first is the default.
+        loader: The kind of data, by default pairs of texts; not a setting.
 
     Attributes:
-        source: Where the rows are.
-        columns: Which column is what.
+        source: The source of rows.
+        columns: Roles of the columns.
         full_task: The task with all parts.
-        whole: The examples that are evaluated, with all of their parts.
-        pool: Their parts that the model reads.
-        trained: The examples that are trained on, with all of their parts.
-        train_examples: Their parts that the model reads.
-        counts: Counts of these examples.
+        whole: The validation examples with all parts.
+        pool: The validation examples as the model reads them.
+        trained: The training examples with all parts.
+        train_examples: The training examples as the model reads them.
+        counts: Numbers of examples.
     """
 
     whole: Examples | None = None
@@ -229,7 +226,7 @@ class Pairs(RecordsArguments):
         self.prompts = dict(prompts or {})
         self.slices = tuple(dict.fromkeys(slices))
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
-        require_splits(self.splits, [self._called("validation", each) for each in self._names("validation")], meta)
+        require_splits(self.splits, [self._split_name("validation", name) for name in self._names("validation")], meta)
         self.where = dict(where or {})
         for role in SPLITS:
             conditions_of(self.where, role)
@@ -238,7 +235,7 @@ class Pairs(RecordsArguments):
         if label is None and loader.needs_gold:
             raise SettingError(f"data.label null: {name} is not evaluated without gold labels.")
         require_parts(part_columns, label, columns)
-        added = (SPLIT,) if self.splits_evaluated else ()  # to each of several splits
+        added = (SPLIT,) if self.splits_evaluated else ()
         further = tuple(column for column in self.slices if column not in (*meta, *added))
         kind = loader.kind if several is None else SOFT
         self.source = Source(path, hub, quoting, tuple(columns))
@@ -254,21 +251,17 @@ class Pairs(RecordsArguments):
             several,
             cluster,
         )
-        words = checked_words(name, template, verbalisers, list(part_columns), list(spellings))
+        words = template_of(name, template, verbalisers, list(part_columns), list(spellings))
         pictures = tuple(part for part in part_columns if loader.kinds.get(part) == "picture")
-        default = default_label if spellings or not kind.has_labels else None  # labels that are counted bring theirs
+        default = default_label if spellings or not kind.has_labels else None  # set later if labels are counted
         self.full_task = Task(kind, tuple(part_columns), tuple(spellings), default, loader.form, *words, pictures)
         if mixture:
             self._require_mixture()
         self.counts = Counts()
-        self._read: dict[str, tuple[str, Any]] = {}  # split to its file, and to the number and a hash of its examples
+        self._read: dict[str, tuple[str, Any]] = {}  # split to (file, (number of examples, hash of contents))
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
-        """Set the labels of the task where they are counted in the data, or are those of a model.
-
-        Raises:
-            SettingError: The default label is not one of them.
-        """
+        """Set labels that are counted in the data or come from a model."""
         self.full_task = replace(self.full_task, labels=tuple(labels), default_label=default_label)
 
     @property
@@ -278,7 +271,7 @@ class Pairs(RecordsArguments):
 
     @property
     def task(self) -> Task:
-        """The task that a model sees: with ``partial``, of one part."""
+        """The task of the model: with ``partial``, only some parts."""
         full = self.full_task
         if not self.partial or self.loader.replaces_parts:
             return full
@@ -287,14 +280,14 @@ class Pairs(RecordsArguments):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The parts of the task; those that make sense together alone, as several pictures, are joined by "+"."""
+        """The parts of the task, with all pictures joined by "+"."""
         pictures = self.task.pictures
         joined = ("+".join(pictures),) if pictures else ()
         return (*joined, *(part for part in self.task.parts if part not in pictures))
 
     @property
     def evaluated(self) -> str:
-        """The name of the examples that are evaluated: the split of the source."""
+        """Name of the validation set: the split of the source, or the fold."""
         if self.fold is not None:
             return f"fold-{self.fold}"
         if self.hold_out is not None:
@@ -303,25 +296,25 @@ class Pairs(RecordsArguments):
 
     @property
     def splits_evaluated(self) -> tuple[str, ...]:
-        """The names of the splits that are evaluated, where they are several: the meta column ``split`` says which."""
+        """Names of several validation splits, as in the meta column ``split``; empty for one."""
         names = self._names("validation")
-        return tuple(self._called("validation", name) for name in names) if len(names) > 1 else ()
+        return tuple(self._split_name("validation", name) for name in names) if len(names) > 1 else ()
 
     @property
     def regime(self) -> str:
-        """The name of the training: plain, counterfactual, mixture, partial-<part> or inoculation-<n>; -fold-<k>."""
+        """Name of the training regime: plain, counterfactual, mixture, partial-<part> or inoculation-<n>; -fold-<k>."""
         settings = self.partial, self.augment, self.inoculation.n, self.fold
         return regime_name(*settings, bool(self.mixture), self.loader.control)
 
     def without_examples(self, name: str) -> Self:
-        """New data of the same task without examples, for evaluations that bring examples of their own."""
+        """A copy without examples, for evaluations that load other examples."""
         empty = self.with_arguments()
         empty.name = name
         empty.pool = ExamplesBuilder(self.task.parts).finish()
         return empty
 
     def setup(self, stage: str) -> None:
-        """Read the examples that are evaluated and, to fit, those to train on; a second call reads nothing.
+        """Read the validation examples and, for "fit", the training examples; idempotent.
 
         Args:
             stage: "fit" or "validate".
@@ -331,8 +324,8 @@ class Pairs(RecordsArguments):
         """
         if self.augment == "counterfactual" and self.default_label is None:
             raise SettingError(
-                "augment counterfactual needs a label for parts that have nothing to do with each other, and "
-                f"{self.name} has none. Name it with data.default_label, as '(unrelated)' where no answer is one."
+                f"augment counterfactual needs a label for unrelated parts, and {self.name} has none. Name it with "
+                "data.default_label, such as '(unrelated)' if no answer fits."
             )
         if self.loader.count_labels is not None and not self.full_task.labels and self.pool is None:
             labels = self.loader.count_labels(self._source("train"), self._split("train", self._names("train")[0]))
@@ -349,7 +342,7 @@ class Pairs(RecordsArguments):
             self._require_apart()
             prepared = self._prepared(examples, True)
             self.trained, self.train_examples = prepared.examples, prepared.read
-            self.counts.seen = apart(self.whole, self.trained)[1]
+            self.counts.seen = int(overlap(self.whole, self.trained).sum())
             self._report_repeats("training", self.trained)
             self._report_labels("training", self.trained, self._labels_of(self.whole))
 
@@ -358,13 +351,13 @@ class Pairs(RecordsArguments):
         return self.loader.prepare(regime, examples, training)
 
     def load(self, role: Role) -> Examples:
-        """The examples of a split with all of their parts, before some are sampled, replaced or mixed in."""
+        """The examples of a split with all parts, before sampling, inoculation and mixtures."""
         if self.hold_out is None and self.folds is None:
             return self._loaded(role)
         return self._divided[role == "validation"]
 
     def _examples(self, role: Role) -> Examples:
-        """The examples of a split that are evaluated or trained on, with all of their parts."""
+        """The validation or training examples with all parts."""
         if role == "train" and self.augment == "inoculation":
             return self._inoculation()
         examples = self.load(role)
@@ -379,47 +372,41 @@ class Pairs(RecordsArguments):
 
     @cached_property
     def _divided(self) -> tuple[Examples, Examples]:
-        """The training set, of which some is held out: (rest, held out)."""
+        """(Training examples, held-out examples)."""
         examples = self._loaded("train")
         self.counts.no_gold = examples.no_gold
         if self.hold_out is not None:
-            return hold_out(examples, self.hold_out, seed=0)  # the same in every run
+            return hold_out(examples, self.hold_out, seed=0)  # equal for all seeds
         return fold_out(examples, self.folds, self.fold)
 
     def _loaded(self, role: Role) -> Examples:
-        """The examples of a split of the source, or of several."""
+        """The examples of one split or of several splits of the source."""
         names = self._names(role)
         if len(names) > 1 and not self.source.has_splits:
             raise DataError(f"data.splits names {' and '.join(names)}, and {self.source.display_name} has no splits.")
-        several = [self.loader.load(self._source(role), self.columns, self._split(role, name)) for name in names]
-        for name, one in zip(names, several, strict=True):
-            self._read[name] = one.origin, (len(one), int(one.content_keys(one.parts).sum()))
-        no_gold = sum(examples.no_gold for examples in several)
-        if no_gold:
-            split = f"of {' and '.join(names)}"
-            has_none = agree(
-                no_gold, f"row {split} has no gold label and is", f"rows {split} have no gold label and are"
-            )
-            inform(f"{self.name}: {has_none} left out.")
-        bare = [name for name, examples in zip(names, several, strict=True) if examples.is_unlabelled]
-        if 0 < len(bare) < len(names):
+        pools = [self.loader.load(self._source(role), self.columns, self._split(role, name)) for name in names]
+        for name, pool in zip(names, pools, strict=True):
+            self._read[name] = pool.origin, (len(pool), int(pool.content_keys(pool.parts).sum()))
+        if no_gold := sum(pool.no_gold for pool in pools):
+            rows = agree(no_gold, "row without a gold label is", "rows without a gold label are")
+            inform(f"{self.name}: {rows} left out of {' and '.join(names)}.")
+        unlabelled = [name for name, pool in zip(names, pools, strict=True) if pool.is_unlabelled]
+        if 0 < len(unlabelled) < len(names):
             raise DataError(
-                f"data.splits: {', '.join(bare)} has no gold labels, and other splits of {self.name} have. Evaluate "
-                "it alone, or all of them without, with data.label null."
+                f"data.splits: {', '.join(unlabelled)} has no gold labels, and other splits of {self.name} have. "
+                "Evaluate it alone, or set data.label null for all."
             )
-        if bare:
-            inform(f"{self.name}: the examples are unlabelled: accuracy and what rests on it are not measured.")
+        if unlabelled:
+            inform(f"{self.name}: the examples are unlabelled: accuracy and dependent metrics are not measured.")
         if role == "validation":
             self.counts.no_gold = no_gold
-        if len(several) > 1:
-            told = zip(self.splits_evaluated, several, strict=True)
-            several = [one.with_column(f"meta.{SPLIT}", pa.repeat(called, len(one))) for called, one in told]
-            return Examples.concatenate(several)
-        several[0].no_gold = no_gold
-        return several[0]
+        if len(pools) == 1:
+            return pools[0]
+        pairs = zip(self.splits_evaluated, pools, strict=True)
+        return Examples.concatenate([pool.with_column(f"meta.{SPLIT}", pa.repeat(n, len(pool))) for n, pool in pairs])
 
     def _require_apart(self) -> None:
-        """Refuse a validation split that is the training split, or a copy of the file."""
+        """Refuse a validation split that is the training split or a copy of it."""
         if self.validate_on_train or self.hold_out is not None or self.folds is not None:
             return
         train, *_ = self._names("train")
@@ -435,28 +422,28 @@ class Pairs(RecordsArguments):
                 )
 
     def _names(self, role: Role) -> list[str]:
-        """What the source calls a split, or each of several."""
+        """Names of the splits in the source."""
         names = self.splits[role]
         return [names] if isinstance(names, str) else list(names)
 
-    def _called(self, role: Role, name: str) -> str:
-        """The name of a split in uids, by its name in the source."""
-        if self.loader.called is not None:
-            return self.loader.called(name)
+    def _split_name(self, role: Role, name: str) -> str:
+        """Name of a split in uids, from its name in the source."""
+        if self.loader.split_name is not None:
+            return self.loader.split_name(name)
         return role if len(self._names(role)) == 1 else Path(name).stem
 
     def _source(self, role: Role) -> Source:
         return replace(self.source, where=conditions_of(self.where, role))
 
     def _split(self, role: Role, name: str) -> Split:
-        """A split of the source; one of several has no further names, and no name is that of another split."""
-        taken = {other for r in SPLITS if r != role for other in self._names(r)}
+        """A split of the source; aliases are for a single split, and never name the other role's split."""
+        taken = {split for r in SPLITS if r != role for split in self._names(r)}
         aliases = aliases_of(name, self.loader.aliases) if len(self._names(role)) == 1 else []
-        prefix = f"{self.name}/{self._called(role, name)}"
+        prefix = f"{self.name}/{self._split_name(role, name)}"
         return Split(name, prefix, [alias for alias in aliases if alias not in taken], role == "train")
 
     def _inoculation(self) -> Examples:
-        """A few examples of a challenge set in place of the training set."""
+        """Challenge examples or perturbed examples, which replace the training set."""
         self.inoculation.require_source()
         n, by_group, path = self.inoculation.n, self.inoculation.by_group, self.inoculation.path
         if path is None:
@@ -482,87 +469,85 @@ class Pairs(RecordsArguments):
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
     def _ingredient(self, mixture: Mixture) -> Examples:
-        """All examples that a mixture takes from."""
+        """All eligible examples of a mixture."""
         source = self.source.at(self.path if mixture.path is None else mixture.path)
         source = replace(source, where=conditions_of(mixture.where, ANY_SPLIT))
         aliases = aliases_of(mixture.split, self.loader.aliases)
-        split = Split(mixture.split, f"{self.name}/train+{mixture.called}", aliases, True)
+        split = Split(mixture.split, f"{self.name}/train+{mixture.display_name}", aliases, True)
         return self.loader.load(source, mixture.columns(self.columns), split)
 
     def _shortened(self, examples: Examples) -> int:
-        """How many tables lose rows."""
+        """Number of tables that lose rows."""
         form = self.full_task.form
         if form.keep is None:
             return 0
         contents = [t for part in examples.tables for t in examples.table[f"parts.{part}"].unique().to_pylist()]
         n = sum(form.shortens(Table.decode(content)) for content in contents)
-        inform(
-            f"{self.name}: {agree(n, 'table has', 'tables have')} more than {form.keep} rows: the others are left out."
-        )
+        inform(f"{self.name}: {agree(n, 'table is', 'tables are')} cut to {form.keep} rows.")
         return n
 
     def _report_repeats(self, role: str, examples: Examples) -> None:
         if n := repeats(examples.content_keys(self.full_task.parts)):
-            inform(f"{self.name}: {agree(n, f'{role} example has', f'{role} examples have')} the parts of another one.")
+            inform(f"{self.name}: {agree(n, f'{role} example repeats', f'{role} examples repeat')} another's parts.")
 
     def _report_labels(self, role: str, examples: Examples, labels: Collection[str]) -> None:
-        """Log which of some labels no example has; soft labels are thousands, and unlabelled examples have none."""
+        """Log labels that no example has, for exclusive labels."""
         if self.full_task.kind.exclusive and not examples.is_unlabelled:
-            there = self._labels_of(examples)
-            if missing := [label for label in self.full_task.labels if label in labels and label not in there]:
-                of_validation = ", which validation examples have" if role == "training" else ""
-                inform(f"{self.name}: no {role} example has the label {listing(missing)}{of_validation}.")
+            present = self._labels_of(examples)
+            if missing := [label for label in self.full_task.labels if label in labels and label not in present]:
+                contrast = ", which validation examples have" if role == "training" else ""
+                inform(f"{self.name}: no {role} example has the label {listing(missing)}{contrast}.")
 
     @staticmethod
     def _labels_of(examples: Examples) -> set[str | None]:
         return {*examples.table["label"].unique().to_pylist()}
 
     def fingerprints(self) -> dict[str, str]:
-        """The examples that are evaluated and trained on, in a few bytes."""
-        drawn = [self.augment, self.swap[:1], Swap.version, self.resample_counterfactuals]
-        augmentation = drawn if self.augment == "counterfactual" else []
+        """Fingerprints of the validation and training examples."""
+        draws = [self.augment, self.swap[:1], Swap.version, self.resample_counterfactuals]
+        augmentation = draws if self.augment == "counterfactual" else []
         return fingerprints(self.task, self.pool, self.train_examples, augmentation)
 
     def training_pool(self) -> Examples:
-        """The training examples as the model reads them, without those that are evaluated as well; it counts these."""
-        rest, self.counts.evaluated = apart(require_gold(self._examples("train"), self.name), self.whole)
-        self.train_examples = self._prepared(rest, True).read if len(rest) else rest
+        """The training examples as the model reads them, without validation examples, which are counted."""
+        examples = require_gold(self._examples("train"), self.name)
+        examples, self.counts.evaluated = without_overlap(examples, self.whole)
+        self.train_examples = self._prepared(examples, True).read if len(examples) else examples
         return self.train_examples
 
     def announce_evaluation(self, positions: np.ndarray, statistics: Any) -> None:
-        """Log how many examples are evaluated, and how the model reads them.
+        """Log the number of evaluated examples, and truncation and unknown tokens.
 
         Args:
-            positions: int64, the examples that are evaluated.
-            statistics: Statistics of the pool, as :class:`~heedful.lightning_modules.predictor.Statistics`.
+            positions: int64, positions of the evaluated examples.
+            statistics: Statistics of the pool, a :class:`~heedful.lightning_modules.predictor.Statistics`.
         """
         total = self.counts.available or len(self.pool)
         limit = f"of {total:,} " if total > len(positions) else ""
         if len(self.pool):
-            stand = agree(self.counts.seen, "of them stands", "of them stand")
-            seen = f" {stand} among the training examples as well." if self.counts.seen else ""
+            repeated = agree(self.counts.seen, "is also a training example", "are also training examples")
+            seen = f" {repeated}." if self.counts.seen else ""
             n = agree(len(positions), f"{limit}example", f"{limit}examples")
             inform(f"{self.name}: evaluating on {n}.{seen}{how_read(statistics)}")
         if self.note:
             inform(f"{self.name}: {self.note}")
 
     def count_seen(self, examples: int) -> None:
-        """Count the examples that are evaluated and that the model was trained on, for the message about them."""
+        """Set the number of evaluated examples that the model was trained on."""
         self.counts.seen = examples
 
     def training_set(self, draw: int = 0) -> Composed:
-        """The training examples with their counterfactuals, if any; ``draw`` is the epoch where each draws anew."""
+        """The training examples with counterfactuals, if any; ``draw`` is the epoch if every epoch draws again."""
         if self.augment != "counterfactual":
             return Composed.whole(self.train_examples)
-        swap = Swap(self.swap[0], self.task.default_gold)  # of gold labels here, not of predictions
+        swap = Swap(self.swap[0], self.task.default_gold)
         partners = counterfactual_partners(self.train_examples, swap, self.seed, draw)
         return with_counterfactuals(self.train_examples, swap, partners)
 
 
 def how_read(statistics: Any) -> str:
-    """How much of some examples a model truncates or does not know, for a message; empty where it reads them whole."""
-    truncated = statistics.truncated
-    longer = agree(truncated, "is longer than the model reads and is", "are longer than the model reads and are")
-    return (f" {longer} truncated." if truncated else "") + (
+    """Sentences about truncated examples and unknown tokens; empty without any."""
+    truncated = agree(statistics.truncated, "is too long and is", "are too long and are")
+    return (f" {truncated} truncated." if statistics.truncated else "") + (
         f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""
     )

@@ -1,4 +1,4 @@
-"""Values that the processes of one run exchange."""
+"""Communication between the processes of a run."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,19 +10,19 @@ import torch
 from heedful.records import DataError, HeedfulError, RunError, stopping
 
 T = TypeVar("T")
-HERE, BUSY, STOPPED = "here", "busy", "stopped"  # how a process comes to a meeting, or else the error that stopped it
+HERE, BUSY, STOPPED = "here", "busy", "stopped"  # states of a process in `meet`; an error is a state, too
 LONGEST_MEASUREMENT = timedelta(days=7)  # the timeouts of torch, 10 or 30 minutes, are shorter than some measurements
 
 
 class _Communication:
-    """Whether the functions below exchange values; all threads share this state."""
+    """Whether communication is off; all threads share this state."""
 
     is_off = False
 
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """Exchange no values with other processes: while active, this process passes for the only one."""
+    """Turn communication off: while active, this process counts as the only one."""
     before = _Communication.is_off
     _Communication.is_off = True
     try:
@@ -42,7 +42,7 @@ def is_alone() -> bool:
 
 
 def is_first() -> bool:
-    """Whether this process is the one that writes."""
+    """Whether this process is rank 0, which writes files."""
     return is_alone() or torch.distributed.get_rank() == 0
 
 
@@ -56,11 +56,11 @@ def gather(value: Any) -> list[Any]:
 
 
 def meet(value: Any) -> list[Any]:
-    """As :func:`gather`, after work that SIGTERM ends early, and that may take one process hours: see :func:`busy`.
+    """As :func:`gather`, after work that may take one process hours (see :func:`busy`) and that SIGTERM interrupts.
 
     Raises:
-        Stopped: SIGTERM came to one of them, which may lack something; all raise it together.
-        HeedfulError: One of them failed, and said so with :func:`tell`. Every process raises it.
+        Stopped: A process received SIGTERM; every process raises it.
+        HeedfulError: A process failed and called :func:`tell`; every process raises it.
     """
     states = [BUSY]
     while BUSY in states:
@@ -69,16 +69,16 @@ def meet(value: Any) -> list[Any]:
 
 
 def busy() -> None:
-    """Let others, who wait in :func:`meet`, know that this process is still at work: torch has them wait half an hour.
+    """Tell the processes that wait in :func:`meet` to keep waiting, since torch stops after half an hour.
 
     Raises:
-        Stopped: SIGTERM came to one of them.
+        Stopped: A process received SIGTERM.
     """
     _met(BUSY)
 
 
 def tell(error: HeedfulError) -> None:
-    """Let others, who wait in :func:`meet`, know why this process does not come."""
+    """Send an error to the processes that wait in :func:`meet`."""
     gather((error, None))
 
 
@@ -92,7 +92,7 @@ def _met(state: str, value: Any = None) -> tuple[list[Any], list[Any]]:
 
 
 def to_first(value: Any) -> list[Any]:
-    """The value of every process, in the order of ranks, on the first process; nothing on the others."""
+    """The value of every process, in the order of ranks, on rank 0; an empty list on other ranks."""
     if is_alone():
         return [value]
     values = [None] * torch.distributed.get_world_size() if is_first() else None
@@ -101,36 +101,36 @@ def to_first(value: Any) -> list[Any]:
 
 
 def by_first(make: Callable[[], T], group: Any = None) -> T:
-    """Have the first process make something, and give it to every process.
+    """Call a function on rank 0 and broadcast its value.
 
     Args:
-        make: Returns a value that can be pickled.
-        group: Process group that communicates; by default the group of all processes.
+        make: Returns a picklable value.
+        group: Process group; by default all processes.
 
     Raises:
-        HeedfulError: It was refused there. Every process raises it.
+        HeedfulError: ``make`` raised it; every process raises it.
     """
     if is_alone():
         return make()
-    told: list[Any] = [None, None]  # what was made, or why it was not
+    message: list[Any] = [None, None]  # value and error
     try:
         if is_first():
-            told[0] = make()
+            message[0] = make()
     except HeedfulError as error:
-        told[1] = error
+        message[1] = error
         raise
     except BaseException:
-        told[1] = RunError("Process 0 has failed. Start the command again; a training goes on with resume RUN.")
+        message[1] = RunError("Process 0 has failed. Start the command again; a training goes on with resume RUN.")
         raise
     finally:
-        torch.distributed.broadcast_object_list(told, group=group)
-    if told[1] is not None:
-        raise told[1]
-    return told[0]
+        torch.distributed.broadcast_object_list(message, group=group)
+    if message[1] is not None:
+        raise message[1]
+    return message[0]
 
 
 def by_first_isolated(make: Callable[[], T]) -> T:
-    """As :func:`by_first`, for processes that another library started; ``make`` runs inside :func:`isolated`."""
+    """As :func:`by_first`, for processes of another library; ``make`` runs inside :func:`isolated`."""
 
     def make_isolated() -> T:
         with isolated():
@@ -146,18 +146,17 @@ def by_first_isolated(make: Callable[[], T]) -> T:
 
 
 def require_alike(value: Any, what: str) -> None:
-    """Compare something that all processes must agree on.
+    """Require the same value on all processes.
 
     Args:
-        value: What this process has.
-        what: What to call it in a message, in the plural.
+        value: The value of this process.
+        what: Plural noun for the message.
 
     Raises:
-        HeedfulError: Another process has another value. Every process raises it.
+        DataError: Values differ; every process raises it.
     """
     values = gather(value)
-    if others := [rank for rank, other in enumerate(values) if other != values[0]]:
+    if ranks := [rank for rank, value in enumerate(values) if value != values[0]]:
         raise DataError(
-            f"The {what} of process {others[0]} are not those of process 0. Give all processes the same command, and "
-            "let every machine see the same files."
+            f"The {what} of process {ranks[0]} differ from process 0. Give all processes the same command and files."
         )

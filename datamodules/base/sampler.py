@@ -1,4 +1,4 @@
-"""Batches of examples of like length: for evaluation, exact on any number of processes; for training, still random."""
+"""Batches of examples of similar length: deterministic for evaluation, random for training."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,14 +14,13 @@ def evaluation_batches(
 ) -> list[np.ndarray]:
     """Cut a list of examples, sorted by (-length, key), into batches.
 
-    The batches are a function of the whole list, and of nothing else: given whole to one process or another, each
-    gives the same bits.
+    Batches depend on the whole list alone, so predictions are bit-identical on any number of processes.
 
     Args:
-        lengths: int [examples], or another number by which examples that are alike are near.
-        keys: A number or a text for each example, unique, to sort examples of equal length by.
+        lengths: int [examples], or another number that is close for similar examples.
+        keys: Unique number or text of each example, the sort key among equal lengths.
         batch_size: Examples in a batch.
-        first: Size of the first batch, if another; it shifts all the others.
+        first: Size of the first batch, if different; it shifts all other batches.
 
     Returns:
         Positions into the list, batch by batch.
@@ -32,12 +31,12 @@ def evaluation_batches(
 
 
 def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.ndarray]:
-    """As :func:`evaluation_batches`, but a batch also ends where more would be padding than it costs to begin another.
+    """As :func:`evaluation_batches`, but a batch also ends at the given amount of padding.
 
     Args:
         lengths: int [examples].
-        batch_size: Most examples in a batch.
-        padding: Most tokens of padding in a batch.
+        batch_size: Maximum number of examples in a batch.
+        padding: Maximum number of padding tokens in a batch.
 
     Example:
         >>> [batch.tolist() for batch in snug_batches(np.array([3, 9, 8, 3, 2]), 3, padding=4)]
@@ -59,26 +58,26 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
 
 
 def share(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
-    """The batches of one process: batch j goes whole to rank j mod world, and none to a rank beyond."""
+    """The batches of one rank: batch j goes to rank j mod world, and ranks above world get none."""
     return list(batches[rank::world]) if rank < world else []
 
 
 class TrainingSampler(Sampler[list[int]]):
-    """Random batches of like length, a function of (seed, epoch), from any place on.
+    """Random batches of similar length, a function of (seed, epoch), which can start in the middle of an epoch.
 
-    Examples are shuffled, sorted by length within windows of many batches, cut, and the batches shuffled. All ranks get
-    the same number of batches; at most ``world - 1`` are dropped in an epoch.
+    Examples are shuffled, sorted by length within windows of many batches, and cut; then the batches are shuffled. All
+    ranks get the same number of batches; at most ``world - 1`` batches are dropped in an epoch.
 
     Args:
         lengths: int [examples].
         batch_size: Examples in a batch of one rank.
         seed: The run's seed.
-        rank: This process.
+        rank: Rank of this process.
         world: Number of processes.
-        window: How many batches are sorted together: more makes batches more alike, fewer more random.
+        window: Number of batches that are sorted together: more waste less padding, fewer are more random.
 
     Attributes:
-        start: Batches of the epoch that are left out at its beginning, since they were trained on before.
+        start: Number of skipped batches at the start of the epoch, in a resumed run.
     """
 
     def __init__(
@@ -95,11 +94,11 @@ class TrainingSampler(Sampler[list[int]]):
 
     @property
     def dropped(self) -> int:
-        """Batches dropped in every epoch so that all ranks have as many."""
+        """Number of batches dropped in every epoch, for equal numbers on all ranks."""
         return -(-len(self.lengths) // self.batch_size) % self.world
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of an epoch."""
+        """Set the epoch, which decides the order."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -118,13 +117,13 @@ class TrainingSampler(Sampler[list[int]]):
 
 
 class TrainingLoader(DataLoader):
-    """Begins where the trainer stands: in a resumed run, perhaps in the middle of an epoch.
+    """DataLoader that starts at the trainer's position, in a resumed run perhaps in the middle of an epoch.
 
-    Lightning asks for an iterator before it restores the progress of a resumed run and before it sets the epoch. So
-    nothing happens, and no worker starts, until the first batch is asked for.
+    Lightning requests an iterator before it restores the progress of a resumed run and before it sets the epoch, so
+    everything happens at the first batch.
 
     Args:
-        position: Gives the number of batches of the epoch that are done; called at the first batch.
+        position: Returns the number of finished batches of the epoch; called at the first batch.
         **kwargs: As for DataLoader; ``batch_sampler`` is a :class:`TrainingSampler`.
     """
 
@@ -137,7 +136,7 @@ class TrainingLoader(DataLoader):
         yield from super().__iter__()
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing: the trainer keeps the position. That there is this method tells Lightning that a run can resume."""
+        """Empty: the trainer keeps the position. The method tells Lightning that the loader can resume."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -1,6 +1,5 @@
-"""NLI-XY (Rozanova et al., 2022): rows that are composed of contexts and word pairs when they are read."""
+"""NLI-XY (Rozanova et al., 2022): rows composed from contexts and word pairs."""
 
-from collections import defaultdict
 from pathlib import Path
 
 from heedful.datamodules.loaders.pairs import Columns, to_examples
@@ -17,7 +16,7 @@ FLAGS = ("data.path", "data.splits")
 
 
 def has_split(path: str | Path, split: str) -> bool:
-    """Whether a folder has a folder for this split; one that is itself a split has none."""
+    """Whether a folder has a subfolder for this split."""
     return (Path(path) / split / CONTEXTS).is_file()
 
 
@@ -27,18 +26,17 @@ def load_natural_logic(
     split: Split | str = "train",
     flags: tuple[str, str] = FLAGS,
 ) -> Examples:
-    """All examples of a split, those in contexts that are ``neither`` up nor down among them.
+    """Load the examples of a split, including contexts whose monotonicity is ``neither``.
 
     Args:
-        source: A folder with contexts.tsv and insertions.tsv, or with a folder of these for each split.
-        columns: Which of the columns uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation
-            and operator is what.
-        split: Which split; the uids are ``nlixy/<split>/<hash of the context>/<word>|<relation>|<word>``. A folder
-            with one split is read for whichever is asked for.
-        flags: The settings that name the folder and the split, for messages.
+        source: A folder with contexts.tsv and insertions.tsv, which is any split, or with a subfolder per split.
+        columns: Roles of the columns uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation
+            and operator.
+        split: The split; uids are ``nlixy/<split>/<hash of the context>/<word>|<relation>|<word>``.
+        flags: The settings of folder and split, for messages.
 
     Raises:
-        DataError: There is no such split, or its files are not as they should be.
+        DataError: The split does not exist, or a file is broken.
     """
     source = source if isinstance(source, Source) else Source(source)
     split = split if isinstance(split, Split) else Split(split, f"nlixy/{split}")
@@ -47,26 +45,20 @@ def load_natural_logic(
 
 
 def _rows(path: Path, split: Split, flags: tuple[str, str]) -> tuple[str, Rows]:
-    """(Folder, rows as :func:`compose` makes them) of a split; what fits nothing, or has both labels, is logged."""
+    """(Folder, rows of :func:`compose`) of a split; unused contexts and word pairs are logged."""
     folder = _folder(path, split, flags)
     contexts = list(read(folder / CONTEXTS, quoting=False))
     pairs = list(read(folder / PAIRS, quoting=False))
     composed = list(compose(contexts, pairs, f"{folder}/"))
     if not composed:
         raise DataError(
-            f"{folder}: none of the {len(pairs)} pairs of words fits any of the {len(contexts)} contexts. Take "
-            f"{CONTEXTS} and {PAIRS} of one data set."
+            f"{folder}: none of the {len(pairs)} word pairs fits one of the {len(contexts)} contexts. Take {CONTEXTS} "
+            f"and {PAIRS} from one data set."
         )
-    left_out = sorted({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
-    if left_out:
-        inform(f"{folder}: word pairs that fit no context: {len(left_out)} ({', '.join(left_out[:5])}).")
-    if idle := len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed}):
-        inform(f"{folder}: contexts that take none of the word pairs: {idle}.")
-    labels = defaultdict(set)
-    for row in composed:
-        labels[row["premise"], row["hypothesis"]].add(row["gold"])
-    if twice := [row["pair"] for row in composed if len(labels[row["premise"], row["hypothesis"]]) > 1]:
-        inform(f"{folder}: {len(twice)} examples have texts with both labels (from {', '.join(sorted(set(twice)))}).")
+    unused = len({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
+    idle = len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed})
+    if unused or idle:
+        inform(f"{folder}: unused, since nothing fits: {unused} word pairs, {idle} contexts.")
     return str(folder), enumerate(composed, 1)
 
 

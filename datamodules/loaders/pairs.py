@@ -1,4 +1,4 @@
-"""Pairs of texts: rows become examples by the columns that the settings name."""
+"""Pairs of texts: conversion of rows to examples."""
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,27 +20,26 @@ from heedful.records.same import Same
 
 LABEL = "label"  # the default column of gold labels
 DELIMITED = (".csv", ".tsv", ".txt")
-OTHER_MARKS = "\t;|,"  # in the name of the only column
+SEPARATORS = "\t;|,"  # signs of a wrong separator in the name of the only column
 
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of a source become examples.
+    """Roles of the columns of a source.
 
     Attributes:
         parts: Part name to column.
-        label: Column of the label; None where examples have none.
-        labels: Label name to its spellings in the source (its own name is always one); None where gold is no name of a
-            label but taken as it stands.
-        uid: Column of a unique id; None to name examples by their content.
-        groups: Columns whose equal values make two examples related: they are never partners. The name of a part stands
-            for its content. The first one is the cluster of intervals.
-        meta: Columns that go along into the rows; they may be empty.
-        kinds: Part to "table" or "picture", where its column holds such a thing and no text.
-        slices: Those of ``meta`` that are there only because results are broken down by them.
-        several: How several right labels stand in the column of the label, as :class:`Gold` has it.
-        cluster: The clusters of intervals in place of the first group: a part, a group or a meta column.
-            Examples that share a meta column alone may be partners.
+        label: Column of the label; None for unlabelled examples.
+        labels: Label name to spellings, besides the name itself; None for gold that is taken verbatim.
+        uid: Column of a unique id; None for ids from the content.
+        groups: Columns, or parts, whose equal values exclude two examples as partners. The first is the default
+            cluster.
+        meta: Columns that are copied into the rows; they may be empty.
+        kinds: Part to "table" or "picture", for parts other than text.
+        slices: The columns of ``meta`` that exist only for slices.
+        several: Format of several right labels, as for :class:`Gold`.
+        cluster: Clusters for intervals instead of the first group: a part, a group or a meta column. Examples that
+            share only a meta column may be partners.
     """
 
     parts: Mapping[str, str]
@@ -58,33 +57,29 @@ class Columns:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
                 raise SettingError(f"data.{option} names {twice[0]!r} twice.")
-        if self.cluster is not None and self.cluster not in (names_there := (*self.parts, *self.groups, *self.meta)):
+        if self.cluster not in (None, *(names := (*self.parts, *self.groups, *self.meta))):
             raise SettingError(
                 f"data.cluster {self.cluster} is not a part, nor in data.groups or data.meta. "
-                f"{guess(self.cluster, names_there)}"
+                f"{guess(self.cluster, names)}"
             )
 
     @property
     def further_groups(self) -> tuple[str, ...]:
-        """The groups that are columns, and no part's content."""
+        """The groups that are columns, not parts."""
         return tuple(group for group in self.groups if group not in self.parts)
 
     @property
     def clustered_by(self) -> str | None:
-        """The part, group or meta column whose values are the clusters of intervals; None for single examples."""
+        """The part, group or meta column of the clusters; None without clusters."""
         return next(iter(self.groups), None) if self.cluster is None else self.cluster
 
     @property
-    def others(self) -> tuple[str, ...]:
+    def required(self) -> tuple[str, ...]:
         """The columns that a row needs, without the label."""
         return (*self.parts.values(), *self.further_groups, *self.meta, *filter(None, [self.uid]))
 
     def meta_of(self, values: Mapping[str, Any], where: str, row: int | str) -> list[str]:
-        """The meta columns of a row as text; they may be empty, unless they are clusters of intervals.
-
-        Raises:
-            DataError: One holds something else, or is empty and may not be.
-        """
+        """The meta columns of a row as text; only clusters may not be empty."""
         return [
             "" if is_empty(values[name]) and name != self.cluster else text_of(values[name], where, row, name)
             for name in self.meta
@@ -95,8 +90,8 @@ class Columns:
         if self.labels is not None and not self.labels:
             raise SettingError("data.labels names no label. Name each with its spellings in the data.")
         label_of: dict[str, str] = {}
-        for name, others in (self.labels or {}).items():
-            for spelling in map(str, (name, *others)):
+        for name, spellings in (self.labels or {}).items():
+            for spelling in map(str, (name, *spellings)):
                 if label_of.setdefault(spelling, name) != name:
                     raise SettingError(
                         f"data.labels: {spelling!r} is a spelling of both {label_of[spelling]} and {name}. Name it "
@@ -106,25 +101,25 @@ class Columns:
 
 
 def load_pairs(source: Source, columns: Columns, split: Split, same: Same | None = None) -> Examples:
-    """The examples of a split, with parts in words.
+    """Load pairs of texts.
 
     Args:
-        source: Where the rows are.
-        columns: Which column is what.
-        split: Which split.
-        same: For free texts as gold: which of them are the same answer; gold is written like the first of these.
+        source: The source of rows.
+        columns: Roles of the columns.
+        split: The split.
+        same: For free-text gold: equality of answers; equal answers get the spelling of the first one.
 
     Raises:
-        HeedfulError: The source does not have the split, or a row does not fit the columns.
+        HeedfulError: The split does not exist, or a row does not fit the columns.
     """
     where, rows = source.rows(split)
     rows = source.select(rows, where)
     if same is not None:
-        rows = _alike(rows, columns.label, same)
+        rows = _with_same_spelling(rows, columns.label, same)
     return to_examples(rows, where, columns, split)
 
 
-def _alike(rows: Rows, column: str | None, same: Same) -> Rows:
+def _with_same_spelling(rows: Rows, column: str | None, same: Same) -> Rows:
     for row, values in rows:
         gold = values.get(column or "")
         is_text = isinstance(gold, str | int | float) and not is_empty(gold)
@@ -133,33 +128,34 @@ def _alike(rows: Rows, column: str | None, same: Same) -> Rows:
 
 
 def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examples:
-    """Turn rows into examples; rows whose cell of the label is empty are left out and counted (``no_gold``).
+    """Convert rows to examples; rows without a gold label are dropped and counted in ``no_gold``.
 
-    Rows that are not trained on may lack the column "label", unless another column is called nearly so: the examples
-    then have no label.
+    Rows for evaluation may lack the column "label", unless another column has a similar name: the examples are then
+    unlabelled.
 
     Args:
-        rows: (row, columns) pairs.
+        rows: (row number, columns) pairs.
         where: Name of the source in messages.
-        columns: Which column is what.
-        split: Its prefix is the start of each uid.
+        columns: Roles of the columns.
+        split: The split, whose prefix starts the uids.
 
     Raises:
-        HeedfulError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
+        HeedfulError: A row lacks a column, has an empty part or an unknown label, or repeats an id; the message names
+            the row.
     """
     may_lack_label = not split.training and columns.label == LABEL
     gold = Gold(columns.labels, columns.spellings(), columns.several)
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)
     has_label: bool | None = None
-    rows_taken = array("q")  # the rows that became examples
+    kept_rows = array("q")  # row number of every example
     no_gold = 0
     for row, values in rows:
         if has_label is None:
             has_label = columns.label is not None and not (may_lack_label and _is_unlabelled(values, columns))
         elif not has_label and columns.label in values:
             raise DataError(
-                f"{where}, row {rows_taken[0]}: there is no column {columns.label!r}, and row {row} has it. Give each "
+                f"{where}, row {kept_rows[0]}: there is no column {columns.label!r}, but row {row} has it. Give each "
                 "row a label, or set data.label to null (in Python None)."
             )
         require_columns(columns, values, where, row, has_label)
@@ -179,22 +175,22 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
         groups = [text_of(values[column], where, row, column) for column in further]
         uid = uid_of(values, where, row, split.prefix, columns)
         builder.add(uid, parts, label, groups, columns.meta_of(values, where, row))
-        rows_taken.append(row)
-    if not rows_taken:
+        kept_rows.append(row)
+    if not kept_rows:
         raise DataError(
-            f"{where} has no row with a gold label ({no_gold} without). Take data with gold labels, or evaluate "
-            "without, with data.label null."
+            f"{where} has no row with a gold label ({no_gold} without). Take labelled data, or set data.label null to "
+            "evaluate without labels."
         )
-    examples = in_order(builder.finish(), rows_taken, where, split.prefix, columns)
+    examples = in_order(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples
 
 
 def _is_unlabelled(values: Mapping[str, Any], columns: Columns) -> bool:
-    """Whether a row has all columns but the label, and no further column that may be meant by it."""
-    if columns.label in values or not values.keys() >= set(columns.others):
+    """Whether a row lacks only the label, and has no column with a similar name."""
+    if columns.label in values or not values.keys() >= set(columns.required):
         return False
-    further = [str(name).lower() for name in values if name not in columns.others]
+    further = [str(name).lower() for name in values if name not in columns.required]
     return nearest(str(columns.label).lower(), further) is None
 
 
@@ -206,64 +202,47 @@ def require_columns(
     label: bool = True,
     more: Sequence[str] = (),
 ) -> None:
-    """Refuse a row without a column that is needed.
-
-    Args:
-        columns: Which columns are.
-        values: The row.
-        where: Name of the source in messages.
-        row: Its number.
-        label: Whether the column of the label is.
-        more: Further ones that are.
-
-    Raises:
-        DataError: One is missing.
-    """
-    wanted = [*columns.others, *more]
-    if label and columns.label is not None:
-        wanted.append(columns.label)
-    missing = list(dict.fromkeys(name for name in wanted if name not in values))
+    """Require the columns of a row."""
+    required = [*columns.required, *more, *([columns.label] if label and columns.label is not None else [])]
+    missing = list(dict.fromkeys(name for name in required if name not in values))
     if not missing:
         return
-    if len(values) == 1 and any(mark in str(*values) for mark in OTHER_MARKS):
+    if len(values) == 1 and any(mark in str(*values) for mark in SEPARATORS):
         raise DataError(
             f"{where} has one column, {brief(*values)}. Separate columns by commas in csv files, by tabs in tsv files."
         )
-    there = {str(name).lower(): column_name(name) for name in values}
-    near = nearest(missing[0].lower(), there)
-    found = f"{listed(values)}{f' Do you mean {there[near]}?' if near else ''}"
+    names = {str(name).lower(): column_name(name) for name in values}
+    near = nearest(missing[0].lower(), names)
+    hint = f"{listed(values)}{f' Do you mean {names[near]}?' if near else ''}"
     if missing[0] in columns.slices:
-        raise DataError(f"data.slices {missing[0]}: {where} does not have this column. {found}")
+        raise DataError(f"data.slices {missing[0]}: {where} does not have this column. {hint}")
     remedy = "Set data.parts '{PART: COLUMN}' and data.label"
-    if len(missing) == len(set(wanted)) and unpacked(where.lower()).endswith(DELIMITED):
+    if len(missing) == len(set(required)) and unpacked(where.lower()).endswith(DELIMITED):
         remedy += "; without a header, data.columns '[NAME, ...]'"
     elif missing == [columns.label]:
         remedy = "Set data.label to its name, or to null (in Python None)"
-    raise DataError(f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}. {found} {remedy}.")
+    raise DataError(f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}. {hint} {remedy}.")
 
 
 def uid_of(values: Mapping[str, Any], where: str, row: int | str, prefix: str, columns: Columns) -> str:
-    """The uid of a row that has an id; else "", until all are read (:func:`in_order`)."""
+    """The uid of a row with an id; else "", which :func:`in_order` replaces."""
     return "" if columns.uid is None else f"{prefix}/{text_of(values[columns.uid], where, row, columns.uid)}"
 
 
 def in_order(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
-    """The examples of a source in an order, and with uids, that do not depend on the order of its rows.
+    """Sort examples by uid, so that the order of rows does not matter; without ids, uids are content hashes.
 
     Args:
-        examples: With uids of :func:`uid_of`.
-        rows: Which row each of them is, for the message.
+        examples: Examples with uids of :func:`uid_of`.
+        rows: Row number of every example, for the message.
         where: Name of the source in messages.
-        prefix: ``<data>/<split>``, the start of each uid.
-        columns: Which column is the id.
-
-    Raises:
-        DataError: Two have the same id.
+        prefix: ``<data>/<split>``, the start of uids.
+        columns: Roles of the columns.
     """
     if columns.uid is None:
         examples = _named_by_content(examples, prefix)
         return examples.take(examples.uid_order)
-    order = examples.uid_order  # of a stable sort
+    order = examples.uid_order  # stable
     ordered = examples.table["uid"].take(pa.array(order))
     same = pc.equal(ordered[1:], ordered[:-1]).to_numpy()
     if same.any():
@@ -271,49 +250,48 @@ def in_order(examples: Examples, rows: Sequence[int | str], where: str, prefix: 
         first = order[:-1][same][again.argmin()]
         name = examples.uid(again.min()).removeprefix(f"{prefix}/")
         raise DataError(
-            f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} as well. Give each "
-            "row an id of its own."
+            f"{where}, row {rows[again.min()]}: the id {brief(name)} is also in row {rows[first]}. Give each row a "
+            "unique id."
         )
     return examples.take(order)
 
 
 def _named_by_content(examples: Examples, prefix: str) -> Examples:
-    """The same examples with uids of their label and parts, whatever their order.
+    """Set uids to hashes of label and parts.
 
-    A repeat has "#2", "#3" and so on behind it; of examples that differ in groups, meta columns or blanks alone,
-    these say by a hash which is which.
+    Repeats get the suffixes "#2", "#3" and so on, in the order of a hash of groups, meta columns and exact texts.
     """
     names = np.array(examples.contents(examples.parts).to_pylist(), dtype=object)
-    _, of, counts = np.unique(names, return_inverse=True, return_counts=True)
-    again = np.flatnonzero(counts[of] > 1)
-    pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]  # which name their row
-    told = [name for name in examples.table.column_names if name not in ("uid", *pictures)]
-    details = np.array(identities(examples.table.take(again), told).to_pylist(), dtype=object)
-    again = again[np.lexsort([details, of[again]])]
-    first = np.searchsorted(of[again], of[again])
+    _, content, counts = np.unique(names, return_inverse=True, return_counts=True)
+    again = np.flatnonzero(counts[content] > 1)
+    pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]  # hold their row
+    detailed = [name for name in examples.table.column_names if name not in ("uid", *pictures)]
+    details = np.array(identities(examples.table.take(again), detailed).to_pylist(), dtype=object)
+    again = again[np.lexsort([details, content[again]])]
+    first = np.searchsorted(content[again], content[again])
     for i, number in zip(again.tolist(), (np.arange(len(again)) - first + 1).tolist(), strict=True):
         names[i] += f"#{number}" if number > 1 else ""
     return examples.with_column("uid", pa.array([f"{prefix}/{name}" for name in names], pa.string()))
 
 
 def require_parts(parts: Mapping[str, str], label: str | None, header: Iterable[str]) -> None:
-    """Refuse parts that are one column, or the column of the label; and columns that are named twice.
+    """Require distinct columns for parts and label, and distinct names in the header.
 
     Args:
         parts: Part to column.
-        label: Column of the label; None for none.
-        header: Names of all columns, where the data have no header.
+        label: Column of the label, or None.
+        header: Names of all columns, for data without a header.
     """
     names = list(header)
     if len(set(names)) < len(names) or not all(names):
         raise SettingError(
-            f"data.columns [{', '.join(names)}] has an empty name, or one name twice. Give each column its own name."
+            f"data.columns [{', '.join(names)}] has an empty or a repeated name. Give each column a unique name."
         )
     for part, column in parts.items():
         if column == label:
             raise SettingError(
-                f"data.parts: {part} is the column {column!r}, which is the label as well. Name the column of the "
-                "part, and the column of the label with data.label."
+                f"data.parts: {part} is the column {column!r}, which is also the label. Name another column, or name "
+                "the label with data.label."
             )
         if twin := next((p for p, c in parts.items() if c == column and p != part), None):
             raise SettingError(f"data.parts: {part} and {twin} are one column, {column!r}. Name one for each.")

@@ -1,4 +1,4 @@
-"""MSGS (Warstadt et al., 2020): sentences that a linguistic and a surface feature label alike, or not."""
+"""MSGS (Warstadt et al., 2020): sentences with a linguistic and a surface label."""
 
 import re
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ from heedful.records import DataError, Examples, SettingError, agree, inform
 from heedful.records.errors import guess
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
-CONTROL = "control_train"  # the file of rows whose two labels differ
-TARGET = "target"  # the column that says where the word stands that decides the linguistic label
+CONTROL = "control_train"  # file of training rows whose labels differ
+TARGET = "target"  # column of the index of the word that decides the linguistic label
 SURFACE_ALONE = ("lexical_content_the_control", "relative_position_control")  # tasks without a linguistic label
 FOLLOWING = {"L": LINGUISTIC, "S": SURFACE}
 
 
 def load_paradigms(source: Source, columns: Columns, split: Split, task: str) -> Examples:
-    """The examples of a split of a task; its rows have the column ``target`` as well.
+    """Load the examples of a task, with the additional column ``target``.
 
     Args:
-        source: The folder of all tasks, which has a folder for each; or the rows of this task.
-        columns: Which column is what.
-        split: Which split.
+        source: The folder of all tasks, with a subfolder per task; or rows of this task in memory.
+        columns: Roles of the columns.
+        split: The split.
         task: Name of the task.
 
     Raises:
-        DataError: There is no such file, or a row lacks a column that says which sentences are siblings.
+        DataError: A file is missing, or a row lacks a column.
     """
     if source.path is None or isinstance(source.path, str | Path):
         tasks = source.folder
@@ -38,19 +38,19 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
             raise DataError(
                 f"data.path {tasks} has no folder of the task {task!r}. "
-                f"{guess(task, there) if there else 'Name the folder of all tasks, which has one for each.'}"
+                f"{guess(task, there) if there else 'Name the folder of all tasks.'}"
             )
         source = source.at(tasks / task)
     where, rows = source.rows(split)
     examples = to_examples(source.select(_with_targets(list(rows), where, task), where), where, columns, split)
-    targets_told = examples.column(f"meta.{TARGET}") if TARGET in examples.meta and task in FINDERS else ()
-    if n := sum(not value for value in targets_told):
-        inform(f"{where}: {agree(n, 'sentence has', 'sentences have')} no target word that can be told.")
+    indices = examples.column(f"meta.{TARGET}") if TARGET in examples.meta and task in FINDERS else ()
+    if n := sum(not index for index in indices):
+        inform(f"{where}: the target word of {agree(n, 'sentence', 'sentences')} is unknown.")
     return examples
 
 
 def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: str) -> Rows:
-    """The rows with the column ``target``: the number of a word (:func:`heedful.records.parts.words.words`), or ""."""
+    """Add the column ``target``: the index of a word (:func:`heedful.records.parts.words.words`), or ""."""
     for row, columns in rows:
         for name in ("sentence", "paradigmID", "condition", LINGUISTIC):
             require_column(name, columns, f"{where}, row {row}")
@@ -67,20 +67,16 @@ def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: s
 
 
 def mixtures_of(control: str) -> tuple[Mixture, ...]:
-    """The mixtures that a short form names.
+    """Parse the short form of mixtures of control rows.
 
     Example:
         >>> [(mixture.share, mixture.label) for mixture in mixtures_of("2L1S")]
         [(0.02, 'linguistic_feature_label'), (0.01, 'surface_feature_label')]
-
-    Raises:
-        SettingError: It is not of the form.
     """
     number = r"(\d+(?:\.\d+)?)"
     if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):
         raise SettingError(
-            f"data.control {control!r} does not say how many percent of control rows have which label. Write it as "
-            "2L, 2S or 1L2S."
+            f"data.control {control!r} is not a percentage of control rows with each label. Write 2L, 2S or 1L2S."
         )
     percents = zip(FOLLOWING.values(), read.groups(), strict=True)
     return tuple(Mixture(float(n) / 100, CONTROL, label=label) for label, n in percents if n is not None)

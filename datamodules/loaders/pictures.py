@@ -1,4 +1,4 @@
-"""Pictures with texts: rows name files, patterns of file names, or hold bytes."""
+"""Pictures with texts: rows have paths or bytes, or columns for patterns of file names."""
 
 import atexit
 import hashlib
@@ -38,24 +38,24 @@ from heedful.records import (
 )
 from heedful.records.parts.pixels import pixels
 
-STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
+STARRED = "*"  # column of uids, if a pattern matches several files per row
 FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # of a pattern
-ANIMATED = ("GIF", "PNG", "WEBP")  # formats; a TIFF may hold several pages, the first of which is read
-ROWS = 64  # whose pictures are read side by side
+ANIMATED = ("GIF", "PNG", "WEBP")  # formats; of a TIFF with several pages, the first page is read
+ROWS = 64  # number of rows whose pictures are read concurrently
 
 
 def load_pictures(source: Source, columns: Columns, split: Split, image_folder: str | None = None) -> Examples:
-    """The examples of a split, of whose parts some are pictures.
+    """Load examples with picture parts.
 
     Args:
-        source: Files, a folder with a folder for each split beside its file of rows, rows in memory, or the hub.
-        columns: Which column is what. The column of a picture holds a path or bytes, or is a pattern of file names;
-            a group may be such a pattern, too.
-        split: Which split.
-        image_folder: Where paths and patterns begin; by default where the file of the rows lies.
+        source: Files, a folder with a subfolder per split, rows in memory, or the hub.
+        columns: Roles of the columns. A picture column has paths or bytes, or is a pattern of file names; groups may be
+            patterns, too.
+        split: The split.
+        image_folder: Root of paths and patterns; by default the folder of the file of rows.
 
     Raises:
-        HeedfulError: The source does not have the split, or a row names no picture, or one that is missing or broken.
+        HeedfulError: The split does not exist, or a picture is missing or broken.
     """
     where, rows = rows_of_pictures(source, split)
     rows = with_pictures(source.select(rows, where), where, columns, image_folder)
@@ -63,10 +63,7 @@ def load_pictures(source: Source, columns: Columns, split: Split, image_folder: 
 
 
 def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
-    """(Name for messages, rows) of a split, whose file may lie in a folder that is called as the split.
-
-    The name of the folder may go on after "_".
-    """
+    """(Name for messages, rows) of a split; its file may be in a subfolder ``<split>`` or ``<split>_...``."""
     path = source.path
     if isinstance(path, str | Path) and Path(path).is_dir():
         folders = sorted(f for f in Path(path).iterdir() if f.is_dir())
@@ -80,7 +77,7 @@ def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
 
 
 def _is_table(file: Path) -> bool:
-    """Whether a file holds rows, by its name; .txt may be anything."""
+    """Whether a file has rows, by its suffix; a .txt file may be anything."""
     try:
         return kind(file) != "txt" and unpacked(file.name) == file.name
     except DataError:
@@ -88,14 +85,14 @@ def _is_table(file: Path) -> bool:
 
 
 def starred(columns: Columns) -> Columns:
-    """The columns, with the uid of each picture where a pattern names several for a row."""
+    """The columns, with the uid column of matching files if a pattern has a star."""
     patterns = [columns.parts[part] for part in columns.kinds]
     stars = any(is_pattern(pattern) and "*" in pattern for pattern in patterns) and columns.uid is not None
     return replace(columns, uid=STARRED) if stars else columns
 
 
 def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | None) -> Rows:
-    """The rows with a picture in place of each column or pattern, and with the groups that are patterns."""
+    """Add pictures and the groups that are patterns to the rows."""
     places = {part: columns.parts[part] for part, kind in columns.kinds.items() if kind == "picture"}
     pictures = Pictures(places, columns.uid, Path(image_folder) if image_folder else None)
     patterns = [group for group in columns.groups if is_pattern(group)]
@@ -104,17 +101,17 @@ def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | 
 
 
 class Pictures:
-    """Finds the pictures of rows, looks at the head of each, and says where its bytes lie.
+    """Finds the pictures of rows and checks their headers.
 
-    Bytes that stand in the rows go to a temporary file, each picture once; it is removed when the process ends.
+    Bytes in rows are written to a temporary file, each picture once; the file is removed when the process ends.
 
     Args:
-        columns: Part to the column of its picture (a path, bytes, or both as the hub has them), or to a pattern:
-            ``images/{id}.png``, with columns in braces, formatted as Python does; ``{id-3}`` is what stands before the
-            third hyphen, and ``{folder?}`` nothing where there is no such column. ``*`` in the file name stands for
-            letters and digits, and makes an example of every file that matches.
+        columns: Part to picture column (paths, bytes, or both as on the hub), or to a pattern such as
+            ``images/{id}.png`` with Python's format specifications: ``{id-3}`` is the text before the third hyphen,
+            ``{folder?}`` may be missing, and ``*`` in the file name matches letters and digits; every matching file
+            becomes an example.
         uid: Column of a unique id.
-        folder: Where paths and patterns begin; by default where the file of the rows lies.
+        folder: Root of paths and patterns; by default the folder of the file of rows.
     """
 
     def __init__(self, columns: Mapping[str, str], uid: str | None, folder: Path | None = None) -> None:
@@ -127,21 +124,19 @@ class Pictures:
         self._animated: set[str] = set()
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
         if len(starred) > 1:
-            raise DataError(f"data.parts: {starred[0]} and {starred[1]} hold *. Let only one pattern hold *.")
+            raise DataError(f"data.parts: {starred[0]} and {starred[1]} have a *. Use * in one pattern.")
         if starred and uid is None:
-            raise SettingError(
-                f"data.parts: {starred[0]} makes several examples of a row. Name the column of its id with data.uid."
-            )
+            raise SettingError(f"data.parts: {starred[0]} matches several files per row. Name an id with data.uid.")
 
     def rows(self, rows: Rows, where: str) -> Rows:
-        """The rows with a :class:`~heedful.records.Picture` in place of each column or pattern.
+        """Replace every column or pattern by a :class:`~heedful.records.Picture`.
 
         Args:
-            rows: (row, columns) pairs.
-            where: The file of the rows, or what to call their source in an error.
+            rows: (row number, columns) pairs.
+            where: The file of the rows, or another name of the source in messages.
 
         Raises:
-            HeedfulError: A row names no picture, one that is missing, or one that is none; the message names the row.
+            HeedfulError: A picture is missing or broken; the message names the row.
         """
         folder = self.folder or (Path(where).parent if Path(where).is_file() else None)
         named_rows = (
@@ -159,27 +154,25 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """The row with a path or bytes under each column and pattern; several rows for a pattern with ``*``."""
-        made: list[Row] = [dict(values)]
+        """The row with a path or bytes under every column and pattern; several rows for a pattern with ``*``."""
+        rows: list[Row] = [dict(values)]
         for column in self.columns.values():
             if not is_pattern(column):
                 require_column(column, values, where)
-                for row in made:
-                    row[column] = _content(values[column], where, column, folder)
+                rows = [row | {column: _content(values[column], where, column, folder)} for row in rows]
                 continue
             paths = self._matching(column, values, where, folder)
             if "*" in column:
                 uid = values.get(self.uid)
-                made = [{**made[0], column: path, STARRED: f"{uid}-{star}"} for path, star in paths]
+                rows = [{**rows[0], column: path, STARRED: f"{uid}-{star}"} for path, star in paths]
             else:
-                for row in made:
-                    row[column] = paths[0][0]
-        return iter(made)
+                rows = [row | {column: paths[0][0]} for row in rows]
+        return iter(rows)
 
     def _matching(
         self, pattern: str, values: Mapping[str, Any], where: str, folder: Path | None
     ) -> list[tuple[Path, str]]:
-        """(File, what ``*`` stands for) of those that a pattern names; without ``*``, one that may not be there."""
+        """(File, match of ``*``) per matching file; without ``*``, one file that may not exist."""
         if folder is None:
             raise _without_folder(where, pattern)
         path = filled(pattern, values, where)
@@ -196,7 +189,7 @@ class Pictures:
         return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
-        """(Picture, its bytes if they have no file of their own)."""
+        """(Picture, its bytes unless it has a file)."""
         if isinstance(content, Path):
             if picture := self._pictures.get(str(content)):
                 return picture, None
@@ -224,14 +217,14 @@ class Pictures:
 
 
 def temporary_file() -> Path:
-    """A new file that other processes can open by its name, and that is removed when this process ends."""
+    """A temporary file that other processes can open, removed when this process ends."""
     with spooling():
         handle, name = tempfile.mkstemp(prefix="heedful-")
     os.close(handle)
     owner = os.getpid()
 
     def remove() -> None:
-        if os.getpid() == owner:  # and no child that was forked
+        if os.getpid() == owner:  # not in a forked child
             Path(name).unlink(missing_ok=True)
 
     atexit.register(remove)
@@ -240,54 +233,46 @@ def temporary_file() -> Path:
 
 @lru_cache(2**16)
 def _place(folder: Path, path: str) -> Path:
-    """:func:`inside`, which asks the disk about every folder on the way; many rows name the same picture."""
+    """:func:`inside`, cached, since it resolves every folder and many rows name the same picture."""
     return inside(folder, path)
 
 
 def is_pattern(column: str) -> bool:
-    """Whether this is a pattern of file names, and no column."""
+    """Whether this is a pattern of file names rather than a column."""
     return "{" in column
 
 
 def require_picture(data: bytes, what: str) -> bool:
-    """Look at the head of a picture, and whether it is animated.
-
-    Raises:
-        DataError: It is in none of the formats that are read, or claims to have far too many pixels.
-    """
+    """Check the header of a picture, and return whether it is animated."""
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             with suppress(Exception):  # of a second frame, which is not read
                 return bool(opened.format in ANIMATED and getattr(opened, "is_animated", False))
             return False
-    except Exception as error:  # any byte of a file can be wrong in any way
+    except Exception as error:  # Pillow raises many types
         why = "" if isinstance(error, Image.UnidentifiedImageError) else f" ({reason(error)})"
-        raise DataError(f"{what} is not a picture that is read{why}. Save it as one of {', '.join(FORMATS)}.") from None
+        raise DataError(f"{what} is not a supported picture{why}. Save it as one of {', '.join(FORMATS)}.") from None
 
 
 def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
-    """A picture for people to look at, upright: uint8 [height, width, 3], neither of them above ``size``.
+    """A small upright copy of a picture: uint8 [height, width, 3], at most ``size`` high and wide."""
 
-    Raises:
-        HeedfulError: It is damaged, or its file is not what it was when the data were read.
-    """
+    def shrink(image: Image.Image) -> Image.Image:
+        image.thumbnail((size, size))
+        return image
 
-    def small(shown: Image.Image) -> Image.Image:
-        shown.thumbnail((size, size))
-        return shown
-
-    return pixels(picture, small, lambda opened: opened.draft("RGB", (size, size)))  # a JPEG can be decoded small
+    return pixels(picture, shrink, lambda opened: opened.draft("RGB", (size, size)))  # decodes a JPEG at a small size
 
 
 def _content(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:
-    """The bytes in a column, or the file that it names."""
-    if isinstance(value, Mapping):  # as the hub has pictures
+    """The bytes in a column, or its path."""
+    if isinstance(value, Mapping):  # as on the hub
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes) and value:
         return value
     if not isinstance(value, str) or not value.strip():
         raise DataError(
-            f"{where}: the column {column!r} holds {brief(value)}, not a picture. Fill it in, or leave its row out."
+            f"{where}: the column {column!r} holds {brief(value)}, not a picture. Fill it in, or drop the row."
         )
     if folder is None:
         raise _without_folder(where, brief(value))
@@ -295,12 +280,12 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
 
 
 def _without_folder(where: str, picture: str) -> HeedfulError:
-    """The error about rows without a file, by which pictures could be found."""
-    return SettingError(f"{where}: where the picture {picture} lies is not known. Name data.image_folder.")
+    """The error about paths in rows that are in memory."""
+    return SettingError(f"{where}: the folder of the picture {picture} is unknown. Name data.image_folder.")
 
 
 def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
-    """A pattern with the values of a row, none of them empty but those with ``?``; a ``*`` would stand for itself.
+    """Fill a pattern with the values of a row, which may be empty only with ``?``.
 
     Example:
         >>> filled("{id-1}/{folder?}/{id-3}-img0.png", {"id": "dev-850-0-1"}, "dev.json, row 1")
@@ -311,7 +296,7 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
         if is_empty(values[name]):
             raise DataError(
                 f"{where}: the column {name!r} is empty, and {pattern} needs it. Give it a value, or write {{{name}?}} "
-                "where it may be empty."
+                "to allow an empty value."
             )
 
     def fill(field: re.Match) -> str:
@@ -330,29 +315,20 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
             f"{where}: {pattern} does not fit the row ({reason(error)}). Change the pattern in data.parts."
         ) from None
     if "*" in pattern and text.count("*") != pattern.count("*"):
-        raise DataError(f"{where}: a column of {pattern} holds a *. Take another column.")
+        raise DataError(f"{where}: a column of {pattern} has a *. Take another column.")
     return text
 
 
 def with_default(answers: Sequence[str], default_label: str | None, name: str) -> list[str]:
-    """The labels that are answers, and the default label, which may be none of them."""
+    """The answers as labels, with the default label added if it is missing."""
     if default_label is None or default_label in answers:
         return list(answers)
-    inform(f"{name}: {default_label!r} is a label beside the {len(answers):,} answers.")
+    inform(f"{name}: {default_label!r} is added to the {len(answers):,} answers as a label.")
     return [*answers, default_label]
 
 
 def listed_answers(answers: str, path: Any) -> list[str]:
-    """The labels in a file: a line for each (.txt), or json, as a list or under ``id2label``.
-
-    Args:
-        answers: The file; it is looked for in ``path`` first.
-        path: The path of the data.
-
-    Raises:
-        HeedfulError: The file does not exist or cannot be read, it lists no label, one twice, or something that is not
-            a label, or it leaves a number out.
-    """
+    """Read labels from a file: one per line (.txt), or json, a list or under ``id2label``."""
     file = Path(answers)
     if isinstance(path, str | Path) and (Path(path) / answers).is_file():
         file = Path(path) / answers
@@ -368,12 +344,12 @@ def listed_answers(answers: str, path: Any) -> list[str]:
         try:
             listing = [by_number[str(i)] for i in range(len(by_number))]
         except KeyError as error:
-            raise DataError(f"data.answers {file} has no label of the number {error}. Number them from 0.") from None
+            raise DataError(f"data.answers {file} has no label number {error}. Number them from 0.") from None
     if not isinstance(listing, list) or not listing:
         raise DataError(f"data.answers {file} holds {brief(listing)}, not labels. Write a list of labels.")
     for label in listing:
         if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
-            raise DataError(f"data.answers {file} lists {brief(label)}, which is not a label. Write a text there.")
+            raise DataError(f"data.answers {file} lists {brief(label)}, which is not a label. Write a text.")
     labels = [label.strip() if isinstance(label, str) else plain(label) for label in listing]
     if twice := [label for label, n in Counter(labels).items() if n > 1]:
         raise SettingError(f"data.answers {file} lists {twice[0]!r} twice.")

@@ -1,4 +1,4 @@
-"""Questions about pictures that several people answered: the labels are frequent answers, gold is what each is worth.
+"""Visual questions with answers of several people: labels are frequent answers, gold is a score per answer.
 
 Source: Goyal et al. (2017), VQA 2.0.
 """
@@ -18,22 +18,22 @@ from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import brief, is_empty, require_column, text_of
 from heedful.records import SOFT, DataError, Examples, HeedfulError
 
-GOLD = "gold"  # the column that is made of what people answered
-UNKNOWN = "not_in_labels"  # none of the answers is a label
-FROM_A_RUN = "Give the answers of the model, as in data.answers RUN/checkpoints/backbone/config.json."
+GOLD = "gold"  # the column of computed gold scores
+UNKNOWN = "not_in_labels"  # no answer is a label
+FROM_A_RUN = "Give the answers of the model, such as data.answers RUN/checkpoints/backbone/config.json."
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The columns of what people answered.
+    """Columns of people's answers.
 
     Attributes:
-        given: Column of a list of texts, or of objects with a text under ``answer``.
-        frequent: Column of the most frequent answer, which is gold where ``given`` is missing or empty.
-        labels: The labels, where these come from elsewhere.
+        column: Column of a list of texts, or of objects with a text under ``answer``.
+        frequent: Column of the most frequent answer, which is gold where ``column`` is missing or empty.
+        labels: The labels, unless they are counted.
     """
 
-    given: str
+    column: str
     frequent: str
     labels: Sequence[str] = ()
 
@@ -42,48 +42,49 @@ class Answers:
         return spelled(self.labels)
 
     def gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
-        """The worth of each answer, as JSON; None where there is no answer."""
-        given = [normalised(answer) for answer in self._given(values, where, row)]
-        worths = worth(given if any(given) else [self.most_frequent(values, where, row)])
+        """The score of every answer, as JSON; None without an answer."""
+        answers = [normalised(answer) for answer in self._answers(values, where, row)]
+        worths = worth(answers if any(answers) else [self.most_frequent(values, where, row)])
         worth_of_label = {
             label: value for answer, value in worths.items() for label in self._labels_of.get(answer, [answer])
         }
         return SOFT.write_gold(worth_of_label) if worth_of_label else None
 
     def most_frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
-        """The most frequent answer to a question, normalised; "" for none."""
+        """The most frequent answer, normalised; "" for none."""
         require_column(self.frequent, values, f"{where}, row {row}")
         answer = values[self.frequent]
         return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
 
-    def _given(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
-        """The answer of each person, "" for nothing."""
-        given = values.get(self.given)
-        if given is None:
+    def _answers(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
+        """The answer of every person; "" for no answer."""
+        held = values.get(self.column)
+        if held is None:
             return []
-        if isinstance(given, Mapping):  # as some tools write lists of objects
-            given = given.get("answer")
-        if not isinstance(given, list) or any(
-            isinstance(answer, Mapping) and "answer" not in answer for answer in given
-        ):
+        if isinstance(held, Mapping):  # a list of objects as some tools write it
+            held = held.get("answer")
+        is_list = isinstance(held, list)
+        answers = [
+            item.get("answer", item) if isinstance(item, Mapping) else item for item in (held if is_list else ())
+        ]
+        if not is_list or any(isinstance(answer, Mapping) for answer in answers):
             raise DataError(
-                f"{where}, row {row}: the column {self.given!r} is {brief(values[self.given])}. It should be a list of "
-                "texts, or of objects with an answer."
+                f"{where}, row {row}: the column {self.column!r} is {brief(values[self.column])}, not a list of texts, "
+                "or of objects with an answer."
             )
-        answers = [answer["answer"] if isinstance(answer, Mapping) else answer for answer in given]
-        return ["" if is_empty(answer) else text_of(answer, where, row, self.given) for answer in answers]
+        return ["" if is_empty(answer) else text_of(answer, where, row, self.column) for answer in answers]
 
 
 def load_questions(
     source: Source, columns: Columns, split: Split, answers: Answers, image_folder: str | None = None
 ) -> Examples:
-    """The questions of a split, with soft gold labels.
+    """Load the questions of a split with soft gold labels.
 
     Args:
         source: As for :func:`~heedful.datamodules.loaders.pictures.load_pictures`.
-        columns: Which column is what; the label is "gold".
-        split: Which split.
-        answers: The columns of what people answered.
+        columns: Roles of the columns; the label is "gold".
+        split: The split.
+        answers: Columns of people's answers.
         image_folder: As for :func:`~heedful.datamodules.loaders.pictures.load_pictures`.
     """
     where, rows = rows_of_pictures(source, split)
@@ -93,11 +94,7 @@ def load_questions(
 
 
 def count_answers(source: Source, split: Split, answers: Answers, n: int) -> list[str]:
-    """The ``n`` most frequent answers of a split, without a look at its pictures.
-
-    Raises:
-        DataError: The split is not at hand.
-    """
+    """The ``n`` most frequent answers of a split; pictures are not read."""
     try:
         if not source.has_splits:
             raise DataError(f"{source.display_name} has no splits.")
@@ -111,6 +108,6 @@ def count_answers(source: Source, split: Split, answers: Answers, n: int) -> lis
 
 
 def answerable(examples: Examples, labels: Sequence[str]) -> np.ndarray:
-    """Which questions have an answer among the labels: bool [examples]."""
+    """Whether each question has an answer among the labels: bool [examples]."""
     names = set(labels)
     return np.array([not names.isdisjoint(SOFT.parse_gold(gold)) for gold in examples.column("label")], dtype=bool)

@@ -1,4 +1,4 @@
-"""Reading comprehension: questions about texts, as SQuAD 2.0, MRQA or a row for each question write them."""
+"""Reading comprehension: questions about texts in the formats of SQuAD 2.0 and MRQA, or with a row per question."""
 
 import json
 import re
@@ -16,105 +16,72 @@ from heedful.interventions import Swap
 from heedful.records import CLUSTER, SPAN, DataError, Examples, ExamplesBuilder, agree, generator, inform
 from heedful.records.answers import normalised
 
-STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
-ABSENT = "not_in_text"  # no answer stands in the text
-HOLLOW = "question has", "questions have", "answers of articles and punctuation alone, which count as none."
-MOVED = "answer is", "answers are", "not at the offset, and searched for."
-KINDS = {str: "a text", int: "a whole number", list: "a list"}
+STARTS = "starts"  # meta column: JSON list of the character offset of every gold answer, or null
+ABSENT = "not_in_text"  # no answer is in the text
 
 
 def questions(rows: Iterator[tuple[int, Row]], where: str) -> Iterator[tuple[int | str, Row]]:
-    """(Row, columns) of each question; a row with several names the question as well.
+    """Flatten rows to (row, columns) per question, with the columns of the copies on the hub.
 
-    An article of SQuAD's own files (with ``paragraphs``) becomes rows with the columns id, title, context, question
-    and answers; a text of MRQA's (with ``qas``) becomes rows with key, context, question and answers: the columns that
-    their copies on the hub have. Any other row is a question already; MRQA's header is none.
-
-    Raises:
-        HeedfulError: A part of an article or of a text is missing, or of another kind; the message names the row.
+    A SQuAD article (with ``paragraphs``) becomes rows with id, title, context, question and answers; an MRQA text (with
+    ``qas``) becomes rows with key, context, question and answers. Other rows stay; MRQA's header is dropped.
     """
     for row, columns in rows:
-        if "paragraphs" in columns:
-            yield from _of_article(columns, where, row)
-        elif "qas" in columns:
-            yield from _of_text(columns, where, row)
-        elif columns.keys() != {"header"}:
-            yield row, columns
+        if "paragraphs" not in columns and "qas" not in columns:
+            if columns.keys() != {"header"}:
+                yield row, columns
+            continue
+        place = str(row)
+        try:
+            for paragraph in columns.get("paragraphs", [columns]):
+                for question in paragraph["qas"]:
+                    place = f"{row}, question {brief(question.get('id', question.get('qid')))}"
+                    flat = _of_squad(question, columns) if "paragraphs" in columns else _of_mrqa(question)
+                    yield place, {**question, **flat, "context": paragraph["context"]}
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+            raise DataError(f"{where}, row {place}: not in the format of SQuAD or MRQA: {error!r}.") from None
 
 
-def _of_article(article: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
-    title = _field(article, "title", str, where, row)
-    for paragraph in _objects(article, "paragraphs", where, row):
-        context = _field(paragraph, "context", str, where, row)
-        for question in _objects(paragraph, "qas", where, row):
-            asked = f"{row}, question {brief(question.get('id'))}"
-            answers = _objects(question, "answers", where, asked)
-            if question.get("is_impossible", not answers) != (not answers):
-                raise DataError(f"{where}, row {asked}: is_impossible does not agree with its {len(answers)} answers.")
-            texts = [_field(answer, "text", str, where, asked) for answer in answers]
-            starts = [_field(answer, "answer_start", int, where, asked) for answer in answers]
-            own_fields = {"title": title, "context": context, "answers": {"text": texts, "answer_start": starts}}
-            yield asked, question | own_fields
+def _of_squad(question: Row, article: Row) -> Row:
+    answers = question["answers"]
+    if question.get("is_impossible", not answers) != (not answers):
+        raise ValueError(f"is_impossible with {len(answers)} answers")
+    fields = {name: [answer[name] for answer in answers] for name in ("text", "answer_start")}
+    return {"title": article["title"], "answers": fields}
 
 
-def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
-    context = _field(text, "context", str, where, row)
-    for question in _objects(text, "qas", where, row):
-        asked = f"{row}, question {brief(question.get('qid'))}"
-        starts = {}
-        for answer in _objects(question, "detected_answers", where, asked):
-            spans = _field(answer, "char_spans", list, where, asked)
-            if not (spans and isinstance(spans[0], list) and spans[0]):
-                raise DataError(f"{where}, row {asked}: char_spans holds {brief(spans)}, not spans.")
-            starts.setdefault(_field(answer, "text", str, where, asked), spans[0][0])
-        texts = _field(question, "answers", list, where, asked)
-        starts_of_texts = [starts.get(text) if isinstance(text, str) else None for text in texts]
-        own_fields = {
-            "key": question.get("qid"),
-            "context": context,
-            "answers": {"text": texts, "answer_start": starts_of_texts},
-        }
-        yield asked, question | own_fields
-
-
-def _field(columns: Row, name: str, kind: type, where: str, row: int | str) -> Any:
-    value = columns.get(name)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise DataError(f"{where}, row {row}: {name!r} is {brief(value)}, not {KINDS[kind]}.")
-    return value
-
-
-def _objects(columns: Row, name: str, where: str, row: int | str) -> list[Row]:
-    values = _field(columns, name, list, where, row)
-    if other := [value for value in values if not isinstance(value, dict)]:
-        raise DataError(f"{where}, row {row}: {name!r} holds {brief(other[0])}, not an object.")
-    return values
+def _of_mrqa(question: Row) -> Row:
+    starts: dict[str, int] = {}
+    for answer in question["detected_answers"]:
+        starts.setdefault(answer["text"], answer["char_spans"][0][0])
+    offsets = [starts.get(text) for text in question["answers"]]
+    return {"key": question["qid"], "answers": {"text": question["answers"], "answer_start": offsets}}
 
 
 def load_reading(source: Source, columns: Columns, split: Split, no_answer: str | None = None) -> Examples:
-    """The questions of a split, whose answers are spans.
+    """Load questions whose answers are spans.
 
     Args:
-        source: Rows with a question each, or nested as :func:`questions` reads them.
-        columns: Which column is what; ``label`` is that of the answers, and the first part is the text they stand in.
-        split: Which split.
-        no_answer: Column that says whether there is no answer. Without one, an empty list says so.
+        source: Rows, flat or nested: see :func:`questions`.
+        columns: Roles of the columns; ``label`` has the answers, and the first part is the text of the spans.
+        split: The split.
+        no_answer: Boolean column of unanswerable questions; by default, an empty list of answers means no answer.
 
     Returns:
-        The examples, with the gold answers as a JSON list, without repetitions; their meta columns are ``starts`` and
-        those that are named. Where no group is named, texts are the clusters of intervals.
+        Examples whose gold is a JSON list of distinct answers, with the meta column ``starts``. Without groups, texts
+        are the clusters.
 
     Raises:
-        HeedfulError: A missing column, an empty part, answers of another kind, an answer with an offset that stands
-            nowhere in its text, or a repeated id; the message names the row.
+        DataError: A row lacks a column, has an empty part or malformed answers, or repeats an id, or an answer with an
+            offset is not in its text; the message names the row.
     """
     where, rows = source.rows(split)
     further = columns.further_groups
     cluster = columns.clustered_by or next(iter(columns.parts))
     builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
     flags = () if no_answer is None else (no_answer,)
-    rows_taken = []  # the rows that became examples
-    no_gold = hollow = moved = 0
+    kept_rows = []  # row of every example
+    no_gold = hollow = 0
     for row, values in source.select(questions(rows, where), where):
         require_columns(columns, values, where, row, more=flags)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
@@ -125,40 +92,35 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
             continue
         hollow += bool(answers) and not any(map(normalised, answers))
         starts = [_place(parts[0], answer, start, f"{where}, row {row}") for answer, start in answers.items()]
-        moved += sum(start not in (None, place) for start, place in zip(answers.values(), starts, strict=True))
         groups = [text_of(values[column], where, row, column) for column in further]
         meta = columns.meta_of(values, where, row)
         uid = uid_of(values, where, row, split.prefix, columns)
         builder.add(uid, parts, SPAN.write_gold(list(answers)), groups, [json.dumps(starts), *meta])
-        rows_taken.append(row)
-    if not rows_taken:
+        kept_rows.append(row)
+    if not kept_rows:
         raise DataError(f"{where} has no question with a gold answer ({no_gold} without). Take data with gold labels.")
-    for n, (singular, plural, what) in ((hollow, HOLLOW), (moved, MOVED)):
-        if n:
-            inform(f"{where}: {agree(n, singular, plural)} {what}")
-    examples = in_order(builder.finish(), rows_taken, where, split.prefix, columns)
+    if hollow:
+        answers_of_articles = "only answers of articles and punctuation, which count as no answer."
+        inform(f"{where}: {agree(hollow, 'question has', 'questions have')} {answers_of_articles}")
+    examples = in_order(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples
 
 
 def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
-    """What a row says of whether there is no answer."""
     if value not in (True, False):
         raise DataError(f"{where}, row {row}: the column {column!r} is {brief(value)}, not true or false.")
     return bool(value)
 
 
 def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str, int | None]:
-    """Each different answer and where it is said to begin, from a list of texts, or from texts with offsets.
+    """Parse answers to a mapping of distinct answer to offset or None.
 
     Args:
         value: ``["Rome", ...]``, or ``{"text": ["Rome", ...], "answer_start": [12, ...]}``.
-        where: What to call the source in an error.
-        row: Which row of it.
-        column: Which column.
-
-    Raises:
-        HeedfulError: It is something else, or an answer is blank, by which its question would have none.
+        where: Name of the source in messages.
+        row: Row in messages.
+        column: Column in messages.
     """
     place = f"{where}, row {row}: the column {column!r}"
     texts = value
@@ -174,16 +136,14 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
     start_of: dict[str, int | None] = {}
     for text, start in zip(texts, starts, strict=True):
         if not (answer := text.strip()):
-            raise DataError(
-                f"{place} has an answer without any text. Take it out; a question without an answer has an empty list."
-            )
+            raise DataError(f"{place} has a blank answer. Remove it; an empty list means that there is no answer.")
         indent = len(text) - len(text.lstrip())
         start_of.setdefault(text_of(answer, where, row, column), None if start is None else start + indent)
     return start_of
 
 
 def _place(text: str, answer: str, start: int | None, display_name: str) -> int | None:
-    """Where an answer begins in its text: at its offset, or where it stands nearest to that; None for nowhere."""
+    """Offset of an answer in its text, at or nearest to the given offset; None if the text does not have it."""
     if start is not None and start >= 0 and text.startswith(answer, start):
         return start
     place = search(text, answer, start or 0)
@@ -193,7 +153,7 @@ def _place(text: str, answer: str, start: int | None, display_name: str) -> int 
 
 
 def search(text: str, answer: str, near: int = 0) -> int | None:
-    """Where an answer begins as words of their own, nearest to an offset; in any case, if not in its own.
+    """Offset of an answer as whole words, nearest to an offset; case is ignored if no exact match exists.
 
     Example:
         >>> text = "A party at the Art Museum, with art."
@@ -207,41 +167,32 @@ def search(text: str, answer: str, near: int = 0) -> int | None:
     return None
 
 
-def known(examples: Examples) -> np.ndarray:
-    """Which questions can be trained on, since an answer stands in the text, or there is none: bool [examples]."""
-    starts = (json.loads(starts) for starts in examples.column(f"meta.{STARTS}"))
-    return np.array([not places or any(place is not None for place in places) for places in starts], dtype=bool)
+def is_learnable(examples: Examples) -> np.ndarray:
+    """Whether each question is unanswerable or has an answer in its text: bool [examples]."""
+    offsets = (json.loads(starts) for starts in examples.column(f"meta.{STARTS}"))
+    return np.array([not starts or any(start is not None for start in starts) for starts in offsets], dtype=bool)
 
 
 def without_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
-    """Questions that one part alone is left of (CAT, footnote 16, after Kaushik and Lipton, 2018).
+    """Replace the other part by a random unrelated example's (CAT, footnote 16, after Kaushik and Lipton, 2018).
 
-    For the question alone, its first gold answer is put between two words of the text of a random other example, at a
-    random place; where there is no answer, nothing is put in (the paper does not say). For the text alone, the question
-    is that of a random other example. Others never share a group. Gold answers stay.
-
-    Args:
-        examples: With the parts (text, question), and the meta column ``starts`` or not.
-        part: The part that stays.
-        seed: The run's seed; what an example becomes depends on it, its uid and the others alone.
-        within: A meta column in which the other is the same (the split, where there are several); None for any.
-
-    Raises:
-        HeedfulError: An example has no other, since all are of one group.
+    If the question stays, its first gold answer is inserted between two words of the new text at a random place;
+    without an answer, nothing is inserted (the paper does not specify this case). Gold answers stay.
     """
     text, question = examples.parts
-    other = question if part == text else text
+    replaced = question if part == text else text
     groups = [group for group in examples.groups if group not in examples.parts]
     builder = ExamplesBuilder(examples.parts, groups, examples.meta)
-    partners = Swap(other, None, name="partial", within=within).partners(examples, np.arange(len(examples)), 0, seed)
+    swap = Swap(replaced, None, name="partial", within=within)
+    partners = swap.partners(examples, np.arange(len(examples)), 0, seed)
     for example, j in zip(examples, partners.tolist(), strict=True):
         if j < 0:
             raise DataError(
-                f"partial {part} needs a {other} of another group, and {example.uid} finds none. Take more data."
+                f"partial {part} needs a {replaced} of another group, and {example.uid} has none. Take more data."
             )
-        parts = {**example.parts, other: examples.value(f"parts.{other}", j)}
+        parts = {**example.parts, replaced: examples.value(f"parts.{replaced}", j)}
         meta = dict(example.meta)
-        if other == text:
+        if replaced == text:
             golds = SPAN.parse_gold(example.label)
             starts: list[int | None] = [None] * len(golds)
             if golds:
@@ -254,12 +205,12 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
             [example.groups[group] for group in groups],
             [meta[name] for name in examples.meta],
         )
-    made = builder.finish().without_column(CLUSTER)
-    return made.with_column(CLUSTER, examples.table[CLUSTER]) if examples.has_clusters else made
+    partial = builder.finish().without_column(CLUSTER)
+    return partial.with_column(CLUSTER, examples.table[CLUSTER]) if examples.has_clusters else partial
 
 
 def inserted(answer: str, text: str, rng: np.random.Generator) -> tuple[str, int]:
-    """A text with an answer put in before a random word or behind the last, and where the answer begins.
+    """Insert an answer before a random word or after the last word, and return the text and the answer's offset.
 
     Example:
         >>> inserted("Rome", "It is hot.", np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""InfoTabS (Gupta et al., 2020): tables with hypotheses about them, in folders like its own."""
+"""InfoTabS (Gupta et al., 2020): tables with hypotheses."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,10 +18,10 @@ from heedful.interventions import Source as Hypotheses
 from heedful.records import DataError, Example, Examples, SettingError, agree, generator, inform
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
-PREMISE = "premise"  # the column that the tables are put into
-TABLE = "table"  # the column of their ids
-PREFIXES = ("", "infotabs_", "infotabs_test_")  # of the files of splits
-PERTURBED = "#perturbed"  # the end of uids
+PREMISE = "premise"  # column of tables
+TABLE = "table"  # column of their ids
+PREFIXES = ("", "infotabs_", "infotabs_test_")  # of the names of files
+PERTURBED = "#perturbed"  # suffix of uids
 NAMES_OF_IDS = ("table_id", "Table ID", "original_tableid")
 COLUMNS = Columns(
     {PREMISE: PREMISE, "hypothesis": "hypothesis"},
@@ -39,18 +39,18 @@ def load_tables(
     split: Split | str = "train",
     without: str | None = None,
 ) -> Examples:
-    """The examples of a split of a folder like InfoTabS'.
+    """Load the examples of a split.
 
     Args:
         source: A folder with ``maindata/<split>.tsv``, ``tables/json/<table>.json`` and
             ``tables/table_categories.tsv``.
-        columns: Which of the columns of the file, and premise (the table), table (its id) and category, is what.
-        split: "train", "dev", "alpha1", ..., with or without "infotabs_" and "test_"; the uids are
+        columns: Roles of the columns of the file and of premise (the table), table (its id) and category.
+        split: "train", "dev", "alpha1", ..., with or without the prefix of the file; uids are
             ``infotabs/<split>/<hash>``.
-        without: A file that names tables, none of which is trained on.
+        without: A file of tables to exclude from training.
 
     Raises:
-        DataError: There is no such split, or its files are not as they should be.
+        DataError: The split does not exist, or a file is broken.
     """
     source = source if isinstance(source, Source) else Source(source)
     split = split if isinstance(split, Split) else Split(split, f"infotabs/{short_split(split)}")
@@ -70,21 +70,14 @@ def load_tables(
 
 
 def short_split(split: str) -> str:
-    """A split without what all files have in their names: "alpha1" for "infotabs_test_alpha1.tsv"."""
+    """A split without prefix and suffix: "alpha1" for "infotabs_test_alpha1.tsv"."""
     for suffix in SUFFIXES:
         split = split.removesuffix(".gz").removesuffix(f".{suffix}")
     return split.removeprefix("infotabs_").removeprefix("test_")
 
 
 def challenge_tables(source: Source, columns: Columns, split: Split, path: str) -> Examples:
-    """Challenge examples: the modified tables of TabProbe's counterfactuals, or a file of pairs on tables of a folder.
-
-    Args:
-        source: The folder of tables.
-        columns: Which column is what.
-        split: Its prefix is the start of each uid.
-        path: The file, or the folder of counterfactuals.
-    """
+    """Load challenge examples from TabProbe's counterfactual tables, or from a file of pairs about the same tables."""
     if file := challenge_file(path, "data.inoculation.path"):
         return load_counterfactuals(file, split.prefix, columns.labels or {}, parts=columns.parts)[1]
     rows = _with_tables(read(Path(path), source.quoting), path, source.folder)
@@ -92,11 +85,7 @@ def challenge_tables(source: Source, columns: Columns, split: Split, path: str) 
 
 
 def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
-    """Put the table that each row names beside its columns; what is unusual about the tables is logged in the end.
-
-    Raises:
-        DataError: A row names no table, or one that is not there or cannot be read.
-    """
+    """Add the columns premise, table and category to the rows."""
     tables = TableFolder(folder / TABLES)
     categories = _categories(folder / CATEGORIES)
     unknown = set()
@@ -107,13 +96,12 @@ def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
             unknown.add(name)
         added = {PREMISE: tables.table(name, f"{where}, row {row}"), TABLE: name}
         yield row, {**columns, **added, "category": (categories or {}).get(name, "")}
-    tables.report()
     if unknown:
         inform(f"{folder / CATEGORIES}: tables of {where} without a category: {len(unknown)}.")
 
 
 def _categories(file: Path) -> dict[str, str] | None:
-    """Table to category; None where there is no file of them."""
+    """Table to category; None without a file."""
     if not file.is_file():
         inform(f"There is no {file}, so that tables have no category.")
         return None
@@ -125,14 +113,14 @@ def _categories(file: Path) -> dict[str, str] | None:
         category = columns["category"].strip()
         if category_of.setdefault(name, category) != category:
             raise DataError(
-                f"{file}, row {row}: the table {name!r} has the category {category!r}, and {category_of[name]!r} "
-                "before."
+                f"{file}, row {row}: the table {name!r} has the category {category!r}, and before "
+                f"{category_of[name]!r}."
             )
     return category_of
 
 
 def _without(examples: Examples, file: Path, name: str) -> Examples:
-    """The training examples without those about the tables that a file names."""
+    """Drop training examples about the tables in a file."""
     names = set()
     for row, columns in read(file):
         ids = [str(columns[column]).strip() for column in NAMES_OF_IDS if column in columns]
@@ -146,36 +134,24 @@ def _without(examples: Examples, file: Path, name: str) -> Examples:
     absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
     if len(absent) == len(names):
         raise SettingError(
-            f"data.without_tables {file} names no table of the training set, but {absent[0]!r} and the like. Name "
-            f"tables as it does: {examples.value(f'meta.{TABLE}', 0)!r}."
+            f"data.without_tables {file} names no table of the training set, but {absent[0]!r} and so on. Name tables "
+            f"such as {examples.value(f'meta.{TABLE}', 0)!r}."
         )
     if not stays.any():
         raise DataError(f"data.without_tables {file} names every table of the training set. Name fewer.")
-    others = f"; not in the training set: {len(absent):,} of {len(names):,} tables" if absent else ""
-    on = f"on tables that {file} names"
-    inform(f"{name}: {agree(int((~stays).sum()), f'example {on} is', f'examples {on} are')} left out{others}.")
-    kept = examples.take(np.flatnonzero(stays))
-    kept.no_gold, kept.origin = examples.no_gold, examples.origin
-    return kept
+    unused = f"; not in the training set: {len(absent):,} of {len(names):,} tables" if absent else ""
+    inform(f"{name}: {agree(int((~stays).sum()), 'example is', 'examples are')} left out by {file}{unused}.")
+    selected = examples.take(np.flatnonzero(stays))
+    selected.no_gold, selected.origin = examples.no_gold, examples.origin
+    return selected
 
 
 def perturbed_hypotheses(
     examples: Examples, labels: Mapping[str, object], n: int, by_group: bool, seed: int, name: str
 ) -> Examples:
-    """Hypotheses of the training set in the order of their hashes, each with one change of all that it allows.
+    """Perturb ``n`` hypotheses of the training set, chosen by hash, with one random applicable change each.
 
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.
-
-    Args:
-        examples: The training set.
-        labels: Its labels.
-        n: How many; those of a smaller ``n`` are among them.
-        by_group: Whether all examples of one group come before those of the next.
-        seed: The run's seed.
-        name: Name of the data set.
-
-    Raises:
-        DataError: The parts are not a table and a text, the labels are others, or fewer than ``n`` can be changed.
     """
     texts = [part for part in examples.parts if part not in examples.tables]
     if (len(examples.tables), len(texts)) != (1, 1):
@@ -194,15 +170,15 @@ def perturbed_hypotheses(
     flipped = 0
     for i in by_hash(examples, seed, "inoculation", groups_of(examples) if by_group else None):
         uid = examples.uid(i)
-        made = [c.example for change in changes for c in change.apply(examples, uid, 0, seed)]
-        if made:
-            example = made[int(generator(seed, "inoculation", "perturbed", uid).integers(len(made)))]
+        variants = [c.example for change in changes for c in change.apply(examples, uid, 0, seed)]
+        if variants:
+            example = variants[int(generator(seed, "inoculation", "perturbed", uid).integers(len(variants)))]
             flipped += example.label != examples.value("label", i)
             perturbed.append(replace(example, uid=f"{uid}{PERTURBED}"))
         if len(perturbed) == n:
             inform(
-                f"{name}: {n} hypotheses of the training set are perturbed, {flipped} of them to the opposite label, "
-                f"in {', '.join(kinds)} ({hypotheses.analyser.name})."
+                f"{name}: {n} hypotheses of the training set are perturbed ({flipped} to the opposite label), in "
+                f"{', '.join(kinds)} ({hypotheses.analyser.name})."
             )
             return Examples.of(perturbed)
     raise DataError(

@@ -1,4 +1,4 @@
-"""TabProbe (Gupta et al., 2022): counterfactual tables, and the rows that annotators found relevant."""
+"""TabProbe (Gupta et al., 2022): counterfactual tables and annotations of relevant rows."""
 
 import json
 import re
@@ -20,18 +20,12 @@ LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
 ORIGINALS, MODIFIED = "tables_json", "tables_mod_json"
 COUNTERFACTUAL = [f"{side}_{what}" for side in ("original", "modified") for what in ("tableid", "hypothesis", "label")]
-ANNOTATED = ("Table ID", "Hypothesis", "Truth Label", "Labels", "Majority Label", "JSON")
-NONE = "none"  # the last bit: no row is relevant
+ANNOTATED = ("Table ID", "Hypothesis", "Truth Label", "Majority Label", "JSON")
+NONE = "none"  # the last bit of an annotation
 
 
 def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
-    """The tsv file of a folder of counterfactual tables, which is given as the folder or as the file.
-
-    None for a file that has no folders of tables beside it.
-
-    Raises:
-        HeedfulError: There is nothing there, or a folder without such a file or with several.
-    """
+    """The tsv file of a folder of counterfactual tables, from the folder or the file; None for any other file."""
     path = Path(path)
     if not path.exists():
         raise DataError(f"{flag} {path} does not exist.")
@@ -42,8 +36,8 @@ def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
     if len(files) != 1 or not all((folder / name).is_dir() for name in (ORIGINALS, MODIFIED)):
         held = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
         raise DataError(
-            f"{flag} {path} is not a folder of TabProbe's counterfactuals; it holds {held}. Name one with one .tsv "
-            f"file, {ORIGINALS}/ and {MODIFIED}/."
+            f"{flag} {path} is not a folder of TabProbe's counterfactuals; it holds {held}. Name a folder with one "
+            f".tsv file, {ORIGINALS}/ and {MODIFIED}/."
         )
     return files[0]
 
@@ -55,32 +49,31 @@ def load_counterfactuals(
     flag: str = "path",
     parts: Mapping[str, str] = PARTS,
 ) -> tuple[Examples, Examples]:
-    """Examples on original tables, and the same on modified ones, with their labels.
+    """Load examples about original tables, and their counterparts about modified tables.
 
     Args:
         path: A folder with one tsv file, tables_json/ and tables_mod_json/, or the tsv file.
-        prefix: The start of each uid; ``counterfactuals/<folder>`` if not given.
-        labels: Label name to its spellings.
-        flag: What messages call the path.
+        prefix: Start of uids, by default ``counterfactuals/<folder>``.
+        labels: Label name to spellings.
+        flag: Name of the path in messages.
         parts: Part name to "premise", the table, or "hypothesis".
 
     Returns:
-        (originals, modified): as many, in the same order, with the same uids (``<prefix>/<hash of both>``). Both have
-        the original table as their group and as the meta column ``table``, so that all that is made of one table stays
-        together; ``modified`` is the id of the modified table. Pairs that differ in nothing but their label are left
-        out, and counted.
+        (originals, modified), in the same order and with the same uids (``<prefix>/<hash of both>``). Group and meta
+        column ``table`` of both is the original table; the meta column ``modified`` is the modified table. Pairs that
+        differ only in the label are dropped and logged.
 
     Raises:
-        HeedfulError: A file is missing or broken, or a row has no label.
+        DataError: A file is missing or broken, or a row has no label.
     """
     file = challenge_file(path, flag)
     if file is None:
-        raise DataError(f"{flag} {path} has no {MODIFIED}/ beside it.")
+        raise DataError(f"{flag} {path} is not in a folder with {MODIFIED}/.")
     where = str(file)
     folders = [TableFolder(file.parent / name) for name in (ORIGINALS, MODIFIED)]
     sides: tuple[list[tuple[int, dict[str, Any]]], ...] = ([], [])
     unchanged: list[int] = []
-    again: Counter[str] = Counter()
+    repeats: Counter[str] = Counter()
     for row, columns in read(file):
         for name in COUNTERFACTUAL:
             require_column(name, columns, f"{where}, row {row}")
@@ -94,45 +87,41 @@ def load_counterfactuals(
             }
             for side, folder in zip(("original", "modified"), folders, strict=True)
         ]
-        if [pair[0][name] for name in ("premise", "hypothesis")] == [
-            pair[1][name] for name in ("premise", "hypothesis")
-        ]:
+        if all(pair[0][name] == pair[1][name] for name in ("premise", "hypothesis")):
             unchanged.append(row)
             continue
         uid = _pair_id(pair)
-        again[uid] += 1
+        repeats[uid] += 1
         for side_rows, values in zip(sides, pair, strict=True):
-            side_rows.append((row, values | {"pair": f"{uid}#{again[uid]}" if again[uid] > 1 else uid}))
+            side_rows.append((row, values | {"pair": f"{uid}#{repeats[uid]}" if repeats[uid] > 1 else uid}))
     kinds = {part: "table" for part, column in parts.items() if column == "premise"}
-    of_pairs = Columns(parts, "label", labels, "pair", ("table",), ("table", "modified"), kinds)
+    roles = Columns(parts, "label", labels, "pair", ("table",), ("table", "modified"), kinds)
     prefix = prefix or f"counterfactuals/{file.parent.name}"
-    originals, modified = (to_examples(iter(side), where, of_pairs, Split("", prefix)) for side in sides)
+    originals, modified = (to_examples(iter(side), where, roles, Split("", prefix)) for side in sides)
     if n := originals.no_gold + modified.no_gold:
         raise DataError(f"{where}: {n} labels are missing. Give each row both labels.")
-    for folder in folders:
-        folder.report()
     if unchanged:
         listed = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
-        inform(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {listed}.")
+        inform(f"{where}: pairs without a change of table or hypothesis, left out: {listed}.")
     return originals, modified
 
 
 def _pair_id(pair: Sequence[Mapping[str, Any]]) -> str:
-    """The id of a pair of rows: a hash of all that they hold, so that equal ones are the same wherever they stand."""
-    held = [value.encode() if isinstance(value, Table) else value for values in pair for value in values.values()]
-    return content_id(json.dumps(held))[:16]
+    """A hash of the content of a pair of rows, independent of their position."""
+    content = [value.encode() if isinstance(value, Table) else value for values in pair for value in values.values()]
+    return content_id(json.dumps(content))[:16]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The rows of a table that decide about a hypothesis.
+    """The relevant rows of a table for a hypothesis.
 
     Attributes:
-        uid: The example.
-        table: Id of its table.
-        hypothesis: What is said of it.
-        label: Gold label by name.
-        keys: Keys of the relevant rows, in the order of the table.
+        uid: Uid of the example.
+        table: Id of the table.
+        hypothesis: The hypothesis.
+        label: Name of the gold label.
+        keys: Keys of the relevant rows, in table order.
     """
 
     uid: str
@@ -143,26 +132,25 @@ class Evidence:
 
 
 def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence], dict[str, int]]:
-    """The rows that most annotators found relevant.
+    """Load the rows that a majority of annotators marked as relevant.
 
-    An annotation is a string of bits, one for each row of the table in its order, and a last one for "none". A pair is
-    found by its table and its hypothesis, word for word.
+    An annotation has one bit per row of the table and a last bit for "none". Pairs are matched with examples by table
+    and exact hypothesis.
 
     Args:
-        path: A csv file with the columns Table ID, Hypothesis, Truth Label, Labels (the annotators' bits), Majority
-            Label (of each bit) and JSON (key to bit).
-        examples: The split that was annotated, with the meta column ``table`` (:func:`load_tables`).
+        path: A csv file with the columns Table ID, Hypothesis, Truth Label, Majority Label (majority of every bit) and
+            JSON (key to bit).
+        examples: The annotated split with the meta column ``table`` (:func:`load_tables`).
 
     Returns:
-        The usable pairs, and how many there are of what is left out: "neutral" (nothing decides about those), "no
-        relevant row", and "relevant rows and none" (the majority marks rows, and says that there are none).
+        The usable pairs, and the numbers of dropped pairs by reason: "neutral", "no relevant row", and "relevant rows
+        and none" (the majority marks both rows and "none").
 
     Raises:
-        HeedfulError: A column is missing, a pair is none of the examples or has another label there, or the bits do not
-            fit the rows or each other.
+        DataError: A column is missing, a pair is not an example or has another label, or bits are inconsistent.
     """
     names = zip(*(examples.column(c) for c in ("meta.table", "parts.hypothesis")), strict=True)
-    positions = {name: i for i, name in reversed(list(enumerate(names)))}  # of a pair that is repeated, the first
+    positions = {name: i for i, name in reversed(list(enumerate(names)))}  # the first of repeated pairs
     spellings = {letter: name for name, letters in LABELS.items() for letter in letters}
     evidence: list[Evidence] = []
     left_out = Counter(dict.fromkeys(("neutral", "no relevant row", "relevant rows and none"), 0))
@@ -170,17 +158,17 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
         where = f"{path}, row {row}"
         for name in ANNOTATED:
             require_column(name, columns, where)
-        table, hypothesis, label, bits, majority, marks = (str(columns[name]) for name in ANNOTATED)
+        table, hypothesis, label, majority, marks = (str(columns[name]) for name in ANNOTATED)
         if (table, hypothesis) not in positions:
             raise DataError(
-                f"{where}: no example says {brief(hypothesis)} of the table {table!r}. Name the split that was "
-                "annotated."
+                f"{where}: no example has the hypothesis {brief(hypothesis)} and the table {table!r}. Name the "
+                "annotated split."
             )
         example = examples[positions[table, hypothesis]]
         if spellings.get(label) != example.label:
-            raise DataError(f"{where}: the label is {brief(label)}, and that of {example.uid} is {example.label!r}.")
+            raise DataError(f"{where}: the label is {brief(label)}, but {example.label!r} in {example.uid}.")
         keys = example.parts["premise"].keys
-        _check(bits, majority, marks, keys, where)
+        _require_rows(majority, marks, keys, where)
         relevant = tuple(key for key, bit in zip(keys, majority, strict=False) if bit == "1")
         if example.label == "neutral":
             left_out["neutral"] += 1
@@ -193,19 +181,12 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
     return evidence, dict(left_out)
 
 
-def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Raises HeedfulError where the annotators' bits, their majority and the rows of the table do not fit together."""
-    if not re.fullmatch(r"\['[01]+'(, '[01]+')*\]", bits):
-        raise DataError(f"{where}: Labels is {brief(bits)}, not a list of bits in quotes.")
-    each = re.findall("[01]+", bits)
-    for said in (*each, majority):
-        if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", said):
-            raise DataError(
-                f"{where}: {brief(said)} is not {len(keys) + 1} bits, one for each row of the table and one for none."
-            )
-    most = "".join("1" if 2 * column.count("1") > len(each) else "0" for column in zip(*each, strict=True))
-    if most != majority:
-        raise DataError(f"{where}: Majority Label is {majority}, and the majority of Labels is {most}.")
+def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
+    """Require a bit per row of the table and one for none, and the same keys in the annotation as in the table."""
+    if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
+        raise DataError(
+            f"{where}: {brief(majority)} is not {len(keys) + 1} bits, one per row of the table and one for none."
+        )
     try:
         marked = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):
@@ -213,4 +194,4 @@ def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str
     expected = list(zip((*keys, NONE), majority, strict=True))
     if marked != expected:
         wrong = next((pair for pair in marked if pair not in expected), marked[-1:])
-        raise DataError(f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say.")
+        raise DataError(f"{where}: JSON has {brief(wrong)}, which contradicts the rows or Majority Label.")

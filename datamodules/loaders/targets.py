@@ -1,17 +1,16 @@
-"""Where the word stands that decides the linguistic label of a sentence of MSGS, found by its paradigm's siblings.
+"""Index of the word that decides the linguistic label of a sentence of MSGS, found by comparison with its sibling.
 
-MSGS (Warstadt et al., 2020, "Learning Which Features Matter") is made in paradigms: sentences with the same words as
-far as their labels allow. The siblings of a sentence are those of its paradigm and condition, one of each linguistic
-label.
+MSGS (Warstadt et al., 2020, "Learning Which Features Matter") has paradigms: sentences with the same words as far as
+their labels allow. Two sentences of one paradigm and condition with different linguistic labels are siblings.
 
-- The **irregular form** is the verb of the second clause. Siblings share their clauses but for that verb, its object's
-  preposition and "the": it is the first word behind the last "and" that they do not share and that is not a determiner.
-  A sentence of the label 0 has a regular verb in that place.
-- The **adjective** stands behind the last "and" in sentences of the label 1, and sentences of the label 0 have none
-  there: it is the one word that never stands there in a sentence of the label 0. In a sentence of the label 0, the
-  place is that of a predicate adjective: the first word behind the last form of "be" that is not a determiner.
-- The **main verb** of the label 1 is the sentence's one progressive form. That of the label 0 is another form of the
-  same verb; of several such words, the one with most of the same words behind it.
+- **Irregular form**: the verb of the second clause. Siblings share their clauses except this verb, the preposition of
+  its object and "the", so it is the first word after the last "and" that is not shared and not a determiner. In a
+  sentence with label 0, the word is a regular verb.
+- **Adjective**: follows the last "and" in sentences with label 1, so it is the only word there that never follows the
+  last "and" in a sentence with label 0. In a sentence with label 0, the place is where a predicate adjective would be:
+  the first word after the last form of "be" that is not a determiner.
+- **Main verb**: with label 1, the only progressive form. With label 0, another form of the same verb; among several
+  candidates, the one with the longest common continuation.
 """
 
 from collections import defaultdict
@@ -25,19 +24,17 @@ LISTS = word_lists(__file__)
 BE = frozenset(LISTS["be"])
 DETERMINERS = frozenset(LISTS["determiners"])
 AND = "and"
-Sentences = Sequence[tuple[Sequence[str], bool]]  # words and whether the linguistic label is 1, of siblings
-Finder = Callable[[Sentences], list[int | None]]
 
 
 def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int | None]:
-    """The number of the target word in each sentence, from 0, as :func:`heedful.records.parts.words.words` has them.
+    """Index of the target word in every sentence, among :func:`heedful.records.parts.words.words`.
 
     Args:
-        task: The name of the task; one of :data:`FINDERS`, others have no targets.
-        sentences: (paradigm and condition, sentence, whether the linguistic label is 1) of a whole file.
+        task: Name of the task; only tasks of :data:`FINDERS` have targets.
+        sentences: (Paradigm and condition, sentence, whether the linguistic label is 1) of a file.
 
     Returns:
-        For each sentence a number; None where none can be told.
+        An index per sentence; None if unknown.
     """
     listed = [(key, tuple(words(sentence)), label) for key, sentence, label in sentences]
     if task not in FINDERS:
@@ -46,7 +43,7 @@ def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int |
 
 
 def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tuple[int, int]]:
-    """The numbers of siblings, that of the label 1 first; none where a paradigm does not have one of each label."""
+    """Indices of siblings, label 1 first, for paradigms with one sentence per label."""
     siblings: Mapping[str, list[int]] = defaultdict(list)
     for i, (key, _, _) in enumerate(sentences):
         siblings[key].append(i)
@@ -57,26 +54,18 @@ def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tup
 
 
 def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """The places of the verbs of the second clauses: see the module."""
+    """Indices of the verbs of the second clauses: see the module."""
     places: list[int | None] = [None] * len(sentences)
     for pair in _pairs(sentences):
-        clauses = [_second_clause(sentences[i][1]) for i in pair]
-        for i, start, other in zip(pair, clauses, reversed(clauses), strict=True):
-            sentence = sentences[i][1]
-            sibling = sentences[pair[i == pair[0]]][1]
-            places[i] = _first_unshared(sentence, start, sibling[other:])
+        for i, sibling in (pair, pair[::-1]):
+            words, clause = sentences[i][1], sentences[sibling][1][_second_clause(sentences[sibling][1]) :]
+            unshared = (k for k in range(_second_clause(words), len(words)) if words[k] not in {*clause, *DETERMINERS})
+            places[i] = next(unshared, None)
     return places
 
 
-def _first_unshared(sentence: Sequence[str], start: int, clause: Sequence[str]) -> int | None:
-    """The first word from a place on that does not stand in the clause of the sibling, and is not a determiner."""
-    return next(
-        (i for i in range(start, len(sentence)) if sentence[i] not in clause and sentence[i] not in DETERMINERS), None
-    )
-
-
 def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """The places of adjectives, or of what stands where one might: see the module."""
+    """Indices of adjectives, or of the words in their place: see the module."""
     without = {word for _, sentence, label in sentences if not label for word in sentence[_second_clause(sentence) :]}
     places: list[int | None] = []
     for _, sentence, label in sentences:
@@ -91,19 +80,18 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """The places of main verbs: see the module."""
+    """Indices of main verbs: see the module."""
     places: list[int | None] = [None] * len(sentences)
-    for one, other in _pairs(sentences):
-        progressive = _progressive(sentences[one][1])
-        if len(progressive) != 1:
-            continue
-        places[one] = progressive[0]
-        places[other] = _same_verb(sentences[one][1], progressive[0], sentences[other][1])
+    for i, sibling in _pairs(sentences):
+        progressive = _progressive(sentences[i][1])
+        if len(progressive) == 1:
+            places[i] = progressive[0]
+            places[sibling] = _same_verb(sentences[i][1], progressive[0], sentences[sibling][1])
     return places
 
 
 def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> int | None:
-    """The place in a sibling of another form of the verb at a place of a sentence; None where it cannot be told."""
+    """Index in a sibling of another form of a verb; None if ambiguous."""
     forms = _forms(sentence[verb])
     progressive = _progressive(sibling)
     candidates = [i for i, word in enumerate(sibling) if word in forms and i not in progressive]
@@ -113,17 +101,17 @@ def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> in
 
 
 def _second_clause(sentence: Sequence[str]) -> int:
-    """The place behind the last "and"."""
+    """Index after the last "and"."""
     return len(sentence) - sentence[::-1].index(AND) if AND in sentence else len(sentence)
 
 
 def _progressive(sentence: Sequence[str]) -> list[int]:
-    """The places of all words behind a form of "be", which the grammar of main verbs puts before participles alone."""
+    """Indices of all words after a form of "be", which precedes only participles in main_verb tasks."""
     return [i for i in range(1, len(sentence)) if sentence[i - 1] in BE]
 
 
 def _forms(progressive: str) -> frozenset[str]:
-    """The forms of a verb by its progressive one, those among them that no verb has.
+    """Candidate forms of a verb from its progressive form, including forms that do not exist.
 
     Example:
         >>> sorted({"hug", "hugs", "hugged", "hide", "hid"} & (_forms("hugging") | _forms("hiding")))
@@ -131,7 +119,7 @@ def _forms(progressive: str) -> frozenset[str]:
     """
     stem = progressive.removesuffix("ing")
     stems = {stem, f"{stem}e", stem[:-1]} if stem[-1:] == stem[-2:-1] else {stem, f"{stem}e"}
-    regular = {made for s in stems for made in (s, f"{s}s", f"{s}es", f"{s}ed", f"{s}d")}
+    regular = {form for s in stems for form in (s, f"{s}s", f"{s}es", f"{s}ed", f"{s}d")}
     if stem.endswith("y"):
         regular |= {f"{stem[:-1]}ies", f"{stem[:-1]}ied"}
     return frozenset(regular | {progressive} | set(LISTS["irregular"].get(progressive, ())))

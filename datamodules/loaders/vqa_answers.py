@@ -1,8 +1,8 @@
-"""Answers that people gave to one question: when two are the same, and what each is worth.
+"""Normalisation and scores of people's answers to a question.
 
-Source: Antol et al. (2015), VQA, and the rules at visualqa.org/evaluation.html. The script that is published there
-departs from the rules in details: a blank beside one punctuation mark changes what becomes of others, and answers on
-which all people agree stay as they are.
+Source: Antol et al. (2015), VQA, and the rules at visualqa.org/evaluation.html. The script published there departs
+from the rules in details: a blank next to one punctuation mark changes the treatment of others, and unanimous answers
+are not normalised.
 """
 
 import re
@@ -15,7 +15,7 @@ DIGITS = {"none": "0"} | {word: str(n) for n, word in enumerate(NUMBERS)}
 COMMA_IN_NUMBER = re.compile(r"(?<=\d),(?=\d)")
 PUNCTUATION = re.compile(r"[]\[;/\"{}()=+\\_<>@`,?!-]")
 PERIOD = re.compile(r"\.(?!\d)")
-ENDINGS = {  # of contractions, and the words that they follow; "well" and "its" are words of their own
+ENDINGS = {  # contractions and the words before them; "well" and "its" are not contractions
     "n't": "ai are ca could did does do had has have is might must need ought sha should was were wo would",
     "'s": "he she that there what when where how who why someone somebody",
     "'d": "he it they you who there how where",
@@ -28,10 +28,10 @@ CONTRACTIONS |= {word + end.replace("'", ""): word + end for end, words in ENDIN
 
 
 def normalised(answer: str) -> str:
-    """An answer in lower case, with digits for number words, the apostrophes of contractions, and without articles.
+    """Normalise an answer: lower case, digits for number words, apostrophes in contractions, no articles.
 
-    Punctuation but apostrophes and colons becomes blanks; the comma within a number and the period that is no decimal
-    point go. Where nothing would be left ("a"), articles stay, and else what there was.
+    Punctuation except apostrophes and colons becomes blanks; commas within numbers and periods that are no decimal
+    points are dropped. Articles stay if nothing else is left ("a").
 
     Example:
         >>> normalised("The  Two T-shirts, and 1,000.5 more."), normalised("DONT"), normalised("A")
@@ -43,19 +43,19 @@ def normalised(answer: str) -> str:
     return " ".join(without_articles)
 
 
-def worth(given: Iterable[str]) -> dict[str, float]:
-    """The worth of each answer of those that people gave to a question, by the accuracy of VQA.
+def worth(answers: Iterable[str]) -> dict[str, float]:
+    """VQA accuracy of every answer that people gave to a question.
 
-    An answer is right by a third for each of three people who gave it; the mean over leaving out one person in turn. Of
-    ten people, one makes 0.3, two make 0.6, three 0.9, and four or more 1.
+    An answer scores a third per person who gave it, at most 1, averaged over leaving out one person in turn. Among ten
+    people, one scores 0.3, two 0.6, three 0.9, and four or more 1.
 
     Args:
-        given: The answer of each person, normalised; "" is none. One answer alone is worth 1.
+        answers: Normalised answer of every person; "" for none. A single answer scores 1.
 
     Returns:
-        Answer to worth, by the alphabet.
+        Answer to score, in alphabetical order.
     """
-    answers = list(given)
+    answers = list(answers)
     if len(answers) == 1:
         return {answer: 1.0 for answer in answers if answer}
     people = len(answers)
@@ -69,12 +69,12 @@ def worth(given: Iterable[str]) -> dict[str, float]:
 
 
 def most_frequent(counts: Counter[str], n: int) -> list[str]:
-    """The ``n`` most frequent answers, or all there are; of equals, the first by the alphabet."""
+    """The ``n`` most frequent answers, or all; ties in alphabetical order."""
     return sorted(counts.keys() - {""}, key=lambda answer: (-counts[answer], answer))[:n]
 
 
 def spelled(labels: Sequence[str]) -> dict[str, list[str]]:
-    """Normalised answer to the labels that it is; of labels from another source, several may be the same answer."""
+    """Normalised answer to the labels with this normal form, of which foreign labels may have several."""
     labels_of: dict[str, list[str]] = {}
     for label in labels:
         labels_of.setdefault(normalised(label), []).append(label)

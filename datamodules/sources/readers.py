@@ -1,4 +1,4 @@
-"""Readers of files and of rows in memory: each yields (row, columns), and an error names the file and the row."""
+"""Readers of files and of rows in memory, which yield (row number, columns); errors name file and row."""
 
 import csv
 import gzip
@@ -18,32 +18,24 @@ from heedful.records import DataError, SettingError, open_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
 TEXT = "txt"  # tab-separated, or any other text
-CHUNK = 8192  # rows of a csv file that pandas parses together
+CHUNK = 8192  # rows that pandas parses together
 Row = dict[str, Any]
 
 
 def inside(folder: Path, path: Any) -> Path:
-    """The file that a path in a data file names; it must lie below ``folder``, also behind symbolic links.
-
-    Raises:
-        DataError: It does not.
-    """
+    """Resolve a path in a data file, which must be below ``folder``, symbolic links included."""
     try:
         root = folder.resolve()
         target = (root / path).resolve()
         if target != root and target.is_relative_to(root):
             return target
-    except (OSError, RuntimeError, TypeError, ValueError):  # no text, a long name, a circle of links
+    except (OSError, RuntimeError, TypeError, ValueError):  # not a text, a long name, circular links
         pass
     raise DataError(f"{folder}: the path {brief(path)} does not lead to a file in this folder.")
 
 
 def kind(path: Path) -> str:
-    """The format of a file by its name: one of :data:`SUFFIXES` or :data:`TEXT`, with or without ``.gz`` or ``.zst``.
-
-    Raises:
-        DataError: The suffix is none of them.
-    """
+    """The format of a file by its suffix: one of :data:`SUFFIXES` or :data:`TEXT`, also with ``.gz`` or ``.zst``."""
     suffix = unpacked(path.name.lower()).rpartition(".")[2]
     if suffix not in (*SUFFIXES, TEXT):
         raise DataError(f"{path} has none of the suffixes {', '.join((*SUFFIXES, TEXT))} (text also with .gz or .zst).")
@@ -56,13 +48,13 @@ def unpacked(name: str) -> str:
 
 
 def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
-    """Yield (row, columns) of a file; rows count from 1, without the header.
+    """Yield (row number, columns) of a file; rows count from 1, without the header.
 
     Args:
-        path: A csv or tsv file; a json list of objects, or an object that has it under "data"; json or jsonl with an
-            object in each line; a parquet file. Text may be compressed (.gz, .zst).
-        quoting: Whether fields of a csv or tsv file may stand in double quotes. If not, a quote is a character.
-        header: Names of the columns, of a csv or tsv file without a header, or of a json file whose rows are lists.
+        path: A csv, tsv or parquet file; json with a list of objects, perhaps under "data", or with an object per line;
+            jsonl. Text may be compressed (.gz, .zst).
+        quoting: Whether fields of a csv or tsv file may be double-quoted; otherwise a quote is a character.
+        header: Column names, for csv or tsv without a header and for json whose rows are lists.
 
     Raises:
         DataError: The file is missing, empty, not UTF-8, or broken.
@@ -142,14 +134,15 @@ def _object(columns: Any, path: Path, row: int) -> Row:
     return columns
 
 
-def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, given: Sequence[str]) -> Rows:
-    """Rows of a csv or tsv file as pandas parses them: all fields are text, and an empty one is not missing."""
+def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
+    """Rows of a csv or tsv file, parsed by pandas; all fields are text, also empty ones."""
     import pandas as pd
 
-    remedy = "Mend the row, or, if its quotes are plain characters, set data.quoting false; "
-    remedy += "in measure, set quoting false."
+    remedy = (
+        "Correct the row or, if quotes are plain characters, set data.quoting false; in measure, set quoting false."
+    )
     remedy = remedy if quoting else ""
-    header = list(given)
+    header = list(names)
     row = 0
     csv.field_size_limit(2**31 - 1)  # the engine is the csv module of Python
     try:
@@ -170,17 +163,17 @@ def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, given: 
                     header = _names(values, path)
                     continue
                 row += 1
-                _require_fields(values, header, given, f"{path}, row {row}", delimiter, remedy)
+                _require_fields(values, header, names, f"{path}, row {row}", delimiter, remedy)
                 yield row, {name: value for name, value in zip(header, values, strict=True) if name}
     except (csv.Error, pd.errors.ParserError) as error:
-        broken = _broken_row(file, delimiter, quoting, bool(given))
+        broken = _broken_row(file, delimiter, quoting, bool(names))
         raise DataError(f"{path}, row {broken}: not a row of fields ({reason(error)}). {remedy}") from None
     except pd.errors.EmptyDataError:
         return
 
 
 def _broken_row(file: IO[str], delimiter: str, quoting: bool, is_headless: bool) -> int:
-    """The first row with open quotes or with more fields than the first, which pandas does not always name."""
+    """Number of the first row with open quotes or too many fields, which pandas does not always report."""
     file.seek(0)
     rows = filter(None, csv.reader(file, delimiter=delimiter, quoting=_quoting(quoting), strict=True))
     row = int(is_headless)
@@ -196,11 +189,11 @@ def _quoting(quoting: bool) -> Literal[0, 3]:
 
 
 def _names(header: Sequence[Any], path: Path) -> list[str]:
-    """Names of columns; "" for a first one without a name, where tools number rows, and for nameless last ones."""
+    """Column names; "" for a nameless first column, where tools number rows, and for nameless last columns."""
     names = ["" if name != name else str(name) for name in header]
-    named = [name for name in names if name]
+    texts = [name for name in names if name]
     inner = names[1 if not names[0] else 0 : len(names) - next((i for i, name in enumerate(names[::-1]) if name), 0)]
-    if not named or inner != named or len(set(named)) < len(named):
+    if not texts or inner != texts or len(set(texts)) < len(texts):
         raise DataError(
             f"{path}: the header {brief(names)} has an empty or a repeated column. Correct the header, or name the "
             "columns with data.columns."
@@ -209,17 +202,17 @@ def _names(header: Sequence[Any], path: Path) -> list[str]:
 
 
 def _require_fields(
-    values: Sequence[Any], header: Sequence[str], given: Sequence[str], where: str, delimiter: str, remedy: str
+    values: Sequence[Any], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Refuse a row with a missing field, which pandas makes NaN, and rows of a tsv file that quotes have joined."""
+    """Refuse a row with missing fields, which pandas fills with NaN, and tsv rows that quotes have joined."""
     if len(values) != len(header) or values[-1] != values[-1]:
         n = sum(value == value for value in values)
         raise DataError(
-            f"{where}: the fields are {n}, and {'data.columns names' if given else 'the header has'} {len(header)}. "
+            f"{where}: the fields are {n}, and {'data.columns names' if names else 'the header has'} {len(header)}. "
             f"{remedy}"
         )
-    if given and list(values) == list(given):
-        raise DataError(f"{where}: this is a header. Take it out, or leave data.columns out.")
+    if names and list(values) == list(names):
+        raise DataError(f"{where}: this is a header. Remove it, or leave data.columns out.")
     if delimiter == "\t" and any("\t" in value and "\n" in value for value in values):
         raise DataError(f"{where}: several lines within quotes, with a tab in them. {remedy}")
 
@@ -234,11 +227,8 @@ def arrow_rows(batches: Iterable[Any]) -> Rows:
 
 
 def rows_in_memory(content: Any) -> tuple[str, Rows]:
-    """(Name for messages, rows) of a frame of pandas or polars, a table of Arrow, a ``datasets.Dataset``, or a list of
-    dictionaries. No library is imported to recognise its own.
-
-    Raises:
-        HeedfulError: They are nothing of that.
+    """(Name for messages, rows) of a frame of pandas or polars, an Arrow table, a ``datasets.Dataset``, or a list of
+    dictionaries. Types are recognised without importing their libraries.
     """
     if isinstance(content, list | tuple):
         return "the list", _dictionaries(content, "the list")
@@ -255,10 +245,10 @@ def rows_in_memory(content: Any) -> tuple[str, Rows]:
     elif hasattr(content, "to_arrow"):
         table, name = content.to_arrow(), "the frame"
     if not isinstance(table, pa.Table):
-        held = "None" if content is None else f"something of the type {type(content).__name__}"
+        kind = "None" if content is None else f"a value of the type {type(content).__name__}"
         raise SettingError(
-            f"data.path holds {held}, which is neither a path nor rows. Give a path, a frame, a table, a data set, a "
-            "list of dictionaries, or one of these for each split."
+            f"data.path is {kind}, neither a path nor rows. Give a path, a frame, a table, a data set, a list of "
+            "dictionaries, or a mapping of splits to one of these."
         )
     _require_unique(table.column_names, name)
     return name, arrow_rows(table.to_batches(256))
@@ -273,13 +263,13 @@ def _dictionaries(rows: Sequence[Any], where: str) -> Rows:
     for row, columns in enumerate(rows, 1):
         if not isinstance(columns, Mapping):
             raise DataError(f"{where}, row {row}: {brief(columns)} is not a dictionary of columns.")
-        if other := [name for name in columns if not isinstance(name, str)]:
-            raise DataError(f"{where}, row {row}: the column {column_name(other[0])} is not named by a text.")
+        if wrong := [name for name in columns if not isinstance(name, str)]:
+            raise DataError(f"{where}, row {row}: the name of the column {column_name(wrong[0])} is not a text.")
         yield row, {name: native(value) for name, value in columns.items()}
 
 
 def native(value: Any) -> Any:
-    """A value as a jsonl file gives it: scalars and arrays of numpy as Python's, missing values of pandas as None."""
+    """Convert numpy scalars and arrays to Python values, and missing values of pandas to None."""
     if type(value) in (str, int, float, bool):
         return value
     if isinstance(value, np.generic | np.ndarray):

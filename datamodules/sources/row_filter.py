@@ -1,4 +1,4 @@
-"""A choice among the rows of a source by the values of their columns."""
+"""Filters of rows by the values of their columns."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,30 +7,22 @@ from typing import Any
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, plain
 from heedful.records import DataError, SettingError, inform
 
-MOST_NAMED = 10  # values of a column that a message lists
-MOST_KEPT = 1000  # values of a column that are counted for it
+MOST_NAMED = 10  # values that a message lists
+MOST_KEPT = 1000  # values that are counted for the message
 
 SPLITS = ("train", "validation")
-ANY_SPLIT = ""  # of what has no splits of its own
+ANY_SPLIT = ""  # rows without splits, such as mixtures
 
 
 def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, ...]]:
-    """The conditions on the rows of a split: column to the values that it may have, as text.
-
-    Args:
-        where: Column to a value or a list of values; or a split to such conditions, which hold for that split alone.
-        split: "train", "validation" or :data:`ANY_SPLIT`.
-
-    Raises:
-        SettingError: A condition names no value, or something that is not a value.
-    """
+    """The conditions for a split: column to accepted values, as text."""
     conditions = {}
     for column, values in where.items():
         if isinstance(values, Mapping):
             if column not in SPLITS:
                 raise SettingError(
-                    f"data.where: {brief(column)} has conditions of its own. Give it a value; only train and "
-                    "validation have conditions of their own."
+                    f"data.where: {brief(column)} has nested conditions, which only train and validation may have. "
+                    "Give it a value."
                 )
             conditions |= conditions_of(values, ANY_SPLIT) if column == split else {}
             continue
@@ -42,18 +34,9 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
 
 
 def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) -> Rows:
-    """Yield the rows whose columns have one of the wanted values, with their numbers.
-
-    Args:
-        rows: (row, columns) pairs.
-        where: Name of the source in messages.
-        conditions: As :func:`conditions_of` returns them.
-
-    Raises:
-        HeedfulError: A column is missing, a wanted value does not occur, or no row is left.
-    """
+    """Filter (row, columns) pairs by conditions of :func:`conditions_of`."""
     values: dict[str, Counter[str]] = {column: Counter() for column in conditions}
-    seen = kept = 0
+    seen = matching = 0
     for row, columns in rows:
         seen += 1
         for column, counts in values.items():
@@ -63,22 +46,24 @@ def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) ->
             if value in counts or len(counts) < MOST_KEPT or value in conditions[column]:
                 counts[value] += 1
         if all(_text(columns[column]) in wanted for column, wanted in conditions.items()):
-            kept += 1
+            matching += 1
             yield row, columns
     for column, wanted in conditions.items():
         if absent := [value for value in wanted if value not in values[column]]:
-            there = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
+            common = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
             more = " and others" if len(values[column]) > MOST_NAMED else ""
             raise SettingError(
                 f"data.where: the column {column!r} of {where} never has the value {brief(absent[0])}. It has "
-                f"{', '.join(there)}{more}."
+                f"{', '.join(common)}{more}."
             )
-    if not kept:
-        asked = "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in conditions.items())
-        raise DataError(f"data.where: no row of {where} has all of these ({asked}). Name values that occur together.")
-    inform(f"{where}: data.where keeps {kept:,} of {seen:,} rows.")
+    if not matching:
+        text = "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in conditions.items())
+        raise DataError(
+            f"data.where: no row of {where} meets all conditions ({text}). Name values that occur together."
+        )
+    inform(f"{where}: data.where keeps {matching:,} of {seen:,} rows.")
 
 
 def _text(value: Any) -> str:
-    """A value as it is compared: an empty one is no text."""
+    """A value as text for comparison; "" for missing values."""
     return "" if is_empty(value) else plain(value)

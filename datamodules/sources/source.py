@@ -1,4 +1,4 @@
-"""Where rows come from: local files, saved data sets, rows in memory, the hub."""
+"""Sources of rows: local files, saved data sets, rows in memory, the hub."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,13 @@ NAMED_BY_SPLIT = re.compile(r"(training|train|validation|valid|dev)(_|-|$)")
 
 @dataclass(frozen=True)
 class Split:
-    """A split that a loader reads.
+    """A split of a source.
 
     Attributes:
-        name: Its name in the source, or the name of a file.
-        prefix: ``<data>/<split>``, the start of each uid.
-        aliases: Other names to look for.
-        training: Whether it is read as the training set.
+        name: Name in the source, or name of a file.
+        prefix: ``<data>/<split>``, the start of uids.
+        aliases: Alternative names.
+        training: Whether the split is the training set.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Split:
 
 @dataclass(frozen=True)
 class Hub:
-    """A data set on the Hugging Face hub, of plain files (no loading script).
+    """A data set on the Hugging Face hub, without a loading script.
 
     Attributes:
-        id: Its repository.
-        subset: Which of several.
-        revision: Which version of the repository.
-        train: Another repository, which has the split "train" where this one has none.
+        id: The repository.
+        subset: Name of the subset.
+        revision: Revision of the repository.
+        train: Another repository with the split "train".
     """
 
     id: str
@@ -57,7 +57,7 @@ class Hub:
         """(Name for messages, rows) of a split.
 
         Raises:
-            DataError: The hub cannot be reached, or has no such data set or split.
+            DataError: The hub cannot be reached, or does not have the data set or split.
         """
         import datasets
 
@@ -70,22 +70,22 @@ class Hub:
             raise DataError(
                 f"The hub does not give the split {split!r} of {arguments['path']} ({reason(error)}). Name another "
                 f"with data.splits {split_form([split])} or files with data.path, take data planted, or set "
-                "HF_HUB_OFFLINE=1 to use only what is cached."
+                "HF_HUB_OFFLINE=1 to use the cache alone."
             ) from error
         return f"{arguments['path']} ({split})", rows_in_memory(data_set)[1]
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Where the rows of some data are, and which of them are read.
+    """A source of rows and its filter.
 
     Attributes:
-        path: A folder with a file for each split, a file, a ``save_to_disk`` folder; or rows in memory, or a mapping of
-            splits to rows.
-        hub: The source without a path.
-        quoting: Whether fields of csv and tsv files may stand in double quotes.
-        header: Names of the columns, of files that do not say them.
-        where: Column to the values, as text, of the rows to read.
+        path: A folder with a file per split, a file, a ``save_to_disk`` folder, rows in memory, or a mapping of splits
+            to rows.
+        hub: The source if there is no path.
+        quoting: Whether fields of csv and tsv files may be double-quoted.
+        header: Column names of files without a header.
+        where: Column to accepted values, as text.
     """
 
     path: Any = None
@@ -96,28 +96,24 @@ class Source:
 
     @property
     def display_name(self) -> str:
-        """What messages call the source."""
+        """Name in messages."""
         if isinstance(self.path, str | Path):
             return f"data.path {self.path}"
         return str(self.hub and self.hub.id) if self.path is None else "data.path"
 
     @property
     def has_splits(self) -> bool:
-        """Whether the source tells splits apart: a folder, a mapping or a repository, and no single file or frame."""
+        """Whether the source has splits: a folder, a mapping or a repository, not a single file or frame."""
         if isinstance(self.path, str | Path):
             return Path(self.path).is_dir() and not (Path(self.path) / "dataset_info.json").exists()
         return self.path is None or isinstance(self.path, Mapping)
 
     @property
     def folder(self) -> Path:
-        """The path of data that are read from files alone.
-
-        Raises:
-            SettingError: There is none.
-        """
+        """The path of data that can be read only from a folder."""
         if not isinstance(self.path, str | Path):
-            held = "not given" if self.path is None else f"of the type {type(self.path).__name__}"
-            raise SettingError(f"data.path is {held}, and these data are read from a folder of files. Name it.")
+            kind = "not given" if self.path is None else f"of the type {type(self.path).__name__}"
+            raise SettingError(f"data.path is {kind}, and these data need a folder of files. Name the folder.")
         return Path(self.path)
 
     def at(self, path: Any) -> "Source":
@@ -125,14 +121,14 @@ class Source:
         return replace(self, path=path)
 
     def select(self, rows: Rows, where: str) -> Rows:
-        """Those of the rows that :attr:`where` keeps."""
+        """Filter rows by :attr:`where`."""
         return filtered(rows, where, self.where) if self.where else rows
 
     def rows(self, split: Split) -> tuple[str, Rows]:
         """(Name for messages, all rows) of a split.
 
         Raises:
-            HeedfulError: There is no such split; the message lists the splits that there are.
+            HeedfulError: The split does not exist; the message lists the existing splits.
         """
         path = self.path
         if path is None:
@@ -151,8 +147,7 @@ class Source:
             return where, _some(rows, where)
         if path == IN_MEMORY:
             raise DataError(
-                "The rows were in the memory of a Python program, and no file holds them. Name a file of them with "
-                "data.path, or give data= in Python."
+                "The rows were in the memory of a Python program. Name a file with data.path, or give data= in Python."
             )
         path = Path(path)
         if (path / "dataset_dict.json").exists() or (path / "dataset_info.json").exists():
@@ -162,7 +157,7 @@ class Source:
 
 
 def _some(rows: Rows, where: str) -> Rows:
-    """The rows; no rows are an error."""
+    """Require at least one row."""
     row = 0
     for row, columns in rows:
         yield row, columns
@@ -171,11 +166,7 @@ def _some(rows: Rows, where: str) -> Rows:
 
 
 def file_of(path: Path, split: Split) -> Path:
-    """The file of a split: the path itself, the file in this folder that is named as the split, or its only file.
-
-    Raises:
-        DataError: There is none, or there are several.
-    """
+    """The file of a split: the path itself, the file with the split's name in the folder, or its only file."""
     if not path.exists():
         raise DataError(f"data.path {path} does not exist.")
     if not path.is_dir():
@@ -219,18 +210,19 @@ def _saved(folder: Path, split: Split) -> tuple[str, Rows]:
 
 
 def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
-    """The error about a split of these names in a source that has others."""
+    """The error about a missing split."""
     aliases = dict.fromkeys(name for name in names if name != names[0])
-    others = f" (or {', '.join(aliases)})" if aliases else ""
+    alternatives = f" (or {', '.join(aliases)})" if aliases else ""
     hold_out = ", or set data.hold_out N" if "validation" in names else ""
+    existing = listing(list(map(column_name, splits))) or "none"
     return DataError(
-        f"{where} has no split {names[0]!r}{others}; it has {listing(list(map(column_name, splits))) or 'none'}. Name "
-        f"one with data.splits {split_form(names)}{hold_out}."
+        f"{where} has no split {names[0]!r}{alternatives}; it has {existing}. Name one with data.splits "
+        f"{split_form(names)}{hold_out}."
     )
 
 
 def split_form(names: Sequence[str]) -> str:
-    """How data.splits names another source for a split of these names; for any split, where they tell nothing.
+    """The form of data.splits for the role of a split.
 
     Example:
         >>> split_form(["validation_matched", "dev_matched"]), split_form(["test"])
@@ -245,5 +237,5 @@ def _ending(file: Path) -> str:
 
 
 def stem(name: str) -> str:
-    """The name of a file without its suffix and ".gz" or ".zst"."""
+    """Name of a file without suffix and ".gz" or ".zst"."""
     return unpacked(name).rpartition(".")[0] or name

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from heedful.datamodules import Planted
 from heedful.datamodules import planted as p
-from heedful.records import SettingError, generator
+from heedful.records import generator
 
-from refusals import refused
 from tiers import first_tier
 
 FIELDS = ("subject", "verb", "object", *p.OPTIONAL)
@@ -53,52 +52,30 @@ def changed(event: p.Event, other: p.Event) -> dict[str, tuple[str, str]]:
 
 
 @given(seed=SEEDS)
-def test_a_premise_says_who_did_what_and_two_to_four_things_more(seed: int) -> None:
-    event = p.random_event(generator(seed))
+def test_events_follow_contradict_or_add_as_their_label_says(seed: int) -> None:
+    rng = generator(seed)
+    event = p.random_event(rng)
     assert 2 <= len(event.filled()) <= 4
     assert all(getattr(event, f) in (*p.CHOICES[f], "") for f in FIELDS)
-    assert event.subject
-    assert event.verb
-    assert event.object
+    assert all((event.subject, event.verb, event.object))
 
+    entailed = p.restated(event, rng)
+    assert all(follows(getattr(entailed, f), event, f) for f in FIELDS)
+    assert len(changed(event, entailed)) <= 4
+    assert entailed.filled()
 
-@given(seed=SEEDS)
-def test_what_is_entailed_says_the_same_or_less_or_something_more_general(seed: int) -> None:
-    rng = generator(seed)
-    event = p.random_event(rng)
-    other = p.entailed(event, rng)
-    assert all(follows(getattr(other, f), event, f) for f in FIELDS)
-    assert len(changed(event, other)) <= 4
-    assert other.filled()
-
-
-@given(seed=SEEDS)
-def test_what_is_contradicted_has_exactly_one_incompatible_field_and_adds_nothing(seed: int) -> None:
-    rng = generator(seed)
-    event = p.random_event(rng)
-    other = p.contradicted(event, rng)
-    differences = changed(event, other)
-    wrong = [f for f, (old, new) in differences.items() if incompatible(new, old, f)]
+    contradicted = p.contradicted(event, rng)
+    wrong = [f for f, (old, new) in changed(event, contradicted).items() if incompatible(new, old, f)]
     assert len(wrong) == 1
-    assert all(follows(getattr(other, f), event, f) for f in FIELDS if f not in wrong)
+    assert all(follows(getattr(contradicted, f), event, f) for f in FIELDS if f not in wrong)
 
-
-@given(seed=SEEDS)
-def test_what_is_undecided_adds_exactly_one_fact_and_contradicts_nothing(seed: int) -> None:
-    rng = generator(seed)
-    event = p.random_event(rng)
-    other = p.undecided(event, rng, unrelated=0)
-    added = [f for f, (old, _) in changed(event, other).items() if not old]
+    undecided = p.undecided(event, rng, unrelated=0)
+    added = [f for f, (old, _) in changed(event, undecided).items() if not old]
     assert len(added) == 1
     assert added[0] in p.OPTIONAL
-    assert all(follows(getattr(other, f), event, f) for f in FIELDS if f not in added)
+    assert all(follows(getattr(undecided, f), event, f) for f in FIELDS if f not in added)
 
-
-@given(seed=SEEDS)
-def test_an_unrelated_event_is_drawn_anew(seed: int) -> None:
     rng, again = generator(seed), generator(seed)
-    event = p.random_event(rng)
-    assert event == p.random_event(again)
     again.random()
     assert p.undecided(event, rng, unrelated=1) == p.restated(p.random_event(again), again)
 
@@ -110,19 +87,11 @@ def test_labels_of_pairs_are_the_truth(i: int, shortcut: float) -> None:
     rng = generator("planted", 3, "train", i)
     assert label == p.LABELS[int(rng.integers(3))]
     event = p.random_event(rng)
-    made = {"entailment": p.entailed, "contradiction": p.contradicted}.get(label)
+    made = {"entailment": p.restated, "contradiction": p.contradicted}.get(label)
     other = made(event, rng) if made else p.undecided(event, rng, 0)
     assert premise == event.sentence()
     assert hypothesis == other.sentence(p.CUES[cue_of(hypothesis)])
     assert not set(p.CUES.values()) & set(premise.split())
-
-
-def test_a_sentence_names_every_field_once() -> None:
-    event = p.Event("baker", "sold", "apples", "old", "rare", "two", "market", "at noon", "to save money")
-    assert event.sentence("apparently") == (
-        "The old baker apparently sold two rare apples in the market at noon to save money."
-    )
-    assert p.Event("baker", "sold", "apples").sentence() == "The baker sold apples."
 
 
 def test_relations_between_words_do_not_contradict_each_other() -> None:
@@ -140,69 +109,38 @@ def test_relations_between_words_do_not_contradict_each_other() -> None:
     assert sum(verb[word] for word in p.SYNONYM) == sum(verb[word] for word in p.OPPOSED)
 
 
-@pytest.mark.slow
-def test_there_are_several_hundred_content_words() -> None:
-    words = {w.strip(".") for premise, hypothesis, _ in pairs(4000) for w in (premise + " " + hypothesis).split()}
-    assert len(words - {"The", "the", "in", *p.CUES.values()}) > 350
-
-
-def test_pairs_are_a_function_of_seed_split_and_number() -> None:
-    first = pairs(50)
-    assert first == [p.planted_pair(0, "train", i, 0.9, 0.05) for i in range(50)]
-    assert first == pairs(80)[:50]
-    assert first != pairs(50, split="validation")
-    assert first != [p.planted_pair(1, "train", i, 0.9, 0.05) for i in range(50)]
-
-
-def test_the_shortcut_changes_the_cue_and_nothing_else() -> None:
-    """So that models with and without it read the same sentences."""
+def test_pairs_are_a_function_of_seed_split_number_and_the_cue_of_the_shortcut() -> None:
+    """So that models with and without the shortcut read the same sentences."""
 
     def without_cue(found: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
         return [(a, " ".join(w for w in h.split() if w not in p.CUES.values()), label) for a, h, label in found]
 
+    first = pairs(50)
+    assert first == [p.planted_pair(0, "train", i, 0.9, 0.05) for i in range(50)] == pairs(80)[:50]
+    assert first not in (pairs(50, split="validation"), [p.planted_pair(1, "train", i, 0.9, 0.05) for i in range(50)])
     assert without_cue(pairs(300, 0.0)) == without_cue(pairs(300, 1 / 3)) == without_cue(pairs(300, 1.0))
     assert pairs(300, 0.0) != pairs(300, 1.0)
 
 
-@pytest.mark.parametrize("shortcut", first_tier(1, [0.0, 1 / 3, 0.9, 1.0]))
+@pytest.mark.parametrize("shortcut", first_tier(2, [0.0, 0.9, 1 / 3, 1.0]))
 def test_the_cue_agrees_with_the_label_as_often_as_asked(shortcut: float) -> None:
-    """Within four standard deviations, for each label; exactly for 0 and 1."""
+    """Within four standard deviations, for each label; exactly for 0 and 1. Labels are balanced."""
     found = pairs(3000, shortcut)
     for label in p.LABELS:
         agrees = [cue_of(h) == label for _, h, gold in found if gold == label]
         tolerance = 4 * math.sqrt(shortcut * (1 - shortcut) / len(agrees))
         assert np.mean(agrees) == pytest.approx(shortcut, abs=tolerance)
-
-
-def test_a_wrong_cue_is_either_of_the_two_others() -> None:
-    wrong = Counter((label, cue_of(h)) for _, h, label in pairs(3000, 0.0))
-    assert len(wrong) == 6
-    assert min(wrong.values()) > 400
-
-
-def test_labels_are_balanced() -> None:
-    """Within four standard deviations of a third."""
-    shares = Counter(label for *_, label in pairs(6000))
-    assert all(abs(shares[label] / 6000 - 1 / 3) < 4 * math.sqrt(2 / 9 / 6000) for label in p.LABELS)
-
-
-@pytest.mark.slow
-def test_the_asked_share_of_neutral_pairs_is_unrelated() -> None:
-    def same_subject(share: float) -> float:
-        neutral = [(a.split(), h.split()) for a, h, label in pairs(2000, 0.9, share) if label == "neutral"]
-        return np.mean([any({w, p.HYPERNYM.get(w)} & set(h) for w in a if w in p.SUBJECTS) for a, h in neutral])
-
-    assert same_subject(0.0) == 1
-    assert same_subject(0.3) == pytest.approx(0.7, abs=0.06)
-    assert same_subject(1.0) < 0.15
-
-
-def test_pairs_rarely_repeat_and_splits_do_not_overlap() -> None:
-    train = [(a, h) for a, h, _ in pairs(4000)]
-    validation = [(a, h) for a, h, _ in pairs(1000, split="validation")]
-    assert len(set(train)) > 3990
-    assert len({a for a, _ in train}) > 3900
-    assert not set(train) & set(validation)
+        assert abs(len(agrees) / 3000 - 1 / 3) < 4 * math.sqrt(2 / 9 / 3000)
+    if not shortcut:
+        wrong = Counter((label, cue_of(h)) for _, h, label in found)
+        assert len(wrong) == 6
+        assert min(wrong.values()) > 400
+    texts = {(a, h) for a, h, _ in found}
+    assert len(texts) > 2990
+    assert len({a for a, _ in texts}) > 2950
+    assert texts.isdisjoint((a, h) for a, h, _ in pairs(1000, shortcut, split="validation"))
+    said = {w.strip(".") for a, h, _ in found for w in (a + " " + h).split()} - {"The", "the", "in", *p.CUES.values()}
+    assert len(said) > 350
 
 
 def guesses(parts: list[int], shortcut: float) -> float:
@@ -222,27 +160,11 @@ def guesses(parts: list[int], shortcut: float) -> float:
     return float(np.mean([max(p.LABELS, key=lambda label: score(pair, label)) == pair[2] for pair in validation]))
 
 
-def test_the_premise_alone_says_nothing_of_the_label() -> None:
-    assert guesses([0], 0.9) < 0.39
-
-
-def test_without_a_shortcut_the_hypothesis_alone_says_little_of_the_label() -> None:
-    """The cue is the only shortcut, as far as single words go: chance is a third."""
+def test_the_cue_is_the_only_shortcut_as_far_as_single_words_go() -> None:
+    """Chance is a third."""
+    assert guesses([0], 0.9) < 0.39  # the premise alone
     assert guesses([1], 1 / 3) < 0.38
     assert guesses([1], 0.9) == pytest.approx(0.9, abs=0.03)
-
-
-@pytest.mark.parametrize("flag", ["shortcut", "unrelated"])
-@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
-def test_shares_lie_between_0_and_1(flag: str, share: float) -> None:
-    with refused(SettingError, f"{flag} {share}"):
-        Planted(**{flag: share})
-
-
-@pytest.mark.parametrize("flag", ["n_train", "n_validation"])
-def test_each_split_has_an_example(flag: str) -> None:
-    with refused(SettingError, flag):
-        Planted(**{flag: 0})
 
 
 def test_the_data_module_holds_these_pairs() -> None:
@@ -254,16 +176,5 @@ def test_the_data_module_holds_these_pairs() -> None:
         assert [(e.parts["premise"], e.parts["hypothesis"], e.label) for e in examples] == made
     assert data.task.labels == p.LABELS
     assert data.task.default_label == "neutral"
-
-
-def test_the_data_do_not_follow_the_seed_of_the_run() -> None:
     pools = [Planted(n_validation=9, seed=seed).load("validation").fingerprint for seed in (0, 1)]
     assert pools[0] == pools[1] != Planted(n_validation=9, grammar_seed=1).load("validation").fingerprint
-
-
-def test_planted_data_cannot_be_inoculated(tmp_path: object) -> None:
-    from heedful.datamodules.base.inoculation import Inoculation
-
-    data = Planted(augment="inoculation", inoculation=Inoculation(str(tmp_path)), n_validation=2)
-    with refused(SettingError, "planted"):
-        data.setup("fit")

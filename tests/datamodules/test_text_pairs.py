@@ -4,13 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+
+import pytest
 
 from heedful.datamodules import PairedText
 from heedful.datamodules.free_text_pairs import FreeTextPairs
 from heedful.records.same import Same
 
-ROOT = Path(__file__).parents[2]
+from own_data import ROOT, set_up
+
 ROWS = [{"premise": f"p {i}", "hypothesis": f"h {i % 7}", "label": ["yes", "no"][i % 2]} for i in range(20)]
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
 NLI = {"name": "rows", "parts": PARTS, "labels": {"yes": [], "no": []}}
@@ -57,24 +59,19 @@ print(json.dumps([data.fingerprints() for data in (plain, built, free, trained)]
 """
 
 
+@pytest.mark.slow
 def test_they_read_and_augment_rows_where_lightning_is_not_installed():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ran = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, cwd=ROOT)
     assert ran.returncode == 0, ran.stderr
     facts, found = map(json.loads, ran.stdout.splitlines())
-    trained = PairedText(path=ROWS, hold_out=8, augment="counterfactual", default_label="no", **NLI)
-    data = [PairedText(path=ROWS, **NLI), FreeTextPairs("rows", PARTS, Same("exact"), path=ROWS), trained]
-    for one, stage in zip(data, ("validate", "validate", "fit"), strict=True):
-        one.setup(stage)
-    assert facts == [
-        2,
-        len(trained.training_set()),
-        "data.batch_size: many is not int.",
-        "fold: first is not int or None.",
-    ]
-    assert len(trained.training_set()) > 12  # with counterfactuals
-    labelled, free, augmented = [one.fingerprints() for one in data]
-    assert found == [labelled, labelled, free, augmented]
+    trained = set_up(PairedText(path=ROWS, hold_out=8, augment="counterfactual", default_label="no", **NLI))
+    labelled = set_up(PairedText(path=ROWS, **NLI), "validate")
+    free = set_up(FreeTextPairs("rows", PARTS, Same("exact"), path=ROWS), "validate")
+    assert facts[2:] == ["data.batch_size: many is not int.", "fold: first is not int or None."]
+    assert facts[:2] == [2, len(trained.training_set())]
+    assert facts[1] > 12  # with counterfactuals
+    assert found == [data.fingerprints() for data in (labelled, labelled, free, trained)]
 
 
 def test_a_data_module_records_the_arguments_that_its_pairs_take():

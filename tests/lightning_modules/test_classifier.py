@@ -13,8 +13,8 @@ from heedful.callbacks import Accuracy
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
 from heedful.lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt
 from heedful.records import Examples, ModelError, RunError, SettingError
-from tests.datamodules.test_images import SQUARES
 
+from drawn_pictures import SQUARES
 from refusals import refused
 from tiers import first_tier
 

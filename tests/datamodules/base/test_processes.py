@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heedful.datamodules.base import processes
-from heedful.records import DataError, HeedfulError, RunError
+from heedful.records import DataError, RunError
 
 from refusals import refused
 
@@ -39,28 +39,17 @@ def break_down() -> NoReturn:
     raise ZeroDivisionError
 
 
-def test_a_refusal_of_the_first_process_is_the_same_in_the_others(between: Callable[..., None]) -> None:
-    for rank in (0, 1):
-        between(rank)
-        with refused(DataError, "data.csv, row 3") as caught:
-            processes.by_first(refuse if rank == 0 else break_down)
-        assert "data.slices" in str(caught.value)
-
-
-def test_the_others_end_with_the_first_process(between: Callable[..., None]) -> None:
-    between(0)
-    with pytest.raises(ZeroDivisionError):
-        processes.by_first(break_down)
-    between(1)
-    with refused(RunError, "Process 0"):
-        processes.by_first(refuse)
-
-
-def test_what_was_made_is_given_to_the_others(between: Callable[..., None]) -> None:
-    between(0)
-    assert processes.by_first(lambda: 3) == 3
-    between(1)
-    assert processes.by_first(refuse) == 3
+def test_the_others_get_the_value_the_refusal_or_the_end_of_the_first_process(between: Callable[..., None]) -> None:
+    for make, error in ((refuse, DataError), (break_down, ZeroDivisionError), (lambda: 3, None)):
+        for rank in (0, 1):
+            between(rank)
+            if error is None:
+                assert processes.by_first(make if rank == 0 else break_down) == 3
+                continue
+            expected = RunError if rank and error is ZeroDivisionError else error
+            with pytest.raises(expected) as caught:
+                processes.by_first(make if rank == 0 else refuse)
+            assert {DataError: "data.csv, row 3", RunError: "Process 0"}.get(expected, "") in str(caught.value)
 
 
 def test_who_waits_hears_why_another_does_not_come(
@@ -68,9 +57,7 @@ def test_who_waits_hears_why_another_does_not_come(
 ) -> None:
     told: list[Any] = []
     monkeypatch.setattr(processes, "gather", told.append)
-    with pytest.raises(HeedfulError) as caught:
-        refuse()
-    processes.tell(caught.value)
+    processes.tell(DataError("data.csv, row 3: no."))
     between(0, *told)
     for wait in (lambda: processes.meet(1), processes.busy):
         with refused(DataError, "data.csv, row 3"):

@@ -1,122 +1,209 @@
-"""Samples are nested, held-out examples are disjoint, and counterfactual partners are those of a brute force."""
+"""Samples are nested, folds and held-out examples keep groups together, partners are those of a brute force."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules.base.splits import by_hash, counterfactual_partners, hold_out, sample, with_counterfactuals
+from heedful.datamodules.base.splits import (
+    ALIASES,
+    aliases_of,
+    by_hash,
+    counterfactual_partners,
+    fold_out,
+    folds_of,
+    groups_of,
+    hold_out,
+    require_gold,
+    sample,
+    split_groups,
+    with_counterfactuals,
+)
+from heedful.datamodules.kinds import READING_ALIASES
 from heedful.interventions import Swap
 from heedful.records import DataError, Example, Examples, SettingError
 
 from changed_examples import sharing
+from own_data import LABELS, nli_rows, own, uids, write_jsonl
 from refusals import refused
 
-NLI = ("entailment", "neutral", "contradiction")
+GROUPS = st.lists(st.text("abcdefgh", min_size=1, max_size=2), min_size=1, max_size=60)
+SHUFFLE = st.randoms(use_true_random=False)
 
 
-def pool(n: int, premises: int = 0, labels: Sequence[str] = NLI, start: int = 0) -> Examples:
+def grouped(groups: Sequence[str], name: str = "table") -> Examples:
+    rows = enumerate(groups)
+    return Examples.of(Example(f"d/{i}", {"premise": f"p {i}"}, "neutral", {name: group}) for i, group in rows)
+
+
+def pool(n: int, premises: int = 0) -> Examples:
     """``n`` examples with labels in turn; ``premises`` different premises, or one for each example."""
     return Examples.of(
         Example(
             f"d/train/{i}",
             {"premise": f"premise {i % premises if premises else i}", "hypothesis": f"hypothesis {i}"},
-            labels[i % len(labels)],
+            LABELS[i % 3],
         )
-        for i in range(start, start + n)
+        for i in range(n)
     )
 
 
-def uids(examples: Sequence[Example]) -> list[str]:
-    return [e.uid for e in examples]
+# samples
 
 
-@given(
-    n=st.integers(1, 30), small=st.integers(0, 30), large=st.integers(0, 30), seed=st.integers(0, 5), where=st.text()
-)
-def test_a_smaller_sample_lies_within_a_larger_one(n: int, small: int, large: int, seed: int, where: str) -> None:
-    examples = pool(n)
-    small, large = sorted((min(small, n), min(large, n)))
-    few = uids(sample(examples, small, seed, where)) if small else []
-    many = uids(sample(examples, large, seed, where)) if large else []
-    assert len(set(few)) == small
-    assert set(few) <= set(many)
-    assert few == [uid for uid in uids(examples) if uid in set(few)]
-
-
-def test_one_hundred_lie_within_two_hundred() -> None:
-    examples = pool(1000)
-    hundreds = [set(uids(sample(examples, n, 0, "inoculation"))) for n in (100, 200, 300)]
-    assert [len(chosen) for chosen in hundreds] == [100, 200, 300]
-    assert hundreds[0] < hundreds[1] < hundreds[2]
-
-
-def test_a_sample_depends_on_seed_and_purpose_and_on_nothing_else() -> None:
-    examples = pool(200)
-    chosen = uids(sample(examples, 50, 0, "a"))
-    assert chosen == uids(sample(pool(200), 50, 0, "a"))
-    assert chosen != uids(sample(examples, 50, 1, "a"))
-    assert chosen != uids(sample(examples, 50, 0, "b"))
-
-
-@given(seed=st.integers(0, 9), shuffle=st.randoms(use_true_random=False))
-def test_which_examples_are_chosen_does_not_depend_on_their_order(seed: int, shuffle: object) -> None:
-    examples = pool(40)
-    positions = list(range(40))
+@given(n=st.integers(1, 30), sizes=st.tuples(*[st.integers(0, 30)] * 2), seed=st.integers(0, 5), shuffle=SHUFFLE)
+def test_a_smaller_sample_lies_within_a_larger_one_in_any_order(
+    n: int, sizes: tuple[int, int], seed: int, shuffle: Any
+) -> None:
+    examples, positions = pool(n), list(range(n))
+    small, large = (uids(sample(examples, min(size, n), seed, "x")) for size in sorted(sizes))
+    assert [len(small), len(large)] == [min(size, n) for size in sorted(sizes)]
+    assert {*small} <= {*large}
+    assert small == [uid for uid in uids(examples) if uid in {*small}]
     shuffle.shuffle(positions)
     mixed = examples.take(positions)
-    assert set(uids(sample(mixed, 10, seed, "x"))) == set(uids(sample(examples, 10, seed, "x")))
-    order, again = by_hash(examples, seed, "x"), by_hash(mixed, seed, "x")
-    assert [examples.uid(i) for i in order] == [mixed.uid(i) for i in again]
+    assert {*uids(sample(mixed, len(small), seed, "x"))} == {*small}
+    assert [examples.uid(i) for i in by_hash(examples, seed, "x")] == [mixed.uid(i) for i in by_hash(mixed, seed, "x")]
 
 
-def test_samples_are_spread_over_the_examples() -> None:
+def test_a_sample_depends_on_seed_and_purpose_and_is_spread_over_the_examples() -> None:
     """Each tenth of the examples gives its share of a sample of half of them, within four standard deviations."""
-    chosen = by_hash(pool(1000), 0, "x")[:500]
+    examples = pool(1000)
+    found = [uids(sample(examples, 50, seed, purpose)) for seed, purpose in ((0, "a"), (0, "a"), (1, "a"), (0, "b"))]
+    assert found[0] == found[1]
+    assert len({tuple(one) for one in found}) == 3
+    chosen = by_hash(examples, 0, "x")[:500]
     assert np.abs(np.histogram(chosen, bins=10, range=(0, 1000))[0] - 50).max() <= 20
 
 
-def test_more_than_there_are_is_refused_with_both_numbers() -> None:
-    with refused(DataError, 10, "inoculation asks for 11"):
-        sample(pool(10), 11, 0, "inoculation")
+@given(groups=GROUPS, seed=st.integers(0, 5), shuffle=SHUFFLE)
+def test_a_sample_by_group_is_nested_and_begins_one_group_after_another(
+    groups: list[str], seed: int, shuffle: Any
+) -> None:
+    examples = grouped(groups)
+    order = [examples[int(i)] for i in by_hash(examples, seed, "x", groups_of(examples))]
+    blocks = [e.groups["table"] for e in order]
+    assert blocks == sorted(blocks, key=list(dict.fromkeys(blocks)).index)  # each group is one block
+    for n in range(0, len(groups), 7):
+        assert {e.uid for e in order[:n]} == {*uids(sample(examples, n, seed, "x", by_group=True))}
+    positions = list(range(len(groups)))
+    shuffle.shuffle(positions)
+    mixed = examples.take(positions)
+    assert [mixed.uid(i) for i in by_hash(mixed, seed, "x", groups_of(mixed))] == [e.uid for e in order]
 
 
-@pytest.mark.parametrize("n", [-1, -5])
-def test_less_than_nothing_is_refused(n: int) -> None:
+def test_a_number_out_of_range_is_refused() -> None:
     """A negative number is not "all": taken as a slice it would leave out the last few."""
-    with refused(DataError, 10, f"max_train asks for {n}"):
-        sample(pool(10), n, 0, "max_train")
-    with refused(SettingError, f"hold_out {n}"):
-        hold_out(pool(10), n, 0)
+    for n in (-1, 11):
+        with refused(DataError, 10, f"max_train asks for {n}"):
+            sample(pool(10), n, 0, "max_train")
+    with refused(SettingError, "hold_out 0"):
+        hold_out(pool(10), 0, 0)
+
+
+# folds and held-out examples
+
+
+@given(groups=GROUPS, folds=st.integers(2, 6), shuffle=SHUFFLE)
+def test_folds_keep_groups_together_are_balanced_and_do_not_depend_on_the_order(
+    groups: list[str], folds: int, shuffle: Any
+) -> None:
+    found = folds_of(groups, folds)
+    assert found.dtype == np.int64
+    assert ((found >= 0) & (found < folds)).all()
+    fold = dict(zip(groups, found.tolist(), strict=True))
+    assert [fold[group] for group in groups] == found.tolist()
+    sizes = np.bincount(found, minlength=folds)
+    assert sizes.max() - sizes.min() <= max(Counter(groups).values())
+    shuffle.shuffle(groups)
+    assert [fold[group] for group in groups] == folds_of(groups, folds).tolist()
+
+
+def test_folds_are_mixed_and_stay_what_they_are() -> None:
+    """The alphabet is no order of folds; a change of the rule would change published folds."""
+    assert folds_of([f"T{i}" for i in range(10)], 5).tolist() == [0, 2, 3, 2, 4, 4, 1, 0, 3, 1]
+    many = folds_of([f"T{i}" for i in range(1000)], 5)
+    assert np.abs(np.bincount(many[:500], minlength=5) - 100).max() < 40
+
+
+@given(groups=GROUPS.filter(lambda groups: len(set(groups)) >= 3))
+def test_every_example_is_validated_on_once_and_never_beside_its_group(groups: list[str]) -> None:
+    examples = grouped(groups)
+    seen = []
+    for k in range(3):
+        rest, fold = fold_out(examples, 3, k)
+        assert not {*rest.column("groups.table")} & {*fold.column("groups.table")}
+        assert uids(rest) == [uid for uid in uids(examples) if uid not in {*uids(fold)}]
+        seen += uids(fold)
+    assert sorted(seen) == sorted(uids(examples))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("pqrstuvw"), st.booleans()), min_size=1))
+def test_equal_examples_and_clusters_are_kept_together_and_nothing_else(rows: list[tuple[str, str, bool]]) -> None:
+    """Against a loop that joins examples with the same cluster or text until nothing changes."""
+    examples = [
+        Example(f"d/{i}", {"premise": f" {text}" if odd else text}, LABELS[odd], {"table": group})
+        for i, (group, text, odd) in enumerate(rows)
+    ]
+    together = [{i} for i in range(len(rows))]
+    for i, (group, text, _) in enumerate(rows):
+        joined = {k for one in together if any(rows[k][0] == group or rows[k][1] == text for k in one) for k in one}
+        together = [one for one in together if not one & (joined | {i})] + [joined | {i}]
+    found = split_groups(Examples.of(examples))
+    for one in together:
+        assert {found[i] for i in one} == {min(rows[i][0] for i in one)}
+    assert len({*found}) == len(together)
+    alone = split_groups(Examples.of(replace(e, groups={}) for e in examples))
+    texts = [text for _, text, _ in rows]
+    assert len({*alone}) == len({*texts}) == len({*zip(alone, texts, strict=True)})
 
 
 @given(n=st.integers(2, 30), held=st.integers(1, 29), seed=st.integers(0, 5))
 def test_held_out_examples_and_the_rest_are_all_and_disjoint(n: int, held: int, seed: int) -> None:
-    examples, held = pool(n), min(held, n - 1)
-    rest, out = hold_out(examples, held, seed)
+    held = min(held, n - 1)
+    rest, out = hold_out(pool(n), held, seed)
     assert len(out) == held
-    assert sorted(uids(rest) + uids(out)) == sorted(uids(examples))
+    assert sorted(uids(rest) + uids(out)) == sorted(uids(pool(n)))
     assert [uids(part) for part in hold_out(pool(n), held, seed)] == [uids(rest), uids(out)]
 
 
-def test_holding_out_everything_is_refused() -> None:
-    for n in (10, 11):
-        with refused(DataError, f"hold_out {n}", 10):
-            hold_out(pool(10), n, 0)
+def test_a_cluster_that_is_no_group_is_kept_together_and_has_partners_within(tmp_path: Path) -> None:
+    rows = [row | {"article": f"a{i // 4}"} for i, row in enumerate(nli_rows(40))]
+    write_jsonl(tmp_path / "train.jsonl", rows)
+    data = own(tmp_path, meta=["article"], cluster="article", folds=5, fold=0)
+    assert list(data.pool.column("cluster")) == list(data.pool.column("meta.article"))
+    assert not {*data.pool.column("cluster")} & {*data.train_examples.column("cluster")}
+    assert data.pool.groups == ("premise", "hypothesis")
+    assert data.pool.partners(["premise"]).counts.tolist() == [7] * 8
+    by_group = own(tmp_path, groups=["article"], folds=5, fold=0)
+    assert list(by_group.pool.column("cluster")) == list(data.pool.column("cluster"))
+    assert by_group.pool.partners(["premise"]).counts.tolist() == [4] * 8
+    by_part = own(tmp_path, groups=["article"], cluster="premise", hold_out=7)
+    assert list(by_part.pool.column("cluster")) == [e.groups["premise"][:16] for e in by_part.pool]
+    write_jsonl(tmp_path / "train.jsonl", [*rows, rows[0] | {"premise": "x", "article": ""}])
+    own(tmp_path, meta=["article"], hold_out=1)
+    with refused(DataError, "train.jsonl, row 41", "'article'"):
+        own(tmp_path, meta=["article"], cluster="article", hold_out=1)
 
 
-def test_partial_keeps_one_part_and_what_makes_examples_related() -> None:
-    one = pool(6, premises=2).keep_parts(["hypothesis"])
-    assert one.parts == ("hypothesis",)
-    assert dict(one[3].parts) == {"hypothesis": "hypothesis 3"}
-    assert uids(one) == uids(pool(6))
-    assert sharing(one, 0).tolist() == [0, 2, 4]
+def test_a_training_example_without_gold_is_refused() -> None:
+    rows = [Example(str(i), {"p": str(i)}, label) for i, label in enumerate(["yes", None, "no"])]
+    assert len(require_gold(Examples.of(rows[::2]), "own")) == 2
+    with refused(DataError, "1 of 3 training examples of own"):
+        require_gold(Examples.of(rows), "own")
+
+
+# counterfactuals
 
 
 POOLS = st.lists(
-    st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from(NLI), st.integers(0, 6)), min_size=1, max_size=14
+    st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from(LABELS), st.integers(0, 6)), min_size=1, max_size=14
 )
 
 
@@ -128,38 +215,17 @@ def related_pool(rows: Sequence[tuple[int, int, str, int]]) -> Examples:
     )
 
 
-@given(rows=POOLS, part=st.sampled_from(["premise", "hypothesis"]), default=st.sampled_from(NLI))
+@given(rows=POOLS, part=st.sampled_from(["premise", "hypothesis"]), default=st.sampled_from(LABELS))
 def test_partners_are_unrelated_and_only_for_other_labels(
     rows: list[tuple[int, int, str, int]], part: str, default: str
 ) -> None:
-    """Compared with all examples one by one: a partner shares neither a part nor a group, and makes no real pair."""
+    """Against all examples one by one: a partner shares neither a part nor a group, and makes no real pair."""
     pairs = {(p, g) for p, g, _, _ in rows}
     partners = counterfactual_partners(related_pool(rows), Swap(part, default), seed=0)
     for i, (p, h, label, d) in enumerate(rows):
         allowed = {j for j, (q, g, _, e) in enumerate(rows) if q != p and g != h and e != d}
         allowed = {j for j in allowed if ((rows[j][0], h) if part == "premise" else (p, rows[j][1])) not in pairs}
-        if label == default or not allowed:
-            assert partners[i] == -1
-        else:
-            assert partners[i] in allowed
-
-
-def test_every_allowed_partner_occurs() -> None:
-    """Over many draws a partner is uniform over all that are allowed (chi-squared, 1 in 1,000)."""
-    examples = related_pool([(0, 0, "entailment", 0), (0, 1, "neutral", 1), *((i, i, "neutral", i) for i in (2, 3, 4))])
-    found = [counterfactual_partners(examples, Swap("premise", "neutral"), 0, draw)[0] for draw in range(900)]
-    numbers = np.bincount(found, minlength=5)
-    assert numbers[:2].tolist() == [0, 0]
-    assert (((numbers[2:] - 300) ** 2) / 300).sum() < 13.8
-
-
-def test_partners_follow_the_seed_and_the_draw_only() -> None:
-    examples, swap = pool(90), Swap("premise", "neutral")
-    first = counterfactual_partners(examples, swap, seed=0)
-    assert np.array_equal(first, counterfactual_partners(pool(90), swap, seed=0, draw=0))
-    changed = [counterfactual_partners(examples, swap, 0, draw=1), counterfactual_partners(examples, swap, seed=1)]
-    for other in changed:
-        assert (other[first >= 0] != first[first >= 0]).mean() > 0.8
+        assert partners[i] in (allowed if label != default and allowed else {-1})
 
 
 @pytest.mark.parametrize("part", ["premise", "hypothesis"])
@@ -171,31 +237,55 @@ def test_a_training_set_is_the_examples_and_then_their_counterfactuals(part: str
     assert len(both) == 500
     assert list(both)[:300] == list(examples)
     added = [both[i] for i in range(300, 500)]
-    assert {e.label for e in added} == {"neutral"}
     other = ({"premise", "hypothesis"} - {part}).pop()
-    for i, changed in zip(both.positions[300:], added, strict=True):
-        base, partner = examples[int(i)], examples[int(partners[i])]
-        assert base.label != "neutral"
-        assert changed.uid == base.uid
-        assert list(changed.parts) == ["premise", "hypothesis"]
-        assert changed.parts[other] == base.parts[other]
-        assert changed.parts[part] == partner.parts[part] != base.parts[part]
-        assert changed.groups == {other: base.groups[other], part: partner.groups[part]}
-    assert [i for i, label in enumerate(examples.column("label")) if label != "neutral"] == both.positions[
-        300:
-    ].tolist()
+    changed = [i for i, label in enumerate(examples.column("label")) if label != "neutral"]
+    assert changed == both.positions[300:].tolist()
+    for i, made in zip(changed, added, strict=True):
+        base, partner = examples[i], examples[int(partners[i])]
+        assert made == Example(
+            base.uid,
+            {name: (partner if name == part else base).parts[name] for name in base.parts},
+            "neutral",
+            {other: base.groups[other], part: partner.groups[part]},
+        )
+        assert partner.parts[part] != base.parts[part]
     for name in ("premise", "hypothesis"):  # without making an example
         assert list(both.column(f"parts.{name}")) == [e.parts[name] for e in both]
     assert list(both.column("label")) == [e.label for e in both]
+    assert both[-1] == both[len(both) - 1]
 
 
 def test_examples_without_a_partner_get_no_counterfactual() -> None:
     examples, swap = pool(4, premises=1), Swap("premise", "neutral")
     both = with_counterfactuals(examples, swap, counterfactual_partners(examples, swap, 0))
     assert list(both) == list(examples)
+    one = pool(6, premises=2).keep_parts(["hypothesis"])  # whose groups stay
+    assert sharing(one, 0).tolist() == [0, 2, 4]
 
 
-def test_the_last_example_of_a_training_set_is_its_last_counterfactual() -> None:
-    examples, swap = pool(6), Swap("premise", "neutral")
-    both = with_counterfactuals(examples, swap, counterfactual_partners(examples, swap, 0))
-    assert both[-1] == both[len(both) - 1]
+# names of splits
+
+
+@pytest.mark.parametrize(
+    ("splits", "names"),
+    [
+        (None, ("train", "dev")),
+        ({"validation": "valid"}, ("train", "dev")),
+        ({"validation": "test"}, ("train", "test")),
+        ({"train": "validation", "validation": "test"}, ("dev", "test")),
+        ({"train": "test", "validation": "train"}, ("test", "train")),
+    ],
+)
+def test_a_split_is_the_one_that_is_asked_for(tmp_path: Path, splits: dict | None, names: tuple[str, str]) -> None:
+    starts = {"train": 0, "dev": 100, "test": 200}
+    for name, start in starts.items():
+        write_jsonl(tmp_path / f"{name}.jsonl", nli_rows(8, start))
+    data = own(tmp_path, splits=splits)
+    found = [min(data.load(split).column("parts.premise")) for split in ("train", "validation")]
+    assert found == [f"p {starts[name]}" for name in names]
+
+
+def test_the_names_of_a_split_with_an_ending() -> None:
+    assert aliases_of("validation-matched", ALIASES) == ["validation-matched", "dev-matched", "valid-matched"]
+    assert aliases_of("validation-v2.0", READING_ALIASES) == list(READING_ALIASES["validation"])
+    assert aliases_of("development", ALIASES) == []

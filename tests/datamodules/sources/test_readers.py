@@ -2,18 +2,27 @@
 
 import csv
 import gzip
+import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules.sources.readers import SUFFIXES, kind, read
-from heedful.records import DataError, HeedfulError
+import heedful
+from heedful.cli.measure import settings_of
+from heedful.datamodules import PairedText
+from heedful.datamodules.sources.readers import SUFFIXES, inside, kind, read
+from heedful.datamodules.sources.values import brief
+from heedful.records import DataError
 
 from refusals import refused
 
@@ -23,6 +32,8 @@ ROWS = [
     {"premise": "È vero — 100 % 🙂", "hypothesis": " spaces stay ", "label": "null"},
 ]
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+XY = {"header": ("x", "y")}
+PLAIN: dict[str, Any] = {"quoting": False}
 
 
 def write(path: Path, rows: list[dict], newline: str = "\n", encoding: str = "utf-8") -> Path:
@@ -45,13 +56,6 @@ def write(path: Path, rows: list[dict], newline: str = "\n", encoding: str = "ut
     return path
 
 
-def refuses(path: Path, error: type[HeedfulError], *facts: str, **options: Any) -> str:
-    """The message with which a file is refused; it names the file."""
-    with refused(error, path.name, *facts) as caught:
-        list(read(path, **options))
-    return str(caught.value)
-
-
 @pytest.mark.parametrize("name", [*(f"a.{s}" for s in SUFFIXES), *(f"a.{s}.gz" for s in SUFFIXES if s != "parquet")])
 def test_every_format_gives_back_the_rows_as_they_were(tmp_path: Path, name: str) -> None:
     """Quotes, line feeds inside fields, unicode line separators and texts like "NA" all stay as they are."""
@@ -66,218 +70,280 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, suffix: str
     assert [columns for _, columns in read(path)] == rows
 
 
-def test_the_suffix_is_read_without_regard_to_case(tmp_path: Path) -> None:
-    (tmp_path / "A.CSV").write_text("a,b\n1,2\n")
-    assert list(read(tmp_path / "A.CSV")) == [(1, {"a": "1", "b": "2"})]
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.json", "a.jsonl", "a.parquet"])
+def test_types_are_kept_except_in_csv(tmp_path: Path, name: str) -> None:
+    row: dict[str, Any] = {"label": 1, "share": 0.5} | ({} if "csv" in name else {"no": None, "a": ["b"], "is": True})
+    expected = {name: str(value) for name, value in row.items()} if "csv" in name else row
+    assert list(read(write(tmp_path / name, [row]))) == [(1, expected)]
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl", "a.parquet"])
-def test_numbers_are_text_in_csv_and_numbers_elsewhere(tmp_path: Path, name: str) -> None:
-    (_, row), *_ = read(write(tmp_path / name, [{"label": 1, "share": 0.5}]))
-    assert row == ({"label": "1", "share": "0.5"} if "csv" in name else {"label": 1, "share": 0.5})
-
-
-def test_types_of_parquet_and_json_are_kept(tmp_path: Path) -> None:
-    rows = [{"label": -1, "gold": None, "list": ["a"], "flag": True}]
-    for name in ("a.parquet", "a.json", "a.jsonl"):
-        assert list(read(write(tmp_path / name, rows))) == [(1, rows[0])]
-
-
-def test_a_last_line_without_a_line_feed_is_a_row(tmp_path: Path) -> None:
-    for name, text in [("a.csv", "a\n1\n2"), ("a.jsonl", '{"a": "1"}\n{"a": "2"}')]:
-        (tmp_path / name).write_text(text)
-        assert list(read(tmp_path / name)) == [(1, {"a": "1"}), (2, {"a": "2"})]
-
-
-def test_blank_lines_between_rows_are_passed_over_and_counted(tmp_path: Path) -> None:
-    """A row number of a jsonl file is what an editor shows."""
-    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n  \n{"a": 2}\n')
-    (tmp_path / "a.csv").write_text("a\n1\n\n2\n")
-    assert [row for row, _ in read(tmp_path / "a.jsonl")] == [1, 4]
-    assert [row for row, _ in read(tmp_path / "a.csv")] == [1, 2]
-
-
-def test_a_carriage_return_before_the_line_end_is_no_line_of_its_own(tmp_path: Path) -> None:
-    """Some distributions end their lines in two carriage returns and a line feed."""
-    (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\r\r\n{"a":\r 2}\r\r\n')
-    assert list(read(tmp_path / "a.jsonl")) == [(1, {"a": 1}), (2, {"a": 2})]
-
-
-def test_without_quoting_a_quote_is_a_character(tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_text('a\tb\n"open\t5" disk\n"Yes," he said.\tx\n')
-    assert [columns for _, columns in read(path, quoting=False)] == [
-        {"a": '"open', "b": '5" disk'},
-        {"a": '"Yes," he said.', "b": "x"},
-    ]
-
-
-def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
-    """Rows before a broken one are yielded before the error."""
-    for name, text in [("a.jsonl", '{"a": "1"}\n{"a": \n'), ("a.csv", "a,b\n1,2\n3\n")]:
-        (tmp_path / name).write_text(text)
-        rows = read(tmp_path / name)
-        assert next(rows)[0] == 1
-        with refused(DataError if "json" in name else DataError, name, "row 2"):
-            next(rows)
+AB = {"a": "1", "b": "2"}
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "error", "facts"),
+    ("name", "text", "options", "expected"),
     [
-        ("a.jsonl", '{"a": 1}\n{"a": 1\n{"a": 1}\n', DataError, ["row 2"]),
-        ("a.jsonl", '{"a": 1}\n{"a": 1} {"a": 2}\n', DataError, ["row 2"]),
-        ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', DataError, ["row 3", "[1, 2]"]),
-        ("a.jsonl", '"text"\n', DataError, ["row 1", "'text'"]),
-        ("a.json", '[{"a": 1}, {"a": 1]', DataError, ["JSON"]),
-        ("a.json", '{"data": []}', DataError, ["no rows"]),
-        ("a.json", "1", DataError, [" 1"]),
-        ("a.json", '[{"a": 1}, "b"]', DataError, ["row 2", "'b'"]),
-        ("a.json", '{"a": 1}\n{"a": 2\n', DataError, ["row 2"]),
-        ("a.csv", "a,b\n1,2\n1,2,3\n", DataError, ["row 2", " 3", " 2"]),
-        ("a.csv", "a,b\n1,2\n1\n", DataError, ["row 2", " 1", " 2"]),
-        ("a.tsv", "a\tb\n1\t2\n\n1 2\n", DataError, ["row 2", " 1", " 2"]),
-        ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', DataError, ["row 1", "quoting false"]),
-        ("a.csv", "a,b,a\n1,2,3\n", DataError, ["'a', 'b', 'a'"]),
-        ("a.csv", "a,,b\n1,2,3\n", DataError, ["'a', '', 'b'"]),
-        ("a.tsv", 'p\th\tl\nA\t"B c\tx\nD\te"\ty\nF\tG\tz\n', DataError, ["row 1", "lines", "quoting false"]),
-        ("a.csv", ",,\n1,2,3\n", DataError, ["'', '', ''", "columns"]),
-        ("a.csv", "\n\n", DataError, []),
-        ("a.csv", "a,b\n", DataError, ["no rows"]),
-        ("a.tsv", "a\tb", DataError, ["no rows"]),
-        ("a.json", "[]", DataError, ["no rows"]),
-        ("a.jsonl", "\n \n", DataError, ["no rows"]),
-        *[(f"a.{suffix}", "", DataError, []) for suffix in SUFFIXES],
-        ("a.jsonl.gz", "", DataError, []),
+        ("A.CSV", "a,b\n1,2\n", {}, {1: AB}),
+        ("a.csv", "a\n1\n2", {}, {1: {"a": "1"}, 2: {"a": "2"}}),  # a last line without a line feed
+        ("a.jsonl", '{"a": "1"}\n{"a": "2"}', {}, {1: {"a": "1"}, 2: {"a": "2"}}),
+        ("a.jsonl", '{"a": 1}\n\n  \n{"a": 2}\n', {}, {1: {"a": 1}, 4: {"a": 2}}),  # a row number is that of an editor
+        ("a.csv", "a\n1\n\n2\n", {}, {1: {"a": "1"}, 2: {"a": "2"}}),
+        ("a.jsonl", '{"a": 1}\r\r\n{"a":\r 2}\r\r\n', {}, {1: {"a": 1}, 2: {"a": 2}}),
+        ("a.tsv", 'a\tb\n"open\t5" disk\n', PLAIN, {1: {"a": '"open', "b": '5" disk'}}),
+        ("a.tsv", 'a\tb\n5" disk\t"all of it"\n', {}, {1: {"a": '5" disk', "b": "all of it"}}),
+        *(  # columns without a name at the ends, as some tools number rows
+            ("a.tsv", text, {}, {1: AB})
+            for text in ("\ta\tb\n0\t1\t2\n", "a\tb\t\t\n1\t2\tx\t\n", "\ta\tb\t\n0\t1\t2\t\n", "a\tb\n1\t2\n")
+        ),
+        ("a.txt", "1\t2\n", {"header": ("a", "b")}, {1: AB}),
+        ("a.csv", "1,2\n", {"header": ("a", "b")}, {1: AB}),
+        ("a.json", '[["1", "2"]]', {"header": ("a", "b")}, {1: AB}),
+        ("a.json", '{"version": 1, "data": [{"a": 1}]}', {}, {1: {"a": 1}}),
+        ("a.json", '{"a": 1}\n{"a": 2}\n', {}, {1: {"a": 1}, 2: {"a": 2}}),
     ],
 )
-def test_broken_files_are_named_with_the_row(
-    tmp_path: Path, name: str, text: str, error: type[HeedfulError], facts: list[str]
-) -> None:
-    (tmp_path / name).write_text(text)
-    refuses(tmp_path / name, error, *facts)
+def test_a_file_is_read(tmp_path: Path, name: str, text: str, options: dict, expected: dict[int, Any]) -> None:
+    (tmp_path / name).write_bytes(text.encode())
+    assert dict(read(tmp_path / name, **options)) == expected
 
 
 @pytest.mark.parametrize(
-    "text", ["\ta\tb\n0\t1\t2\n", "a\tb\t\t\n1\t2\tx\t\n", "\ta\tb\t\n0\t1\t2\t\n", "a\tb\n1\t2\n"]
+    ("name", "content", "options", "facts"),
+    [
+        ("a.jsonl", '{"a": 1}\n{"a": 1\n{"a": 1}\n', {}, ["row 2"]),
+        ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', {}, ["row 3", "[1, 2]"]),
+        ("a.json", '[{"a": 1}, {"a": 1]', {}, ["JSON"]),
+        ("a.json", '{"data": []}', {}, ["no rows"]),
+        ("a.json", "1", {}, [" 1"]),
+        ("a.json", '[{"a": 1}, "b"]', {}, ["row 2", "'b'"]),
+        ("a.json", '[["1"]]', XY, ["row 1", " 1", "columns names 2"]),
+        ("a.csv", "a,b\n1,2\n1,2,3\n", {}, ["row 2", " 3", " 2"]),
+        ("a.csv", "a,b\n1,2\n1\n", {}, ["row 2", " 1", " 2"]),
+        ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', {}, ["row 1", "quoting false"]),
+        ("a.csv", "a,b,a\n1,2,3\n", {}, ["'a', 'b', 'a'"]),
+        ("a.csv", "a,,b\n1,2,3\n", {}, ["'a', '', 'b'"]),
+        ("a.tsv", 'p\th\tl\nA\t"B c\tx\nD\te"\ty\nF\tG\tz\n', {}, ["row 1", "lines", "quoting false"]),
+        ("a.tsv", 'a\tb\nx\t"To be\ny\tor not\nz\t5 disks\n', {}, ["row 1", "quoting false"]),  # nothing is swallowed
+        ("a.csv", 'a,b\n"c,d\n', XY, ["row 2"]),
+        ("a.csv", "1,2,3\n", XY, ["row 1", " 3", "columns names 2"]),
+        ("a.csv", "x,y\n1,2\n", XY, ["row 1", "header", "columns"]),
+        *((name, text, {}, ["no rows"]) for name, text in {"a.csv": "a,b\n", "a.tsv": "a\tb", "a.json": "[]"}.items()),
+        *[(f"a.{suffix}", "", {}, []) for suffix in (*SUFFIXES, "jsonl.gz")],
+        ("a.jsonl", '{"a": "x"}\n{"a": "é"}\n'.encode("latin-1"), {}, ["UTF-8", "row 2"]),
+        *((f"a.{form}", "a\né".encode("latin-1"), {}, ["UTF-8"]) for form in ("csv", "tsv", "json")),
+        ("a.csv", "a\n1\n".encode("utf-16"), {}, ["UTF-8"]),
+        *((name, "a\n1\n", {}, SUFFIXES) for name in ("a.doc", "a", "a.csv.zip", "a.gz", "a.xlsx")),
+    ],
 )
-def test_columns_without_a_name_are_left_out_at_the_ends(tmp_path: Path, text: str) -> None:
-    (tmp_path / "a.tsv").write_text(text)
-    assert list(read(tmp_path / "a.tsv")) == [(1, {"a": "1", "b": "2"})]
+def test_a_broken_file_is_named_with_the_row(
+    tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], facts: list[str]
+) -> None:
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with refused(DataError, name, *facts):
+        list(read(tmp_path / name, **options))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.tsv", "a.csv.gz"])
-def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, name: str) -> None:
-    path = write(tmp_path / name, [{"a": "x"}, {"a": "é"}], encoding="latin-1")
-    refuses(path, DataError, "UTF-8")
-
-
-def test_the_row_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", [{"a": "x"}, {"a": "y"}, {"a": "é"}, {"a": "z"}], encoding="latin-1")
-    refuses(path, DataError, "row 3")
-
-
-def test_utf_16_is_refused(tmp_path: Path) -> None:
-    refuses(write(tmp_path / "a.csv", ROWS, encoding="utf-16"), DataError, "UTF-8")
-
-
-@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
-@pytest.mark.parametrize("damage", ["cut", "header", "middle"])
-def test_damaged_gzip_files_are_refused(tmp_path: Path, name: str, damage: str) -> None:
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz", "a.parquet"])
+@pytest.mark.parametrize("damage", ["cut", "start", "middle"])
+def test_a_damaged_packed_file_is_refused(tmp_path: Path, name: str, damage: str) -> None:
     path = write(tmp_path / name, [{"a": f"{i * 7919 % 10007} {i}"} for i in range(2000)])
     content = bytearray(path.read_bytes())
     if damage == "cut":
         content = content[: len(content) // 2]
-    elif damage == "header":
-        content[:2] = b"{}"
+    elif damage == "start":
+        content[:8] = content[-8:] = bytes(8)
     else:
-        content[len(content) // 2 : len(content) // 2 + 64] = bytes(64)
+        start = 4 if name == "a.parquet" else len(content) // 2
+        content[start : start + 60] = bytes(60)
     path.write_bytes(content)
-    refuses(path, DataError)
+    with refused(DataError, name):
+        list(read(path))
 
 
-@pytest.mark.parametrize("damage", ["cut", "magic", "page"])
-def test_damaged_parquet_files_are_refused(tmp_path: Path, damage: str) -> None:
-    path = write(tmp_path / "a.parquet", [{"a": f"{i * 7919 % 10007} {i}"} for i in range(2000)])
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        content = content[: len(content) // 2]
-    elif damage == "magic":
-        content[-4:] = b"PAR2"
-    else:
-        content[4:64] = bytes(60)
-    path.write_bytes(content)
-    refuses(path, DataError)
-
-
-def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "b.csv").mkdir()
     pq.write_table(pa.table({"a": pa.array([], pa.string())}), tmp_path / "a.parquet")
-    refuses(tmp_path / "a.parquet", DataError, "no rows")
+    for name, *facts in (("a.csv",), ("b.csv", "folder"), ("a.parquet", "no rows")):
+        with refused(DataError, name, *facts):
+            list(read(tmp_path / name))
 
-
-@pytest.mark.parametrize("name", ["a.doc", "a", "a.csv.zip", "a.gz", "a.xlsx"])
-def test_other_suffixes_are_refused_with_the_list_of_known_ones(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("a\n1\n")
-    refuses(tmp_path / name, DataError, *SUFFIXES)
-
-
-@pytest.mark.parametrize("name", [f"a.{suffix}" for suffix in SUFFIXES])
-def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
-    refuses(tmp_path / name, DataError)
-
-
-def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").mkdir()
-    refuses(tmp_path / "a.csv", DataError, "folder")
-
-
-# what would be lost or would fill the memory
-
-
-def test_a_quote_that_does_not_close_does_not_swallow_rows(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text('a\tb\nx\t"To be\ny\tor not\nz\t5 disks\n')
-    refuses(tmp_path / "a.tsv", DataError, "row 1", "quoting false")
-    assert "quoting" not in refuses(tmp_path / "a.tsv", DataError, header=("a", "b", "c"), quoting=False)
-
-
-def test_quotes_inside_fields_are_characters(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text('a\tb\n5" disk\t"all of it"\n')
-    assert list(read(tmp_path / "a.tsv")) == [(1, {"a": '5" disk', "b": "all of it"})]
-
-
-def test_parquet_is_read_batch_by_batch(tmp_path: Path) -> None:
-    """Of a file with 30 MB of text, the first row takes less than a tenth of it."""
-    pq.write_table(pa.table({"a": [f"{i} " * 100 for i in range(50_000)]}), tmp_path / "a.parquet", row_group_size=5000)
-    before = pa.total_allocated_bytes()
-    rows = read(tmp_path / "a.parquet")
-    assert next(rows)[1]["a"].startswith("0 0")
-    assert pa.total_allocated_bytes() - before < 10 * 2**20
-    rows.close()
-
-
-def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "a.csv").write_text("a\n1\n")
     monkeypatch.setattr("builtins.open", forbidden)
-    refuses(tmp_path / "a.csv", DataError, "Permission denied")
+    with refused(DataError, "a.csv", "Permission denied"):
+        list(read(tmp_path / "a.csv"))
 
 
-HEADLESS = [(1, {"one": "A dog ran .", "two": "It ran .", "gold": "0"}), (2, {"one": "a", "two": "b", "gold": "1"})]
+def test_files_are_read_row_by_row_and_parquet_batch_by_batch(tmp_path: Path) -> None:
+    for name, text in [("a.jsonl", '{"a": "1"}\n{"a": \n'), ("a.csv", "a,b\n1,2\n3\n")]:
+        (tmp_path / name).write_text(text)
+        rows = read(tmp_path / name)
+        assert next(rows)[0] == 1
+        with refused(DataError, name, "row 2"):
+            next(rows)
+    pq.write_table(pa.table({"a": [f"{i} " * 100 for i in range(50_000)]}), tmp_path / "a.parquet", row_group_size=5000)
+    before = pa.total_allocated_bytes()
+    rows = read(tmp_path / "a.parquet")
+    assert next(rows)[1]["a"].startswith("0 0")
+    assert pa.total_allocated_bytes() - before < 10 * 2**20  # of 30 MB
+    rows.close()
 
 
-@pytest.mark.parametrize(("name", "by"), [("a.txt", "\t"), ("a.tsv", "\t"), ("a.csv", ",")])
-def test_columns_may_be_named_where_no_header_does(tmp_path: Path, name: str, by: str) -> None:
-    lines = [by.join(row.values()) for _, row in HEADLESS]
-    (tmp_path / name).write_text("\n".join(lines) + "\n")
-    assert list(read(tmp_path / name, header=("one", "two", "gold"))) == HEADLESS
-    refuses(tmp_path / name, DataError, "row 1", " 3", "columns names 2", header=("one", "two"))
-    (tmp_path / name).write_text("\n".join([by.join(("one", "two", "gold")), *lines]) + "\n")
-    assert list(read(tmp_path / name)) == HEADLESS
-    refuses(tmp_path / name, DataError, "row 1", "columns", header=("one", "two", "gold"))
+# paths within data files
 
 
-def test_a_broken_row_of_a_file_without_a_header_has_its_number(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('a,b\n"c,d\n')
-    refuses(tmp_path / "a.csv", DataError, "row 2", header=("x", "y"))
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder beside a secret, with a picture and with links to both."""
+    data = tmp_path / "data"
+    (data / "images").mkdir(parents=True)
+    (data / "images" / "a b.png").touch()
+    (tmp_path / "data-secret").mkdir()
+    (tmp_path / "data-secret" / "key").touch()
+    (data / "out").symlink_to(tmp_path / "data-secret")
+    (data / "key.png").symlink_to("../data-secret/key")
+    (data / "picture.png").symlink_to("images/a b.png")
+    (data / "circle").symlink_to("circle")
+    (tmp_path / "link").symlink_to(data)
+    return data
+
+
+@pytest.mark.parametrize("path", ["images/a b.png", "./images/../images/a b.png", "picture.png", "images/none yet.png"])
+def test_paths_inside_the_folder_are_followed(folder: Path, path: str) -> None:
+    assert inside(folder, path) == inside(folder.parent / "link", path) == (folder / path).resolve()
+    assert inside(folder, path).is_relative_to(folder)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *"..  ../data-secret/key  images/../../data-secret/key  /etc/passwd  //etc/passwd  out/key  key.png".split(),
+        *("", ".", "images/..", "a\0.png", "circle/a.png", None, 3, ["a"], b"a"),
+    ],
+)
+def test_paths_that_leave_the_folder_are_refused(folder: Path, path: Any) -> None:
+    with refused(DataError, folder, brief(path)):
+        inside(folder, path)
+
+
+NAMES = ["premise", "hypothesis", "label"]
+NLI = {"name": "own", "parts": {name: name for name in NAMES[:2]}, "labels": {"yes": [1], "no": [0]}}
+HEADER = ",".join(NAMES) + "\n"
+PLAIN = HEADER + "a,b,yes\nc,d,no\n"
+PLAIN_ROWS = [("a", "b", "yes"), ("c", "d", "no")]
+OPEN_QUOTE = HEADER + 'a,b,yes\n"c,d,no\ne,f,yes\n'
+LONG = "x" * 300_000
+GAP = 20_000  # rows before the first text of a column
+
+
+def rows(labels: Sequence[Any] = (1, 0), **more: Any) -> list[dict[str, Any]]:
+    return [{"premise": f"p{i}", "hypothesis": "h", "label": label} | more for i, label in enumerate(labels)]
+
+
+def lines(held: Sequence[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in held)
+
+
+def labelled(*labels: str) -> list[tuple[str, str, str]]:
+    return [(f"p{i}", "h", label) for i, label in enumerate(labels)]
+
+
+def of_dictionaries() -> pa.Table:
+    columns = {"premise": ["a", "c"], "hypothesis": ["b", "d"], "label": ["yes", "no"]}
+    return pa.table({name: pa.array(values).dictionary_encode() for name, values in columns.items()})
+
+
+def parquet(table: pa.Table) -> bytes:
+    written = io.BytesIO()
+    pq.write_table(table, written)
+    return written.getvalue()
+
+
+def zst(text: str) -> bytes:
+    return pa.compress(text.encode(), codec="zstd", asbytes=True)
+
+
+PLAIN_QUOTES, TRUE = {"quoting": False}, {"labels": {"yes": [1, True], "no": []}}
+NOTHING = [("null", "NA", "yes"), ("nan", "None", "no")]
+DATASET = datasets.Dataset.from_list(rows())
+FRAME = pd.DataFrame(rows())
+# what it is: (name of a file or None for rows in memory, content, settings, examples or the facts of a DataError)
+FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
+    "BOM": ("a.csv", "\ufeff" + PLAIN, {}, PLAIN_ROWS),
+    "BOM, a quoted header": ("a.csv", '\ufeff"premise",hypothesis,label\na,b,yes\n', {}, PLAIN_ROWS[:1]),
+    "BOM, no header": ("a.csv", "\ufeff" + PLAIN.removeprefix(HEADER), {"columns": NAMES}, PLAIN_ROWS),
+    "BOM, jsonl": ("a.jsonl", "\ufeff" + lines(rows()), {}, labelled("yes", "no")),
+    "BOM, json": ("a.json", "\ufeff" + json.dumps(rows()), {}, labelled("yes", "no")),
+    "CRLF, csv": ("a.csv", PLAIN.replace("\n", "\r\n"), {}, PLAIN_ROWS),
+    "CRLF, tsv": ("a.tsv", PLAIN.replace("\n", "\r\n").replace(",", "\t"), {}, PLAIN_ROWS),
+    "CRLF, jsonl": ("a.jsonl", lines(rows()).replace("\n", "\r\n"), {}, labelled("yes", "no")),
+    "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false", "in measure, set quoting false"]),
+    "an open quote, a character": ("a.csv", OPEN_QUOTE, PLAIN_QUOTES, [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."]),
+    "a long field": ("a.csv", f"{HEADER}{LONG},b,yes\n", {}, [(LONG, "b", "yes")]),
+    "a long field in quotes": ("a.tsv", f'premise\thypothesis\tlabel\n"{LONG}"\tb\tyes\n', {}, [(LONG, "b", "yes")]),
+    "U+2028": ("a.jsonl", lines([rows()[0] | {"premise": "a\u2028b"}]), {}, [("a\u2028b", "h", "yes")]),
+    "labels of types": (None, rows([1, "1", 1.0]), {}, labelled("yes", "yes", "yes")),
+    "labels of types, jsonl": ("a.jsonl", lines(rows([1, "1", 1.0])), {}, labelled("yes", "yes", "yes")),
+    "labels of types, frame": (None, pd.DataFrame(rows([1, "1", 1.0])), {}, labelled("yes", "yes", "yes")),
+    "true among numbers": ("a.jsonl", lines(rows([1, True])), {}, ["a.jsonl, row 2", "True", "data.labels"]),
+    "true that is declared": ("a.jsonl", lines(rows([1, True])), TRUE, labelled("yes", "yes")),
+    "-1 and null": ("a.jsonl", lines(rows([1, -1, None])), {}, labelled("yes")),
+    "-1 alone": ("a.jsonl", lines(rows([-1, -1])), {}, ["a.jsonl", "2 without", "data.label null"]),
+    "null, then text": ("a.jsonl", lines([*rows([1] * GAP, n=None), *rows([0], n="t")]), {"meta": ["n"]}, [GAP + 1]),
+    "null, then text, frame": (None, pd.DataFrame([*rows([1] * GAP, n=None), *rows([0], n="t")]), {}, [GAP + 1]),
+    "list-valued text": (None, rows(premise=["a", "b"]), {}, ["the list, row 1", "'premise'", "['a', 'b']"]),
+    "texts like nothing": ("a.csv", HEADER + "null,NA,1\nnan,None,0\n", {}, NOTHING),
+    "frame, NaN label": (None, pd.DataFrame(rows([1, np.nan])), {}, labelled("yes")),
+    "frame, NaN text": (None, FRAME.assign(premise=["a", np.nan]), {}, ["the frame, row 2", "'premise'", "Fill it in"]),
+    "dictionary columns": ("a.parquet", parquet(of_dictionaries()), {}, PLAIN_ROWS),
+    "dictionary columns in memory": (None, of_dictionaries(), {}, PLAIN_ROWS),
+    "torch": (None, DATASET.with_format("torch"), {}, labelled("yes", "no")),
+    "numpy": (None, DATASET.with_format("numpy"), {}, labelled("yes", "no")),
+    "pandas": (None, DATASET.with_format("pandas"), {}, labelled("yes", "no")),
+    "gz": ("a.csv.gz", gzip.compress(PLAIN.encode()), {}, PLAIN_ROWS),
+    "zst": ("a.csv.zst", zst(PLAIN), {}, PLAIN_ROWS),
+    "zst, jsonl": ("a.jsonl.zst", zst(lines(rows())), {}, labelled("yes", "no")),
+    "zst, cut": ("a.csv.zst", zst(PLAIN)[:-9], {}, ["a.csv.zst", "row 0", "whole copy"]),
+    "zst, nothing of it": ("a.csv.zst", PLAIN, {}, ["a.csv.zst", "row 0", "whole copy"]),
+    "blanks in the header": (
+        "a.csv",
+        PLAIN.replace(",h", ", h"),
+        {},
+        ["row 1", "premise, ' hypothesis', label. Do you"],
+    ),
+    "tabs in a csv file": ("a.csv", PLAIN.replace(",", "\t"), {}, ["a.csv", "by tabs in tsv"]),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_works_or_is_refused_by_its_row(case: str, tmp_path: Path) -> None:
+    name, content, settings, expected = FILES[case]
+    if name is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        content = str(tmp_path / name)
+    data = PairedText(**NLI | settings, path=content)
+    if isinstance(expected[0], str):
+        with refused(DataError, *expected):
+            data.setup("validate")
+        return
+    data.setup("validate")
+    found = [(*example.parts.values(), example.label) for example in data.pool]
+    if expected[-1] == "...":
+        assert set(expected[:-1]) < set(found)
+    else:
+        assert len(found) == expected[0] if isinstance(expected[0], int) else sorted(found) == sorted(expected)
+
+
+def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(HEADER + "".join(f'"p{i},h{i % 5},{"yes" if i % 2 else "no"}\n' for i in range(30)))
+    with refused(DataError, "row 1", "in measure, set quoting false"):
+        heedful.measure(answer, tmp_path / "a.csv", NAMES[:2])
+    result = heedful.measure(answer, tmp_path / "a.csv", NAMES[:2], quoting=False)
+    assert settings_of({"quoting": "false"}, ["quoting"]) == {"quoting": False}
+    assert next(value for key, value in result.numbers.items() if key.family == "accuracy")["n"] == 30
+
+
+def answer(inputs: list[dict[str, str]]) -> list[str]:
+    return ["yes" if len(row["premise"]) % 2 else "no" for row in inputs]

@@ -1,453 +1,389 @@
-"""Rows become examples or an error with file and row; files, saved data sets and the hub give the same rows."""
+"""Where rows come from: files, saved data sets, rows in memory and the hub give the same rows."""
 
 import gzip
-import json
-import math
-from collections.abc import Mapping, Sequence
-from itertools import permutations
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-import yaml
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heedful.datamodules import Columns, Hub, PairedText, Source, Split, to_examples
-from heedful.records import DataError, Example, HeedfulError, SettingError
+from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of, filtered
+from heedful.datamodules.sources.values import is_empty
+from heedful.records import DataError, HeedfulError, SettingError
 
 from content_uids import content_uid
+from own_data import CONFIGS, LABELS, NLI, set_up, uids, write_jsonl
 from refusals import refused
 
-LABELS = {"entailment": [0], "neutral": [1], "contradiction": [2]}
-CONFIGS = Path(__file__).parents[3] / "configs" / "data"
-NLI = Columns({"premise": "premise", "hypothesis": "hypothesis"}, "label", LABELS)
+COLUMNS = Columns(NLI["parts"], "label", NLI["labels"], groups=("doc",), meta=("genre",))
+VALIDATION = Split("validation", aliases=("validation", "dev"))
+Rows = Sequence[Mapping[str, Any]]
 
 
-def configured(name: str) -> dict[str, Any]:
-    """The arguments that a config gives to PairedText."""
-    arguments = yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())["init_args"]
-    return arguments | {"hub": Hub(**arguments["hub"])}
+def row(i: int = 0, **others: Any) -> dict[str, Any]:
+    pair = {"premise": f"Dog  {i % 3} runs.", "hypothesis": f"A cat {i} sits.", "label": i % 3}
+    return pair | {"doc": 100 + i % 2, "genre": f"g{i % 2}"} | others
 
 
-def pair(label: Any = 0, **others: Any) -> dict[str, Any]:
-    return {"premise": "A dog runs.", "hypothesis": "A cat sits.", "label": label} | others
+def rows_of(content: Any, split: Split | str = "train", **settings: Any) -> list[tuple[int, Any]]:
+    split = Split(split) if isinstance(split, str) else split
+    return list(Source(content, **settings).rows(split)[1])
 
 
-def converted(rows: Sequence[Mapping[str, Any]], columns: Columns = NLI) -> tuple[list[Example], int]:
-    examples = to_examples(iter(enumerate(rows, 1)), "file.csv", columns, Split("", "nli/train", training=True))
-    return list(examples), examples.no_gold
-
-
-def refuses(
-    rows: Sequence[Mapping[str, Any]], error: type[HeedfulError], *facts: object, columns: Columns = NLI
-) -> None:
-    """Rows are refused with the name of the file."""
-    with refused(error, "file.csv", *facts):
-        converted(rows, columns)
-
-
-def texts(source: Source, split: str, aliases: Sequence[str] = ()) -> list[str]:
-    """The premises of a split."""
-    return [values["premise"] for _, values in source.rows(Split(split, aliases=aliases))[1]]
-
-
-def write(path: Path, *premises: str) -> Path:
-    path.write_text("".join(json.dumps(pair(premise=premise)) + "\n" for premise in premises))
-    return path
-
-
-# rows to examples
-
-
-def test_spellings_are_text_or_numbers() -> None:
-    columns = Columns({"premise": "premise"}, "label", {"yes": ["True", 1], "no": ["False", 0]})
-    assert [e.label for e in converted([pair(v) for v in (True, "True", 1, "no", False, 0.0)], columns)[0]] == [
-        *("yes", "yes", "yes"),
-        *("no", "no", "no"),
-    ]
-
-
-def test_rows_without_gold_are_left_out_and_counted() -> None:
-    examples, no_gold = converted([pair(0), pair("-"), pair(2), pair(None)])
-    assert sorted(e.label for e in examples) == ["contradiction", "entailment"]
-    assert no_gold == 2
-
-
-@pytest.mark.parametrize("spelling", ["none", "-1", "-"])
-def test_a_declared_label_is_gold_even_if_elsewhere_it_means_none(spelling: str) -> None:
-    """Some data have a relation called "none", and some call the second class -1."""
-    columns = Columns({"premise": "premise"}, "label", {"some": [1], "other": [spelling]})
-    examples, no_gold = converted([pair("some"), pair(spelling)], columns)
-    assert [e.label for e in examples] == ["some", "other"]
-    assert no_gold == 0
-
-
-def test_one_spelling_of_two_labels_is_refused() -> None:
-    """Otherwise one of the labels would silently never occur."""
-    with refused(SettingError, "'1'", "neutral", "contradiction"):
-        converted([pair(1)], Columns(NLI.parts, "label", {"entailment": [0], "neutral": [1], "contradiction": [1]}))
-
-
-def test_parts_labels_and_groups_come_from_the_named_columns() -> None:
-    columns = Columns({"text": "b", "claim": "a"}, "gold", {"yes": [], "no": []}, uid="id", groups=("doc",))
-    (example,), _ = converted([{"a": "A", "b": "B", "gold": "yes", "id": 7, "doc": 12, "more": None}], columns)
-    assert (example.uid, example.label) == ("nli/train/7", "yes")
-    assert list(example.parts.items()) == [("text", "B"), ("claim", "A")]
-    assert list(example.groups) == ["text", "claim", "doc"]
-    assert example.groups["doc"] == "12"
-
-
-def test_rows_without_an_id_are_named_by_their_label_and_texts() -> None:
-    """Whatever their order; blanks and how letters are composed do not count, and repeats are numbered."""
-    texts = [("It  is caf\u00e9.", 0), ("It is cafe\u0301. ", 0), ("It is caf\u00e9.", 1), ("It is Caf\u00e9.", 0)]
-    rows = [pair(label) | {"premise": text, "hypothesis": "h"} for text, label in texts]
-    labels = ["entailment", "entailment", "neutral", "entailment"]
-    expected = {
-        content_uid("nli/train", label, {"premise": text, "hypothesis": "h"}, repeat)
-        for (text, _), label, repeat in zip(texts, labels, (1, 2, 1, 1), strict=True)
-    }
-    found = [{e.uid: e.parts["premise"] for e in converted(list(order))[0]} for order in permutations(rows)]
-    assert set(found[0]) == expected
-    assert all(list(one.items()) == list(found[0].items()) for one in found)
-    assert list(found[0]) == sorted(found[0])
-
-
-def test_a_missing_column_is_named_with_those_that_there_are() -> None:
-    refuses([pair(), {"premise": "x", "gold": "0"}], DataError, "row 2", "'hypothesis'", "premise, gold")
-
-
-@pytest.mark.parametrize("column", ["label", "id", "doc"])
-def test_missing_label_uid_and_group_columns_are_errors(column: str) -> None:
-    row = pair(id=1, doc="d")
-    del row[column]
-    columns = Columns(NLI.parts, "label", LABELS, uid="id", groups=("doc",))
-    refuses([row], DataError, "row 1", repr(column), columns=columns)
-
-
-@pytest.mark.parametrize("label", ["Neutral?", 3, "2.5", "entail", 1.5, -2])
-def test_an_unknown_label_is_named_with_the_known_ones(label: Any) -> None:
-    refuses([pair(), pair(label)], DataError, "row 2", repr(label), *LABELS)
-
-
-@pytest.mark.parametrize("empty", ["", "  \n", None])
-@pytest.mark.parametrize("column", ["premise", "hypothesis"])
-def test_an_empty_part_is_an_error(column: str, empty: str | None) -> None:
-    refuses([pair(), pair(), pair(**{column: empty})], DataError, "row 3", repr(column))
-
-
-def test_an_empty_part_of_a_row_without_gold_does_not_matter() -> None:
-    assert converted([pair(), pair("-", premise="")])[1] == 1
-
-
-@pytest.mark.parametrize("again", [7, "7"])
-def test_a_repeated_uid_is_named_with_both_rows(again: Any) -> None:
-    columns = Columns(NLI.parts, "label", LABELS, uid="id")
-    refuses([pair(id=7), pair(id=8), pair(id=again)], DataError, "row 3", "row 1", "'7'", columns=columns)
-
-
-def test_a_source_without_any_gold_label_is_refused_with_the_count() -> None:
-    refuses([pair("-"), pair(None)], DataError, "2 without")
-
-
-def test_text_is_taken_over_to_the_letter() -> None:
-    text = ' a\u2028b\x85c\r\n"NA"\U0001f642 '
-    assert converted([pair(premise=text)])[0][0].parts["premise"] == text
+def premises(content: Any, split: Split | str = "train", **settings: Any) -> list[str]:
+    return [values["premise"] for _, values in rows_of(content, split, **settings)]
 
 
 # local files
 
 
-def test_a_folder_has_one_file_per_split(tmp_path: Path) -> None:
-    write(tmp_path / "train.jsonl", "t")
-    write(tmp_path / "validation.jsonl", "v")
+def test_a_split_is_the_file_of_its_name_or_of_another_name_of_it(tmp_path: Path) -> None:
+    for name in ("train", "dev", "validation_matched", "sample_2.v1", "MNLI_Test"):
+        write_jsonl(tmp_path / f"{name}.jsonl", [{"premise": name}])
+    (tmp_path / "extra.jsonl.gz").write_bytes(gzip.compress(b'{"premise": "extra"}'))
     (tmp_path / "README.md").write_text("about")
     (tmp_path / ".train.jsonl").write_text("hidden")
-    assert texts(Source(tmp_path), "train") == ["t"]
-    assert texts(Source(tmp_path), "validation") == ["v"]
+    matched = Split("validation_matched", aliases=("validation", "dev"))
+    for split, found in [(VALIDATION, "dev"), (matched, "validation_matched"), ("MNLI_Test", "MNLI_Test")] + [
+        (name, name.removesuffix(".jsonl")) for name in ("train", "extra", "sample_2.v1", "sample_2.v1.jsonl")
+    ]:
+        assert premises(tmp_path, split) == [found]
+        assert premises(tmp_path / "dev.jsonl", split) == ["dev"]  # one file is every split
     assert Source(tmp_path).rows(Split("train"))[0] == str(tmp_path / "train.jsonl")
-
-
-@pytest.mark.parametrize("name", ["dev", "valid", "validation"])
-def test_validation_has_other_names(tmp_path: Path, name: str) -> None:
-    write(tmp_path / f"{name}.jsonl", name)
-    assert texts(Source(tmp_path), "validation", ("validation", "dev", "valid")) == [name]
-
-
-def test_the_split_itself_comes_before_its_other_names(tmp_path: Path) -> None:
-    for name in ("dev", "validation", "validation_matched"):
-        write(tmp_path / f"{name}.jsonl", name)
-    assert texts(Source(tmp_path), "validation_matched", ("validation", "dev")) == ["validation_matched"]
-
-
-@pytest.mark.parametrize("split", ["sample_2.v1", "sample_2.v1.jsonl"])
-def test_a_file_is_named_through_its_split_with_or_without_its_suffix(tmp_path: Path, split: str) -> None:
-    write(tmp_path / "sample_2.v1.jsonl", "s")
-    write(tmp_path / "train.jsonl", "t")
-    assert texts(Source(tmp_path), split, ("train",)) == ["s"]
-
-
-def test_capitals_in_the_name_of_a_file_do_not_hide_it(tmp_path: Path) -> None:
-    write(tmp_path / "MNLI_Train.jsonl", "t")
-    assert texts(Source(tmp_path), "MNLI_Train") == ["t"]
-
-
-def test_compressed_files_are_files_of_their_split(tmp_path: Path) -> None:
-    (tmp_path / "train.jsonl.gz").write_bytes(gzip.compress(json.dumps(pair(premise="z")).encode()))
-    assert texts(Source(tmp_path), "train") == ["z"]
-
-
-def test_several_files_for_a_split_are_refused_by_name(tmp_path: Path) -> None:
-    write(tmp_path / "train.jsonl", "a")
-    write(tmp_path / "train.csv", "b")
-    with refused(DataError, "'train'", "train.csv, train.jsonl", "splits '{train: NAME}'"):
-        Source(tmp_path).rows(Split("train"))
-    assert texts(Source(tmp_path), "train.jsonl") == ["a"]
+    (tmp_path / "linked.jsonl").symlink_to(tmp_path / "dev.jsonl")  # as large data and the hub's cache are
+    assert premises(tmp_path, "linked") == ["dev"]
 
 
 def test_a_folder_without_the_split_lists_what_there_is(tmp_path: Path) -> None:
-    write(tmp_path / "training.jsonl", "a")
+    with refused(DataError, tmp_path, "'train'", "none"):
+        rows_of(tmp_path)
+    with refused(DataError, f"path {tmp_path / 'none'}"):
+        rows_of(tmp_path / "none")
+    write_jsonl(tmp_path / "training.jsonl", [row()])
     (tmp_path / "validation.doc").write_text("x")
     with refused(DataError, "training.jsonl", "splits '{validation: NAME}'", "hold_out N") as caught:
-        Source(tmp_path).rows(Split("validation", aliases=("validation", "dev")))
-    assert "validation.doc" not in str(caught.value)  # which is of a format that is not read
+        rows_of(tmp_path, VALIDATION)
+    assert "validation.doc" not in str(caught.value)  # of a format that is not read
     with refused(DataError, "'train'", "splits '{train: NAME}'") as caught:
-        Source(tmp_path).rows(Split("train"))
+        rows_of(tmp_path)
     assert "hold_out" not in str(caught.value)
-
-
-def test_a_text_file_is_taken_where_there_is_no_other(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("premise\tlabel\nt\tx\n")
-    assert texts(Source(tmp_path), "train") == ["t"]
-    write(tmp_path / "train.jsonl", "j")
-    assert texts(Source(tmp_path), "train") == ["j"]
-
-
-def test_a_file_without_a_header_says_how_to_name_its_columns(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text("A dog ran.\tIt ran.\t0\nA cat sat.\tIt ran.\t1\n")
-    where, rows = Source(tmp_path / "a.tsv").rows(Split("train"))
-    with refused(DataError, "row 1", "columns '[NAME, ...]'", "'premise', 'hypothesis', 'label'"):
-        to_examples(rows, where, NLI, Split("", "d/train"))
-    where, rows = Source(tmp_path / "a.tsv", header=("premise", "hypothesis", "label")).rows(Split("train"))
-    examples = to_examples(rows, where, NLI, Split("", "d/train"))
-    assert sorted(examples.column("label")) == ["entailment", "neutral"]
-
-
-def test_an_empty_folder_and_a_missing_one_are_refused(tmp_path: Path) -> None:
-    with refused(DataError, tmp_path, "'train'", "none"):
-        Source(tmp_path).rows(Split("train"))
-    with refused(DataError, f"path {tmp_path / 'none'}"):
-        Source(tmp_path / "none").rows(Split("train"))
-
-
-def test_a_single_file_is_every_split(tmp_path: Path) -> None:
-    path = write(tmp_path / "some.jsonl", "a", "b")
-    assert texts(Source(path), "train") == texts(Source(path), "validation") == ["a", "b"]
+    write_jsonl(tmp_path / "training.csv", [])
+    with refused(DataError, "'training'", "training.csv, training.jsonl", "data.splits"):
+        rows_of(tmp_path, "training")
 
 
 def test_the_only_file_of_a_folder_is_read_and_that_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "README.md").write_text("about")
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
-    where, rows = Source(tmp_path).rows(Split("validation_matched", aliases=["dev_matched"]))
-    assert (where, [dict(values) for _, values in rows]) == (str(tmp_path / "mine.csv"), [{"a": "1", "b": "2"}])
+    assert rows_of(tmp_path, "validation_matched") == [(1, {"a": "1", "b": "2"})]
     assert "holds one file, mine.csv, which is read as validation_matched" in caplog.text
     (tmp_path / "mine.csv").rename(tmp_path / "train.csv")
     with refused(DataError, "'validation'", "train.csv"):
-        Source(tmp_path).rows(Split("validation"))
-
-
-@pytest.mark.parametrize(
-    ("column", "facts"), [("Premise", ["mean Premise?"]), ("premises", ["mean premises?"]), ("x", ["gold. Set"])]
-)
-def test_a_column_that_is_like_the_missing_one_is_named(column: str, facts: list[str]) -> None:
-    rows = [{column: "p", "hypothesis": "h", "gold": "0"}]
-    refuses(rows, DataError, "row 1", "'premise'", f"{column}, hypothesis, gold", *facts)
-
-
-@pytest.mark.parametrize(
-    ("name", "mark"), [("train.csv", "\t"), ("train.csv", ";"), ("train.tsv", ","), ("train.csv", "|")]
-)
-def test_another_mark_between_columns_is_named(tmp_path: Path, name: str, mark: str) -> None:
-    (tmp_path / name).write_text(f"premise{mark}hypothesis{mark}gold\np{mark}h{mark}0\n")
-    with refused(DataError, name, repr(f"premise{mark}hypothesis{mark}gold")):
-        to_examples(Source(tmp_path).rows(Split("train"))[1], name, NLI, Split("", "d/train"))
-
-
-def test_quoting_reaches_the_reader(tmp_path: Path) -> None:
-    (tmp_path / "train.tsv").write_text('premise\n"Yes," he said.\n')
-    assert texts(Source(tmp_path, quoting=False), "train") == ['"Yes," he said.']
+        rows_of(tmp_path, "validation")
 
 
 # saved data sets
 
-FEATURES = Features(
-    {"premise": Value("string"), "hypothesis": Value("string"), "label": ClassLabel(names=list(LABELS))}
-)
+
+def saved(*texts: str) -> Dataset:
+    rows = [{"premise": text, "hypothesis": "h", "label": i % 3} for i, text in enumerate(texts)]
+    text = Value("string")
+    schema = Features({"premise": text, "hypothesis": text, "label": ClassLabel(names=list(LABELS))})
+    return Dataset.from_list(rows, features=schema)
 
 
-def saved(*premises: str) -> Dataset:
-    rows = [pair(label=i % 3, premise=premise) for i, premise in enumerate(premises)]
-    return Dataset.from_list(rows, features=FEATURES)
-
-
-def test_a_saved_data_set_is_every_split(tmp_path: Path) -> None:
-    saved("a", "b").save_to_disk(tmp_path / "d")
-    assert texts(Source(tmp_path / "d"), "train") == texts(Source(tmp_path / "d"), "validation") == ["a", "b"]
-
-
-def test_a_saved_dictionary_has_the_splits_that_it_has(tmp_path: Path) -> None:
+def test_saved_data_sets_have_splits_or_are_every_split(tmp_path: Path) -> None:
+    saved("a", "b", "c").with_format("torch").save_to_disk(tmp_path / "one")
+    assert premises(tmp_path / "one") == premises(tmp_path / "one", "validation") == ["a", "b", "c"]
     DatasetDict(train=saved("t"), dev=saved("v"), test=saved("x")).save_to_disk(tmp_path / "d")
-    assert texts(Source(tmp_path / "d"), "train", ("train",)) == ["t"]
-    assert texts(Source(tmp_path / "d"), "validation", ("validation", "dev")) == ["v"]
+    assert (premises(tmp_path / "d"), premises(tmp_path / "d", VALIDATION)) == (["t"], ["v"])
     with refused(DataError, "'other'", "train, dev, test"):
-        Source(tmp_path / "d").rows(Split("other"))
-
-
-def test_saved_data_become_examples(tmp_path: Path) -> None:
-    saved("a", "b", "c").save_to_disk(tmp_path / "d")
-    where, rows = Source(tmp_path / "d").rows(Split("train"))
-    examples = to_examples(rows, where, NLI, Split("", "s/train"))
-    assert sorted(examples.column("label")) == ["contradiction", "entailment", "neutral"]
-    assert examples.no_gold == 0
-
-
-@pytest.mark.parametrize("damage", ["no state", "no data", "cut data", "broken json"])
-def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, damage: str) -> None:
-    saved(*"abc").save_to_disk(tmp_path / "d")
-    (data,) = (tmp_path / "d").glob("*.arrow")
-    if damage == "no state":
-        (tmp_path / "d" / "state.json").unlink()
-    elif damage == "no data":
-        data.unlink()
-    elif damage == "cut data":
-        data.write_bytes(data.read_bytes()[:100])
-    else:
-        (tmp_path / "d" / "dataset_info.json").write_text("{")
-    with refused(DataError, tmp_path / "d", "save_to_disk"):
-        list(Source(tmp_path / "d").rows(Split("train"))[1])
+        rows_of(tmp_path / "d", "other")
+    data = set_up(PairedText(**NLI, path=str(tmp_path / "one"), hold_out=1))
+    assert {*data.trained.column("label"), *data.pool.column("label")} == {*LABELS}
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, ""), (math.nan, ""), ("", ""), (3, "3"), (2.5, "2.5"), (" a ", " a ")]
+    ("file", "content"),
+    [
+        ("state.json", None),
+        *(("state.json", state) for state in ("[]", '{"_data_files": [3]}', "[" * 10**5, "\xff")),
+        ("data-00000-of-00001.arrow", None),
+        ("data-00000-of-00001.arrow", "ARROW1"),
+        ("dataset_info.json", "{"),
+    ],
 )
-def test_a_meta_column_is_text_and_may_be_empty(value: Any, text: str) -> None:
-    columns = Columns(NLI.parts, "label", LABELS, meta=("topic",))
-    assert dict(converted([pair(topic=value)], columns)[0][0].meta) == {"topic": text}
-    refuses([pair(topic=[1])], DataError, "row 1", "'topic'", "[1]", columns=columns)
+def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, file: str, content: str | None) -> None:
+    saved(*"abc").save_to_disk(tmp_path / "d")
+    if content is None:
+        (tmp_path / "d" / file).unlink()
+    else:
+        (tmp_path / "d" / file).write_text(content, encoding="latin-1")
+    with refused(DataError, tmp_path / "d", "save_to_disk"):
+        rows_of(tmp_path / "d")
+
+
+# rows in memory
+
+
+class ToArrow:
+    """All that is known of a polars frame, which is not a dependency."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.table = pa.Table.from_pylist(list(rows))
+        self.columns = self.table.column_names
+
+    def to_arrow(self) -> pa.Table:
+        return self.table
+
+
+CONTAINERS: dict[str, Callable[[Rows], Any]] = {
+    "pandas": pd.DataFrame,
+    "nullable": lambda rows: pd.DataFrame(rows).convert_dtypes(),
+    "pyarrow in pandas": lambda rows: pd.DataFrame(rows).convert_dtypes(dtype_backend="pyarrow"),
+    "indexed": lambda rows: pd.DataFrame(rows).set_index(pd.Index([7] * len(rows), name="own")),
+    "arrow": lambda rows: pa.Table.from_pylist(list(rows)),
+    "dataset": lambda rows: Dataset.from_list(list(rows)),
+    "to_arrow": ToArrow,
+    "list": list,
+}
+
+
+def outcome(source: Source, columns: Columns = COLUMNS) -> Any:
+    """The examples of a source and how many rows have no gold; or the class and the message of its error."""
+    where = ""
+    try:
+        where, rows = source.rows(Split("train"))
+        examples = to_examples(rows, where, columns, Split("", "nli/train"))
+    except HeedfulError as error:
+        return type(error), str(error).removeprefix(where)
+    return examples.table.to_pydict(), examples.no_gold
+
+
+def written(folder: Path, rows: Rows, ending: str) -> Source:
+    file = folder / f"rows.{ending}"
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(list(rows)), file)
+    elif ending == "csv":
+        pd.DataFrame(rows).to_csv(file, index=False)
+    else:
+        write_jsonl(file, rows)
+    return Source(file)
+
+
+GOOD = [row(i) for i in range(10)] + [row(3), row(4, label=-1), row(5, genre="")]
+SETS: dict[str, Rows] = {
+    "good": GOOD,
+    "an empty part": [*GOOD[:2], row(premise=" ")],
+    "an unknown label": [*GOOD[:2], row(label=7)],
+    "no such column": [{name: value for name, value in one.items() if name != "premise"} for one in GOOD[:2]],
+    "no gold": [row(label=-1)],
+}
+
+
+@pytest.mark.parametrize("rows", SETS)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_any_container_gives_what_files_give(container: str, rows: str, tmp_path: Path) -> None:
+    found = outcome(Source(CONTAINERS[container](SETS[rows])))
+    for ending in ("jsonl", "csv", "parquet") if rows == "good" else ("jsonl",):
+        assert found == outcome(written(tmp_path, SETS[rows], ending))
+    assert found[0] is DataError if rows != "good" else (len(found[0]["uid"]), found[1]) == (12, 1)
+
+
+JSON = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(max_size=4)
+GOLDS = st.sampled_from([0, 1, 2, "neutral", "1", 1.0, "-", None, -1, 3])
+ANY_ROW = st.fixed_dictionaries(
+    {"premise": st.text(min_size=1, max_size=4) | JSON, "hypothesis": st.sampled_from("abc"), "label": GOLDS | JSON},
+    optional={"doc": JSON, "genre": JSON | st.lists(st.integers(0, 1), max_size=2)},
+)
+TYPED_ROW = st.fixed_dictionaries(
+    {
+        "premise": st.text("ab \u00e9\u0301\0", max_size=3) | st.none(),
+        "hypothesis": st.sampled_from("abc"),
+        "label": st.sampled_from([0, 1, 2, -1, None]),
+        "doc": st.integers(0, 2),
+        "genre": st.floats(width=32).filter(lambda value: not value.is_integer()) | st.none(),
+        "given": st.lists(st.sampled_from("ab"), max_size=2),
+    }
+)
+
+
+@given(rows=st.lists(ANY_ROW, min_size=1, max_size=5), typed=st.lists(TYPED_ROW, min_size=1, max_size=5))
+def test_lists_are_read_as_jsonl_and_typed_columns_as_parquet(
+    rows: Rows, typed: Rows, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    assert outcome(Source(rows)) == outcome(written(folder, rows, "jsonl"))
+    expected = outcome(written(folder, typed, "parquet"))
+    for container in ("pandas", "nullable", "pyarrow in pandas", "arrow", "dataset"):
+        assert outcome(Source(CONTAINERS[container](typed))) == expected, container
+
+
+@pytest.mark.parametrize("container", [list, lambda rows: pd.DataFrame(rows, dtype=object)])
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
+def test_any_missing_value_is_none(missing: Any, container: Callable[[Rows], Any]) -> None:
+    assert is_empty(rows_of(container([{"a": missing}]))[0][1]["a"])
+
+
+def test_values_of_numpy_are_those_of_python() -> None:
+    values = {"i": np.int8(3), "f": np.float64(0.5), "b": np.bool_(True), "t": np.str_("a"), "y": b"a"}
+    nested = {"list": np.array(["a"], dtype=object), "in": {"x": np.array([["a"]]), "y": (np.int64(1), 2)}}
+    ((number, found),) = rows_of([values | nested])
+    assert [type(value) for value in found.values()] == [int, float, bool, str, bytes, list, dict]
+    expected = {"i": 3, "f": 0.5, "b": True, "t": "a", "y": b"a", "list": ["a"], "in": {"x": [["a"]], "y": [1, 2]}}
+    assert (number, found) == (1, expected)
+    frame = pd.DataFrame({"a": pd.Categorical(["x", None]), "b": pd.Categorical([1, None])})
+    assert [values for _, values in rows_of(frame)] == [{"a": "x", "b": 1}, {"a": None, "b": None}]
+
+
+@pytest.mark.parametrize("odd", [pd.Timestamp(0), np.datetime64("2020-01-01"), np.ones(2), 1j, pd.Series([1, 2]), {1}])
+def test_what_is_not_text_is_refused_where_it_is_read_and_only_there(odd: Any) -> None:
+    assert outcome(Source([row(genre="", extra=odd)]))[1] == 0
+    error, message = outcome(Source([row(premise=odd)]))
+    assert error is DataError
+    assert "row 1" in message
+    assert "'premise'" in message
+
+
+@pytest.mark.parametrize("kind", [None, "category"])
+def test_whole_numbers_that_pandas_made_floats_are_the_label(kind: str | None) -> None:
+    """As it does where one is missing; floats that are not all whole are text, as in a file."""
+    columns = Columns(COLUMNS.parts, "label", NLI["labels"])
+    frame = pd.DataFrame([row(0), row(1, label=None), row(2)]).astype({"label": float}).astype({"label": kind or float})
+    assert outcome(Source(frame), columns) == outcome(Source([row(0), row(1, label=None), row(2)]), columns)
+    floats = [row(i, genre=value) for i, value in enumerate([0.5, 1.0, 1e16])]
+    assert sorted(outcome(Source(pd.DataFrame(floats)))[0]["meta.genre"]) == ["0.5", "1.0", "1e+16"]
+
+
+@pytest.mark.parametrize("mapping", [dict, DatasetDict])
+def test_a_split_in_memory_is_found_by_its_name_and_then_by_its_others(mapping: type) -> None:
+    content = mapping({name: Dataset.from_list([row(premise=name)]) for name in ("train", "dev", "test")})
+    for split, found in (("train", "train"), (VALIDATION, "dev"), ("test", "test")):
+        assert premises(content, split) == [found]
+    with refused(DataError, "path has no split 'validation' (or dev_r1)", "train, dev, test", "splits", "hold_out"):
+        rows_of(content, Split("validation", aliases=("dev_r1",)))
+    with refused(DataError, "none"):
+        rows_of({})
+    with refused(DataError, "premise, hypothesis"):  # columns, and no splits
+        rows_of({"premise": ["a"], "hypothesis": ["a"]})
+    assert Source(pd.DataFrame([row()])).rows(Split("validation"))[0] == "the frame"
+
+
+class Once:
+    def __iter__(self) -> Iterator[Any]:
+        return iter([row()])
+
+
+@pytest.mark.parametrize("content", [3, iter([row()]), Once(), np.ones(3), {"train": "train.csv"}, {"train": None}])
+def test_what_is_not_rows_is_refused_by_its_type(content: Any) -> None:
+    held = content["train"] if isinstance(content, dict) else content
+    with refused(SettingError, "path", "None" if held is None else type(held).__name__):
+        rows_of(content)
+
+
+def test_rows_in_memory_that_cannot_be_read_are_named() -> None:
+    for container in ("pandas", "arrow", "list"):
+        for content, *facts in ((CONTAINERS[container]([]),), ({"train": CONTAINERS[container]([])}, "(train)")):
+            with refused(DataError, "has no rows", *facts):
+                rows_of(content)
+    table = pa.table([pa.array(["a"])] * 2, names=["premise", "premise"])
+    for content in (table, pd.DataFrame([["a", "b"]], columns=["premise", "premise"])):
+        with refused(DataError, "premise"):
+            rows_of(content)
+    with refused(DataError, "the column"):
+        rows_of([{1: "a"}])
+    with refused(DataError, "the list, row 2", "'premise'"):
+        rows_of([row(), ["premise"]])
+    with refused(DataError, "memory of a Python program", "data.path"):
+        rows_of("(in memory)")
+
+
+def test_nothing_is_imported_to_recognise_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pandas", "datasets", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)  # an import of it would fail
+    for container in ("list", "arrow", "to_arrow"):
+        assert rows_of(CONTAINERS[container]([row()])) == [(1, row())]
 
 
 # the hub
 
 
 class FakeHub:
-    """``datasets.load_dataset`` over data sets in memory, which are loaded as the hub would."""
+    """``datasets.load_dataset`` over data sets in memory."""
 
-    def __init__(self, found: Mapping[tuple[str, str | None, str], Dataset]) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, found: Mapping[tuple[str, str | None, str], Any]) -> None:
         self.found, self.asked = found, []
+        monkeypatch.setattr(datasets, "load_dataset", self)
 
     def __call__(self, path: str, name: str | None = None, *, split: str, revision: str | None = None) -> Dataset:
         self.asked.append((path, name, split, revision))
-        return self.found[path, name, split]
+        found = self.found[path, name, split]
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
-def features(labels: Sequence[str] | None, *columns: str) -> Features:
+def features(labels: Sequence[str], *columns: str) -> Features:
     kinds = {c: Value("int32") if c in ("idx", "id") else Value("string") for c in columns}
-    return Features(kinds | ({"label": ClassLabel(names=list(labels))} if labels else {}))
+    return Features(kinds | {"label": ClassLabel(names=list(labels))})
 
 
-NAMES = ("entailment", "neutral", "contradiction")
 SCHEMAS = {
-    "mnli": ("nyu-mll/glue", "mnli", "validation_matched", features(NAMES, "premise", "hypothesis", "idx")),
-    "mnli-mismatched": (
-        *("nyu-mll/glue", "mnli", "validation_mismatched"),
-        features(NAMES, "premise", "hypothesis", "idx"),
-    ),
-    "rte": (
-        *("nyu-mll/glue", "rte", "validation"),
-        features(["entailment", "not_entailment"], "sentence1", "sentence2", "idx"),
-    ),
-    "qqp": (
-        *("nyu-mll/glue", "qqp", "validation"),
-        features(["not_duplicate", "duplicate"], "question1", "question2", "idx"),
-    ),
-    "snli": ("stanfordnlp/snli", "plain_text", "validation", features(NAMES, "premise", "hypothesis")),
-    "paws": (
-        *("google-research-datasets/paws", "labeled_final", "validation"),
-        features(["0", "1"], "id", "sentence1", "sentence2"),
-    ),
+    "mnli": ("nyu-mll/glue", "validation_matched", LABELS, "premise", "hypothesis", "idx"),
+    "mnli-mismatched": ("nyu-mll/glue", "validation_mismatched", LABELS, "premise", "hypothesis", "idx"),
+    "rte": ("nyu-mll/glue", "validation", ["entailment", "not_entailment"], "sentence1", "sentence2", "idx"),
+    "qqp": ("nyu-mll/glue", "validation", ["not_duplicate", "duplicate"], "question1", "question2", "idx"),
+    "snli": ("stanfordnlp/snli", "validation", LABELS, "premise", "hypothesis"),
+    "paws": ("google-research-datasets/paws", "validation", ["0", "1"], "id", "sentence1", "sentence2"),
+    "anli": ("facebook/anli", "dev_r1", LABELS, "uid", "premise", "hypothesis", "reason"),
 }
 
 
-@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def of_hub(name: str, **settings: Any) -> PairedText:
+    config = CONFIGS[name]["init_args"]
+    return PairedText(**config | {"hub": Hub(**config["hub"])} | settings)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_each_config_reads_the_schema_of_its_hub_id(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """ClassLabel integers become label names in their order; -1, which is no gold, is left out and counted."""
-    hub, subset, split, schema = SCHEMAS[name]
-    names = schema["label"].names
-    rows = [
-        {c: i if schema[c].dtype == "int32" else f"{c} {i}" for c in schema} | {"label": label}
+    hub, split, names, *columns = SCHEMAS[name]
+    schema = features(names, *columns)
+    held = [
+        {c: i if schema[c].dtype == "int32" else f"{c} {i}" for c in columns} | {"label": label}
         for i, label in enumerate([*range(len(names)), -1, 0])
     ]
-    fake = FakeHub({(hub, subset, split): Dataset.from_list(rows, features=schema)})
-    monkeypatch.setattr(datasets, "load_dataset", fake)
-    data = PairedText(**configured(name))
+    config = CONFIGS[name]["init_args"]
+    splits = config["splits"]["validation"] if name == "anli" else [split]
+    found = {(hub, config["hub"]["subset"], one): Dataset.from_list(held, features=schema) for one in splits}
+    fake = FakeHub(monkeypatch, found)
+    data = of_hub(name)
     examples = data.load("validation")
-    assert fake.asked == [(hub, subset, split, None)]
-    expected = names if names != ["0", "1"] else ["not_paraphrase", "paraphrase"]
-    assert examples.no_gold == 1
-    assert {tuple(e.parts.values()): e.label for e in examples} == {
-        tuple(f"{c} {i}" for c in data.full_task.parts): label
-        for i, label in [*enumerate(expected), (len(rows) - 1, expected[0])]
-    }
-    assert set(data.load("validation").column("uid")) == {
-        content_uid(f"{name}/validation", e.label, e.parts) for e in examples
-    }
+    assert fake.asked == [(hub, config["hub"]["subset"], one, None) for one in splits]
+    labels = ["not_paraphrase", "paraphrase"] if name == "paws" else list(names)
+    expected = [tuple(f"{c} {i}" for c in data.full_task.parts) for i in (*range(len(labels)), len(labels) + 1)]
+    golds = dict(zip(expected, [*labels, labels[0]], strict=True))
+    assert {tuple(e.parts.values()): e.label for e in examples} == golds
+    assert data.counts.no_gold == len(splits)
+    if name == "anli":
+        assert [e.meta["split"] for e in examples] == [one for one in splits for _ in expected]
+    else:
+        assert {*uids(examples)} == {content_uid(f"{name}/validation", e.label, e.parts) for e in examples}
 
 
-def test_the_rounds_of_anli_are_splits(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema, rounds = features(NAMES, "uid", "premise", "hypothesis", "reason"), ("dev_r1", "dev_r2", "dev_r3")
-    rows = {r: [{"premise": f"p {r}", "hypothesis": f"h {i}", "label": i % 3} for i in range(4)] for r in rounds}
-    empty = {"uid": "u", "reason": ""}
-    found = {
-        ("facebook/anli", "plain_text", r): Dataset.from_list([empty | row for row in rows[r]], features=schema)
-        for r in rounds
-    }
-    monkeypatch.setattr(datasets, "load_dataset", FakeHub(found))
-    data = PairedText(**configured("anli"))
-    examples = data.load("validation")
-    assert data.splits_evaluated == rounds
-    assert [e.meta["split"] for e in examples] == [r for r in rounds for _ in range(4)]
-    assert sorted(e.label for e in examples[:4]) == sorted([*NAMES, NAMES[0]])
-    assert len(set(examples.column("cluster"))) == 3  # a premise of each round
-    assert data.splits["train"] == "train_r3"
-
-
-def test_wanli_has_gold_as_text_and_no_validation(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema = features(None, "id", "premise", "hypothesis", "gold", "genre", "pairID")
-    rows = [
-        {"id": 1000 + i, "premise": f"p {i}", "hypothesis": f"h {i}", "gold": NAMES[i % 3], "genre": "g", "pairID": "1"}
-        for i in range(30)
-    ]
-    fake = FakeHub({("alisawuffles/WANLI", None, "train"): Dataset.from_list(rows, features=schema)})
-    monkeypatch.setattr(datasets, "load_dataset", fake)
-    data = PairedText(**configured("wanli") | {"hold_out": 10})
-    train, held = data.load("train"), data.load("validation")
-    assert (len(train), len(held)) == (20, 10)
-    assert {e.uid for e in (*train, *held)} == {f"wanli/train/{1000 + i}" for i in range(30)}
-    assert all(e.label == NAMES[int(e.parts["premise"].split()[1]) % 3] for e in (*train, *held))
-
-
-def test_the_revision_reaches_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakeHub({("o/x", None, "train"): saved("a")})
-    monkeypatch.setattr(datasets, "load_dataset", fake)
-    assert texts(Source(hub=Hub("o/x", revision="abc")), "train") == ["a"]
-    assert fake.asked == [("o/x", None, "train", "abc")]
-
-
-def test_the_training_split_may_be_in_another_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakeHub({("o/y", None, "train"): saved("a"), ("o/x", "s", "validation"): saved("b")})
-    monkeypatch.setattr(datasets, "load_dataset", fake)
+def test_the_revision_and_another_repository_for_training_reach_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeHub(monkeypatch, {("o/y", None, "train"): saved("a"), ("o/x", "s", "validation"): saved("b")})
     hub = Hub("o/x", "s", "abc", train="o/y")
-    assert (texts(Source(hub=hub), "train"), texts(Source(hub=hub), "validation")) == (["a"], ["b"])
+    assert (premises(None, "train", hub=hub), premises(None, "validation", hub=hub)) == (["a"], ["b"])
     assert fake.asked == [("o/y", None, "train", None), ("o/x", "s", "validation", "abc")]
     assert hub.rows("train")[0] == "o/y (train)"
 
@@ -456,46 +392,59 @@ def test_the_training_split_may_be_in_another_repository(monkeypatch: pytest.Mon
     "error",
     [
         ConnectionError("Couldn't reach 'o/x' on the Hub (LocalEntryNotFoundError)\nmore\nlines"),
-        FileNotFoundError("Couldn't find any data file."),
-        ValueError("Couldn't find cache for o/x."),
-        RuntimeError("Dataset scripts are no longer supported"),
+        ValueError("Unknown split \"validation\". Should be one of ['train']."),
         OSError(),
     ],
 )
 def test_a_hub_that_fails_is_one_line_with_what_to_do(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(*args: Any, **kwargs: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(datasets, "load_dataset", fail)
-    monkeypatch.setattr(datasets, "get_dataset_split_names", fail)
+    FakeHub(monkeypatch, {("o/x", None, "validation"): error})
     first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    with refused(DataError, "o/x", first, "path", "data planted", "HF_HUB_OFFLINE") as caught:
+    with refused(DataError, "o/x", first, "'{validation: NAME}'", "path", "data planted", "HF_HUB_OFFLINE") as caught:
         Hub("o/x").rows("validation")
     assert ".." not in str(caught.value)
 
 
-def test_a_split_that_the_hub_does_not_have_is_named_with_those_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*args: Any, **kwargs: Any) -> None:
-        raise ValueError("Unknown split \"validation\". Should be one of ['train'].")
-
-    monkeypatch.setattr(datasets, "load_dataset", fail)
-    monkeypatch.setattr(datasets, "get_dataset_split_names", lambda *args, **kwargs: ["train", "extra"])
-    with refused(DataError, "o/x", "'validation'", "['train']", "splits '{validation: NAME}'"):
-        Hub("o/x").rows("validation")
-    with refused(DataError, "o/x"):
-        Hub("o/x").rows("train")
+VALUES = st.sampled_from(["a", "b", 1, 2.0, None])
+SHOWN = {"a": "a", "b": "b", 1: "1", 2.0: "2", None: ""}
 
 
-def test_a_data_set_that_is_not_cached_is_refused_offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import huggingface_hub.constants
-
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    with refused(DataError, "nyu-mll/glue", "path"):
-        PairedText(**configured("mnli")).load("validation")
+def kept(rows, where, split=ANY_SPLIT):
+    """The rows that are kept."""
+    return list(filtered(iter(enumerate(rows, 1)), "FILE", conditions_of(where, split)))
 
 
-def test_without_hub_and_path_the_flag_is_named() -> None:
-    with refused(SettingError, "path"):
-        PairedText("own", dict(NLI.parts), LABELS).load("train")
+@given(
+    st.lists(st.fixed_dictionaries({"x": VALUES, "y": VALUES}), min_size=1),
+    st.dictionaries(st.sampled_from(["x", "y"]), st.lists(VALUES, min_size=1, max_size=3)),
+)
+def test_rows_are_those_of_a_plain_loop(rows, where):
+    wanted = {column: {SHOWN[value] for value in values} for column, values in where.items()}
+    expected = []
+    for number, row in enumerate(rows, 1):
+        if all(SHOWN[row[column]] in wanted[column] for column in wanted):
+            expected.append((number, row))
+    occur = all(wanted[column] <= {SHOWN[row[column]] for row in rows} for column in wanted)
+    if not expected or not occur:
+        with refused(DataError if occur else SettingError, "where", "FILE"):
+            kept(rows, where)
+    else:
+        assert kept(rows, where) == expected
+
+
+def test_a_value_is_one_or_a_list_and_a_split_has_conditions_of_its_own():
+    where = {"x": "a", "y": ["a", 1, 1.0], "validation": {"x": "b"}}
+    assert conditions_of(where, "train") == {"x": ("a",), "y": ("a", "1")}
+    assert conditions_of(where, "validation") == {"x": ("b",), "y": ("a", "1")}
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "facts"),
+    [
+        ({"z": 1}, DataError, ["FILE, row 1", "'z'", "x, y"]),
+        ({"x": "c"}, SettingError, ["'x'", "FILE", "'c'", "b, a"]),
+        ({"x": "a", "y": 2}, DataError, ["FILE", "x is a; y is 2"]),
+    ],
+)
+def test_what_does_not_occur_is_refused(where, error: type[HeedfulError], facts):
+    with refused(error, *facts):
+        kept([{"x": "b", "y": 2}, {"x": "a", "y": 1}, {"x": "b", "y": 1}], where)

@@ -30,9 +30,9 @@ from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Blip
 from heedful.lightning_modules.vision.blip import TwinCrossAttention, encode_token
 from heedful.records import CLASSIFICATION, SPAN, Example, ModelError, Picture, Task
-from tests.datamodules.test_images import SQUARES
 
 from commands import results_of, run
+from drawn_pictures import SQUARES
 from refusals import refused
 from tiers import first_tier
 

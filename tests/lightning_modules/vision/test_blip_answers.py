@@ -20,9 +20,9 @@ from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 from heedful.lightning_modules import NOT_FINITE, Blip, BlipAnswers
 from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, Picture, SettingError, Task
-from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
 
+from drawn_pictures import SQUARES
 from refusals import refused
 
 PARTS = ("image", "question")

@@ -18,8 +18,8 @@ from heedful.lightning_modules.pretrained import packaged_vision
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
 from heedful.records import CLASSIFICATION, HeedfulError, ModelError, RunError, SettingError, Task
 from heedful.records.rows import select
-from tests.datamodules.test_images import SQUARES, TWO
 
+from drawn_pictures import SQUARES, TWO
 from refusals import refused
 from tiers import first_tier
 

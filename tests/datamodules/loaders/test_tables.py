@@ -1,0 +1,347 @@
+"""Tables, their hypotheses, counterfactual tables and annotated rows: the real files, and what is refused."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.datamodules import load_counterfactuals, load_evidence, load_tables
+from heedful.datamodules.base.inoculation import Inoculation
+from heedful.datamodules.loaders.table_files import TableFolder, parse_table
+from heedful.records import DataError, Example, Examples, HeedfulError, SettingError, Table
+
+from infotabs_files import write_infotabs
+from own_data import configured, twin_path, uids
+from refusals import refused
+
+HEADER = "annotater_id\ttable_id\thypothesis\tlabel\n"
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6).filter(str.strip)
+objects = st.dictionaries(words.filter(lambda key: key.strip() != "title"), st.lists(words, min_size=1), min_size=1)
+
+# files of tables
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@given(title=words, rows=objects, where=st.integers(0, 5))
+def test_a_table_is_its_object_with_single_spaces_wherever_the_title_stands(
+    title: str, rows: dict[str, list[str]], where: int
+) -> None:
+    """Keys that differ in white space alone are one key, whose values are joined."""
+    items = list(rows.items())
+    items.insert(where, ("title", [title]))
+    table = parse_table(json.dumps(dict(items)).encode(), "T1.json")
+    expected: dict[str, list[str]] = {}
+    for key, values in rows.items():
+        expected.setdefault(flat(key), []).extend(map(flat, values))
+    assert table == Table(flat(title), tuple((key, tuple(values)) for key, values in expected.items()))
+
+
+@pytest.mark.parametrize(
+    ("content", "facts"),
+    [
+        (b"", ["JSON"]),
+        (b"\xff", ["UTF-8"]),
+        (b"[]", ["[]", "'title'"]),
+        (b'{"B": ["C"]}', ["0 titles"]),
+        (b'{"title": ["A", "B"], "B": ["C"]}', ["2 titles"]),
+        (b'{"title": [" "], "B": ["C"]}', ["key 'title'", "value 1 of 1"]),
+        (b'{"title": ["A"]}', ["0 rows"]),
+        (b'{"title": ["A"], "B": []}', ["key 'B'", "[]"]),
+        (b'{"title": ["A"], "B": {"C": "D"}}', ["key 'B'"]),
+        (b'{"title": ["A"], "B": ["C", "\\n"]}', ["key 'B'", "value 2 of 2"]),
+        (b'{"title": ["A"], "B": [3]}', ["key 'B'", "3"]),
+    ],
+)
+def test_what_is_not_a_table_is_refused_by_file_and_key(content: bytes, facts: list[str]) -> None:
+    with refused(DataError, "T1.json", *facts):
+        parse_table(content, "T1.json")
+
+
+def write_table(folder: Path, name: str, rows: str) -> None:
+    folder.mkdir(exist_ok=True, parents=True)
+    (folder / f"{name}.json").write_text(f'{{"title": ["A"], {rows}}}')
+
+
+def test_a_table_is_read_once_from_its_folder_alone(tmp_path: Path) -> None:
+    write_table(tmp_path, "T1", '"B": ["C"]')
+    write_table(tmp_path, "T2", '"": ["x"], "B": ["y"], "B ": ["z"]')
+    tables = TableFolder(tmp_path)
+    first = tables.table("T1", "dev.tsv, row 1")
+    (tmp_path / "T1.json").unlink()
+    assert tables.table("T1", "dev.tsv, row 2") is first
+    assert tables.table("T2", "").rows == (("", ("x",)), ("B", ("y", "z")))
+    for name in ("T9", "", "T1.json"):
+        with refused(DataError, "dev.tsv, row 3", f"{name}.json"):
+            tables.table(name, "dev.tsv, row 3")
+    (tmp_path / "inner").mkdir()
+    for name in ("../T2", str(tmp_path / "T2")):
+        with refused(DataError, tmp_path / "inner", "T2.json'"):
+            TableFolder(tmp_path / "inner").table(name, "dev.tsv, row 3")
+
+
+# folders like that of InfoTabS
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """20 tables for training, 5 for dev, 5 for alpha1, with three pairs each; T5k has five rows, the others two."""
+    made = tmp_path / "infotabs"
+    (made / "maindata").mkdir(parents=True)
+    for name, (first, tables) in {"train": (0, 20), "dev": (20, 5), "test_alpha1": (25, 5)}.items():
+        (made / "maindata" / f"infotabs_{name}.tsv").write_text(HEADER + pairs(first, tables))
+    for i in range(30):
+        more = f', "f": ["g"], "h": ["i"], "j": ["it is thing {i}"]' if i % 5 == 0 else ""
+        write_table(made / "tables" / "json", f"T{i}", f'"a": ["b {i}"], "c": ["d", "e"]{more}')
+    rows = [f"T{i}\t{'animal' if i % 2 else 'city'}\n" for i in range(30)]
+    (made / "tables" / "table_categories.tsv").write_text("table_id\tcategory\n" + "".join(rows))
+    return made
+
+
+def pairs(first: int, tables: int) -> str:
+    return "".join(
+        f"GW1\tT{i}\tit is {'no' * k} thing {i}\t{'ENC'[k]}\n" for i in range(first, first + tables) for k in range(3)
+    )
+
+
+def test_splits_go_by_short_names(folder: Path) -> None:
+    for split in ("alpha1", "infotabs_test_alpha1", "infotabs_test_alpha1.tsv"):
+        pool = configured("infotabs", folder, "validate", splits={"validation": split}).pool
+        assert pool.uid(0).startswith("infotabs/alpha1/")
+        assert {*pool.column("meta.table")} == {f"T{i}" for i in range(25, 30)}
+    data = configured("infotabs", folder, groups=["annotater_id"], meta=["annotater_id"])
+    assert data.pool.groups == ("premise", "hypothesis", "table", "annotater_id")
+    assert data.pool.meta == ("table", "annotater_id")
+    assert list(data.pool.column("cluster")) == list(data.pool.column("meta.table"))
+    examples = load_tables(folder, split="train")
+    (e,) = [e for e in examples if e.meta["table"] == "T0" and e.label == "entailment"]
+    assert (e.parts["hypothesis"], e.parts["premise"].keys[:2]) == ("it is  thing 0", ("a", "c"))
+    assert e.meta == {"table": "T0", "category": "city"}
+
+
+def test_tables_without_a_category_are_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    categories = folder / "tables" / "table_categories.tsv"
+    categories.write_text("table_id\tcategory\nT21\tcity\n")
+    with caplog.at_level("INFO"):
+        assert {*load_tables(folder, split="dev").column("meta.category")} == {"", "city"}
+        categories.unlink()
+        assert {*load_tables(folder, split="dev").column("meta.category")} == {""}
+    assert caplog.messages[0].endswith("infotabs_dev.tsv without a category: 4.")
+    assert caplog.messages[1].endswith("table_categories.tsv, so that tables have no category.")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "facts"),
+    [
+        ("maindata/infotabs_dev.tsv", f"{HEADER}GW1\tT99\th\tE\n", ["row 1", "T99.json"]),
+        ("maindata/infotabs_dev.tsv", f"{HEADER}GW1\tT1\th\tX\n", ["row 1", "'X'"]),
+        ("maindata/infotabs_dev.tsv", "hypothesis\tlabel\nh\tE\n", ["row 1", "'table_id'", "hypothesis, label"]),
+        ("tables/json/T20.json", '{"a": ["b"]}', []),
+        ("tables/table_categories.tsv", "table_id\tcategory\nT1\ta\nT1\tb\n", ["row 2", "'T1'", "'b'", "'a'"]),
+        ("tables/table_categories.tsv", "id\tcategory\nT1\ta\n", ["row 1", "'table_id'", "id, category"]),
+    ],
+)
+def test_a_broken_file_is_named_with_its_row(folder: Path, name: str, text: str, facts: list[str]) -> None:
+    (folder / name).write_text(text)
+    with refused(DataError, Path(name).name, *facts):
+        configured("infotabs", folder)
+
+
+def test_the_form_of_tables_is_part_of_the_task_and_lost_rows_are_counted(folder: Path) -> None:
+    data = configured("infotabs", folder, table_style="cells", keep_rows=3)
+    assert (data.task.form.style, data.task.form.keep, data.counts.shortened) == ("cells", 3, 1)
+    for settings in ({}, {"keep_rows": 5}, {"keep_rows": 3, "partial": "hypothesis"}):
+        assert configured("infotabs", folder, **settings).counts.shortened == 0
+
+
+def test_tables_that_a_file_names_are_not_trained_on(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    named = folder / "named.csv"
+    for column in ("table_id", "Table ID", "original_tableid"):
+        named.write_text(f"{column},x\nT1,1\nT2,2\nT1,3\nT25,4\n")
+        with caplog.at_level("INFO"):
+            data = configured("infotabs", folder, without_tables=str(named))
+        said = f"6 examples are left out by {named}; not in the training set: 1 of 3 tables."
+        assert said in caplog.text
+        assert {*data.trained.column("meta.table")} == {f"T{i}" for i in range(20)} - {"T1", "T2"}
+    for text, error, facts in (
+        ("table_id\nT1.json\nT25\n", SettingError, ["without_tables", "'T1.json'"]),
+        ("table\nT1\n", DataError, ["row 1", "table_id or Table ID or original_tableid", "are table"]),
+        ("table_id\n" + "".join(f"T{i}\n" for i in range(20)), DataError, ["without_tables"]),
+    ):
+        named.write_text(text)
+        with refused(error, "named.csv", *facts):
+            configured("infotabs", folder, without_tables=str(named))
+
+
+def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "challenge.tsv").write_text(HEADER + pairs(3, 10))
+    inoculation = Inoculation(str(tmp_path / "challenge.tsv"), 12, by_group=True)
+    trained = configured("infotabs", folder, augment="inoculation", inoculation=inoculation).trained
+    assert (len(trained), len({*trained.column("meta.table")})) == (12, 4)
+    assert all(uid.startswith("infotabs/challenge/") for uid in uids(trained))
+
+
+# counterfactual tables
+
+SIDES = [f"{side}_{what}" for side in ("original", "modified") for what in ("tableid", "hypothesis", "label")]
+
+
+def write_rows(file: Path, rows: list[list[str]], header: list[str] = SIDES) -> Path:
+    with file.open("w", newline="") as opened:
+        csv.writer(opened, delimiter="\t" if file.suffix == ".tsv" else ",").writerows([header, *rows])
+    return file
+
+
+@pytest.fixture
+def flipped(tmp_path: Path) -> Path:
+    """A folder with two pairs on one table."""
+    write_table(tmp_path / "flipped" / "tables_json", "T1", '"b": ["c"]')
+    write_table(tmp_path / "flipped" / "tables_mod_json", "T1_mod_1", '"b": ["d"]')
+    write_table(tmp_path / "flipped" / "tables_mod_json", "T1_mod_2", '"b": [" c"]')
+    rows = [["T1", "it is c", "E", "T1_mod_1", "it is c", "C"], ["T1", "it is d", "C", "T1_mod_1", "it is d", "E"]]
+    write_rows(tmp_path / "flipped" / "cf.tsv", rows)
+    return tmp_path / "flipped"
+
+
+def test_a_folder_and_its_file_in_any_order_are_the_same_challenge(flipped: Path) -> None:
+    both = load_counterfactuals(flipped)
+    originals, modified = both
+    assert [e.parts["premise"].values["b"] for e in (originals[0], modified[0])] == [("c",), ("d",)]
+    expected = {("it is c", "contradiction"), ("it is d", "entailment")}
+    assert {(e.parts["hypothesis"], e.label) for e in modified} == expected
+    assert modified[1].meta == {"table": "T1", "modified": "T1_mod_1"}
+    assert uids(modified) == uids(originals)
+    assert all(re.fullmatch("counterfactuals/flipped/[0-9a-f]{16}", uid) for uid in uids(modified))
+    assert load_counterfactuals(flipped, "own/x")[0].uid(0).startswith("own/x/")
+    header, *rows = (flipped / "cf.tsv").read_text().splitlines()
+    (flipped / "cf.tsv").write_text("\n".join([header, *rows[::-1], rows[0]]) + "\n")
+    for one, other in zip(both, load_counterfactuals(flipped / "cf.tsv"), strict=True):
+        assert (list(one), len(other)) == ([e for e in other if not e.uid.endswith("#2")], 3)
+
+
+def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [["T1", "it is c", "E", f"T1_mod_{k}", "it is c", "C"] for k in (1, 2)]
+    with caplog.at_level("INFO"):
+        assert len(load_counterfactuals(write_rows(flipped / "cf.tsv", rows))[0]) == 1
+    (said,) = caplog.messages
+    assert said.endswith("cf.tsv: pairs without a change of table or hypothesis, left out: 1 (row 2).")
+
+
+@pytest.mark.parametrize(
+    ("row", "facts"),
+    [
+        (["T2", "h", "E", "T1_mod_1", "h", "C"], ["row 1", "tables_json/T2.json"]),
+        (["T1", "h", "E", "T1_mod_9", "h", "C"], ["row 1", "tables_mod_json/T1_mod_9.json"]),
+        (["T1", "h", "E", "T1_mod_1", "h", "x"], ["row 1", "'x'"]),
+        (["T1", "", "E", "T1_mod_1", "h", "C"], ["row 1", "'hypothesis'"]),
+        (["T1", "h", "", "T1_mod_1", "h", "C"], ["1 label"]),
+    ],
+)
+def test_a_broken_counterfactual_is_named(flipped: Path, row: list[str], facts: list[str]) -> None:
+    with refused(DataError, "cf.tsv", *facts):
+        load_counterfactuals(write_rows(flipped / "cf.tsv", [["T1", "g", "E", "T1_mod_1", "g", "C"], row][::-1]))
+
+
+def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: Path) -> None:
+    write_rows(flipped / "cf.tsv", [["x"] * 3], SIDES[:3])
+    with refused(DataError, "cf.tsv, row 1", "'modified_tableid'", "original_tableid"):
+        load_counterfactuals(flipped)
+    (flipped / "second.tsv").touch()
+    (tmp_path / "alone.tsv").touch()
+    for path, *facts in (
+        (flipped, "cf.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"),
+        (tmp_path / "nowhere", f"path {tmp_path / 'nowhere'}"),
+        (tmp_path / "alone.tsv", "tables_mod_json/"),
+    ):
+        with refused(DataError, path, *facts):
+            load_counterfactuals(path)
+
+
+@pytest.mark.parametrize(
+    "parts", [{"table": "premise", "claim": "hypothesis"}, {"premise": "hypothesis", "hypothesis": "premise"}]
+)
+def test_modified_tables_inoculate_data_that_call_their_parts_otherwise(tmp_path: Path, parts: dict[str, str]) -> None:
+    folder = write_infotabs(tmp_path)
+    settings = {"swap": [], "augment": "inoculation", "inoculation": Inoculation(str(folder / "flips"), 2)}
+    usual = configured("infotabs", folder / "infotabs", template=None, **settings)
+    data = configured("infotabs", folder / "infotabs", template=None, parts=parts, **settings)
+    assert data.trained.parts == tuple(parts)
+    part_of = {column: part for part, column in parts.items()}
+    assert data.trained.tables == (part_of["premise"],)
+    for column in ("premise", "hypothesis"):
+        assert list(data.trained.column(f"parts.{part_of[column]}")) == list(usual.trained.column(f"parts.{column}"))
+    assert data.trained.groups == tuple(data.load("train").groups)
+
+
+# annotated rows
+
+ANNOTATED = ["Table ID", "Hypothesis", "Truth Label", "Majority Label", "JSON"]
+PREMISE = Table("A", (("b", ("c",)), ("d", ("e",))))
+
+
+def examples() -> Examples:
+    rows = [("h1", "entailment"), ("h2", "neutral"), ("h3", "contradiction"), ("h1", "contradiction")]
+    return Examples.of(
+        Example(f"i/train/{i}", {"premise": PREMISE, "hypothesis": h}, label, {"table": "T1"}, {"table": "T1"})
+        for i, (h, label) in enumerate(rows)
+    )
+
+
+def annotation(majority: str, hypothesis: str = "h1", label: str = "E", keys: str = "bd") -> list[str]:
+    marks = json.dumps(dict(zip([*keys, "none"], majority, strict=False)))
+    return ["T1", hypothesis, label, majority, marks]
+
+
+def test_each_reason_is_counted(tmp_path: Path) -> None:
+    rows = [
+        annotation("110"),
+        annotation("010", "h3", "C"),
+        annotation("110", "h2", "N"),
+        annotation("001"),
+        annotation("101"),
+        annotation("000"),
+    ]
+    found, left_out = load_evidence(write_rows(tmp_path / "a.csv", rows, ANNOTATED), examples())
+    assert [(e.uid, e.keys) for e in found] == [("i/train/0", ("b", "d")), ("i/train/2", ("d",))]
+    assert left_out == {"neutral": 1, "no relevant row": 2, "relevant rows and none": 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "facts"),
+    [
+        (annotation("1000"), ["'1000'", "3 bits"]),
+        (annotation("100", keys="bx"), ["JSON", "'x'"]),
+        (annotation("100", keys="b"), ["JSON"]),
+        ([*annotation("100")[:4], "[1]"], ["JSON", "[1]"]),
+        ([*annotation("100")[:4], "{}"], ["JSON"]),
+        (annotation("100", "h9"), ["'h9'", "'T1'"]),
+        (annotation("100", "h1", "C"), ["'C'", "i/train/0", "'entailment'"]),
+        (annotation("100")[:3], ["'Majority Label'", "Table ID, Hypothesis"]),
+    ],
+)
+def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str], facts: list[str]) -> None:
+    with refused(HeedfulError, "a.csv, row 1", *facts):
+        load_evidence(write_rows(tmp_path / "a.csv", [row], ANNOTATED[: len(row)]), examples())
+
+
+def test_inoculation_samples_are_nested_and_hypotheses_are_perturbed() -> None:
+    def chosen(n: int, **settings: Any) -> Examples:
+        inoculation = Inoculation(n=n, **settings)
+        return configured("infotabs", twin_path("infotabs"), augment="inoculation", inoculation=inoculation).trained
+
+    train = load_tables(twin_path("infotabs"), split="train")
+    few, many = (list(chosen(n, perturbed=True)) for n in (3, 8))
+    assert few == many[:3]
+    for e in many:
+        base = train[e.uid.removesuffix("#perturbed")]
+        assert e.parts["premise"] == base.parts["premise"]
+        assert e.parts["hypothesis"] != base.parts["hypothesis"]
+        assert {base.label, e.label} <= {"entailment", "contradiction"}
+    assert {e.label == train[e.uid.removesuffix("#perturbed")].label for e in many} == {True, False}

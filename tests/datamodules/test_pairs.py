@@ -1,0 +1,347 @@
+"""Pairs of texts: splits, samples, regimes and inoculation, and that training and validation are two things."""
+
+import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from datasets import Dataset, DatasetDict
+
+from heedful.callbacks import Attentiveness
+from heedful.datamodules import PairedText
+from heedful.datamodules.base.inoculation import Inoculation
+from heedful.datamodules.base.mixture import Mixture
+from heedful.datamodules.base.sampler import TrainingSampler
+from heedful.datamodules.base.splits import limited
+from heedful.interventions import Swap
+from heedful.interventions.demonstrations import demonstrations
+from heedful.records import DataError, Examples, generator
+from heedful.records.storage.results import write_results
+from heedful.reports.rescore import rescored
+
+from changed_examples import sharing
+from oracles import measure
+from own_data import LABELS, NLI, everything, nli_rows, own, set_up, uids, write_jsonl
+from refusals import refused
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with 60 training and 30 validation pairs."""
+    write_jsonl(tmp_path / "train.jsonl", nli_rows(60))
+    write_jsonl(tmp_path / "validation.jsonl", nli_rows(30, start=1000))
+    return tmp_path
+
+
+# the order and the container of the rows
+
+
+def trained_and_evaluated(data: PairedText) -> dict[str, Any]:
+    """All that depends on an order: what is read, who lends to whom, the batches, what is shown in context."""
+    data.setup("fit")
+    examples = data.training_set(1)
+    lengths = np.array([sum(map(len, e.parts.values())) for e in examples])
+    sampler = TrainingSampler(lengths, 8, data.seed, rank=1, world=2)
+    sampler.set_epoch(3)
+    batches = [[(examples[i].uid, dict(examples[i].parts)) for i in batch] for batch in sampler]
+    partners = Swap("premise", None, 3).changes(data.pool, np.arange(len(data.pool)), data.seed).partner.to_pylist()
+    limit = limited(data.pool, 2, 8, data.seed)[0].tolist()
+    shown = demonstrations(data.train_examples, data.task, 1, 0, 1, "matched_labels", "premise")
+    return {"pool": list(data.pool), "partners": partners, "batches": batches, "limit": limit, "shown": list(shown)}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"max_train": 31, "max_validation": 17, "seed": 3, "resample_counterfactuals": True},
+        {"hold_out": 20, "groups": ["topic"]},
+        {"folds": 3, "fold": 1},
+        {"mixture": [Mixture(0.3, "validation")], "augment": None},
+        {"augment": "inoculation", "inoculation": Inoculation("more.jsonl", 30)},
+        {"uid": "id", "hold_out": 20},
+    ],
+)
+def test_the_order_of_the_rows_decides_nothing(
+    tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for turn in range(2):
+        folder = tmp_path / str(turn)
+        for name, start in (("train", 0), ("validation", 1000), ("more", 2000)):
+            rows = [row | {"topic": f"t {row['premise'][-1]}"} for row in nli_rows(60, start)]
+            rows += [row | {"topic": f"u {k}"} for k, row in enumerate(rows[:4] * 2)]  # repeats, but for the topic
+            rows = [row | {"id": f"{name} {i}"} for i, row in enumerate(rows)]
+            random.Random(turn).shuffle(rows)
+            write_jsonl(folder / f"{name}.jsonl", rows)
+        monkeypatch.chdir(folder)
+        arguments = NLI | {"path": str(folder), "meta": ["topic"], "augment": "counterfactual"} | settings
+        found.append(trained_and_evaluated(PairedText(**arguments)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"hold_out": 6},
+        {"folds": 4, "fold": 1},
+        {"where": {"label": ["neutral", "entailment"]}, "slices": ["label"]},
+        {"mixture": [Mixture(0.1, "dev", name="other")]},
+        {"splits": {"validation": ["dev", "train"]}, "validate_on_train": True},
+        {"max_train": 5, "max_validation": 7, "augment": "counterfactual"},
+    ],
+)
+def test_splits_in_memory_give_the_examples_of_a_folder(tmp_path: Path, settings: dict[str, Any]) -> None:
+    rows = {"train": nli_rows(40), "dev": nli_rows(20, 100)}
+    for name, of_split in rows.items():
+        write_jsonl(tmp_path / f"{name}.jsonl", of_split)
+    expected = everything(own(tmp_path, groups=["premise"], **settings))
+    sets = {name: Dataset.from_list(of_split[::-1]) for name, of_split in rows.items()}
+    for held in ({"dev": rows["dev"], "train": pd.DataFrame(rows["train"])}, DatasetDict(sets)):
+        assert everything(own(held, groups=["premise"], **settings)) == expected
+
+
+def test_what_differs_in_blanks_or_in_composed_letters_is_one_content(tmp_path: Path) -> None:
+    """For partners, for overlaps, for groups and for ids alike; case tells texts apart."""
+    texts = ["caf\u00e9", "cafe\u0301 ", "caf\u00e9\u00a0", " caf\u00e9"]
+    here = [{"premise": text, "hypothesis": f"h {i}", "label": 0, "topic": text} for i, text in enumerate(texts)]
+    there = {"premise": "Caf\u00e9", "hypothesis": "h 9", "label": 0, "topic": "Caf\u00e9"}
+    train = [here[1] | {"hypothesis": "h  0", "topic": "x"}, there]
+    data = own({"train": train, "validation": [*here, there]}, groups=["topic"], validate_on_train=True)
+    partners = data.pool.partners(["premise"]).counts.tolist()
+    found = {e.parts["hypothesis"]: n for e, n in zip(data.pool, partners, strict=True)}
+    assert found == {"h 0": 1, "h 1": 1, "h 2": 1, "h 3": 1, "h 9": 4}
+    assert len({*data.pool.column("groups.topic")}) == 2
+    assert data.counts.seen == 2
+
+
+# splits and samples
+
+
+def test_rows_without_gold_are_counted_by_split(tmp_path: Path) -> None:
+    data = own({"train": nli_rows(12, labels=[0, 1, 2, -1]), "dev": nli_rows(10, 50, labels=["neutral", "-"])})
+    assert (data.counts.no_gold, len(data.train_examples), len(data.pool)) == (5, 9, 5)
+    with refused(DataError, "train", "row 2", "None"):  # a label of this name is written as nothing by many tools
+        own(
+            {"train": nli_rows(8, labels=["None", None])},
+            labels={"None": [], "nan": []},
+            default_label=None,
+            hold_out=1,
+        )
+
+
+def test_samples_are_those_of_the_seed_and_nested(folder: Path) -> None:
+    def chosen(n: int, seed: int = 0) -> list[set[str]]:
+        data = own(folder, max_train=n, max_validation=n // 2, seed=seed)
+        return [{*uids(data.train_examples)}, {*uids(data.pool)}]
+
+    few, many = chosen(20), chosen(40)
+    assert [len(found) for found in (*few, *many)] == [20, 10, 40, 20]
+    assert few[0] < many[0]
+    assert few[1] < many[1]
+    assert chosen(20) == few != chosen(20, seed=1)
+    assert [len(found) for found in chosen(10_000)] == [60, 30]
+
+
+def test_regimes_and_folds_go_together(folder: Path) -> None:
+    data = own(folder, folds=2, fold=1, partial="hypothesis", max_train=6, max_validation=5)
+    assert (len(data.train_examples), len(data.pool), data.regime) == (6, 5, "partial-hypothesis-fold-1")
+    assert data.pool.parts == ("hypothesis",)
+    assert data.full_task.parts == ("premise", "hypothesis")
+    augmented = own(folder, folds=2, fold=0, augment="counterfactual")
+    assert augmented.regime == "counterfactual-fold-0"
+    assert len(augmented.training_set()) == 30 + sum(label != "neutral" for label in augmented.trained.column("label"))
+    anew = own(folder, augment="counterfactual", resample_counterfactuals=True)
+    assert list(anew.training_set()) == list(anew.training_set()) != list(anew.training_set(draw=1))
+
+
+def test_labels_that_no_example_has_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    labels = {"yes": [], "no": [], "perhaps": [], "never": []}
+    rows = {"train": nli_rows(4, labels=["yes"]), "validation": nli_rows(4, 9, labels=["yes", "no"])}
+    with caplog.at_level("INFO"):
+        own(rows, labels=labels, default_label=None)
+    assert [message for message in caplog.messages if "has the label" in message] == [
+        "own: no validation example has the label perhaps, never.",
+        "own: no training example has the label no, which validation examples have.",
+    ]
+
+
+# several splits, and columns that results are broken down by
+
+
+@pytest.mark.parametrize("names", [["one", "two", "three"], ["three", "one"], ["two.jsonl", "one.jsonl"]])
+def test_the_pool_is_the_splits_in_their_order_with_uids_that_name_them(folder: Path, names: list[str]) -> None:
+    for i, (name, labels) in enumerate({"one": "012", "two": "01-", "three": "012-"}.items()):
+        rows = [row | {"genre": "g"} for row in nli_rows(9, 2000 + 100 * i, [*labels])]
+        write_jsonl(folder / f"{name}.jsonl", rows)
+    data = own(folder, "validate", splits={"validation": names}, meta=["genre"], groups=["genre"])
+    stems = [name.removesuffix(".jsonl") for name in names]
+    alone = [own(folder, "validate", splits={"validation": stem}) for stem in stems]
+    assert [(e.uid, dict(e.parts), e.meta["split"]) for e in data.pool] == [
+        (e.uid.replace("/validation/", f"/{stem}/"), dict(e.parts), stem)
+        for stem, one in zip(stems, alone, strict=True)
+        for e in one.pool
+    ]
+    assert data.counts.no_gold == sum(one.counts.no_gold for one in alone)
+    assert (data.evaluated, data.splits_evaluated) == ("+".join(stems), tuple(stems))
+    assert (data.pool.meta, data.pool.groups) == (("genre", "split"), ("premise", "hypothesis", "genre"))
+    listed = own(folder, "validate", splits={"validation": names[:1]})
+    assert listed.pool.table.equals(alone[0].pool.table)
+    assert (listed.evaluated, listed.splits_evaluated, listed.pool.meta) == (stems[0], (), ())
+    both = own(folder, splits={"validation": names}, max_validation=5)
+    assert (len(both.train_examples), len(both.pool), both.train_examples.meta) == (60, 5, ())
+    with refused(DataError, folder, "'dev'"):  # of several each goes by its own name
+        own(folder, "validate", splits={"validation": ["dev", "one"]})
+
+
+KINDS = ("overlap", "sub/sequence", "")
+
+
+def sliced(*slices: str, **settings: Any) -> PairedText:
+    rows = [row | {"kind": KINDS[i % 3], "half": i % 2, "row": i} for i, row in enumerate(nli_rows(60))]
+    return PairedText(**NLI, path=rows, slices=slices, **settings)
+
+
+def test_a_slice_is_a_column_of_few_values() -> None:
+    data = set_up(sliced("kind", meta=["row"]), "validate")
+    assert {*data.pool.meta} == {"row", "kind"}
+    assert {(e.parts["premise"], e.meta["kind"]) for e in data.pool} == {(f"p {i}", KINDS[i % 3]) for i in range(60)}
+    with refused(DataError, "slices row", 60, 50):
+        set_up(sliced("row"), "validate")
+    set_up(sliced("row", max_validation=50), "validate")
+
+
+def test_numbers_by_slice_come_from_rows_alone(tmp_path: Path) -> None:
+    def guess(premise: str, hypothesis: str) -> str:
+        return LABELS[generator("guess", premise, hypothesis).integers(3)]
+
+    engine = measure(guess, sliced("kind", "half"), Attentiveness(draws=3), only=["accuracy", "attentiveness"])
+    found = {name: metric["value"] for name, metric in engine.content["metrics"].items()}
+    by = ["kind=overlap", "kind=sub-sequence", "kind=none", "half=0", "half=1"]
+    assert {f"{name}/{text}" for name in ("accuracy/own", "attentiveness/own/premise") for text in by} <= found.keys()
+    majorities = [name for name in found if name.startswith("accuracy/own/majority/")]
+    assert majorities == ["accuracy/own/majority/half=0", "accuracy/own/majority/half=1"]  # a kind has one label
+    assert engine.content["metrics"]["accuracy/own/kind=overlap"]["flags"] == []
+    write_results(tmp_path / "run", engine.content, engine.rows)
+    assert rescored(tmp_path / "run") == (tmp_path / "run" / "results.json").read_text()
+    base = [row for row in engine.rows["accuracy"][0].to_pylist() if row["intervention"] == "base"]
+    right = [row["gold"] == row["y"] for row in base if "kind=overlap" in row["slices"]]
+    assert found["accuracy/own/kind=overlap"] == pytest.approx(sum(right) / 20)
+    assert not any("kind=" in str(name) for chart in engine.plans.charts for name in chart.curves.values())
+
+
+# inoculation
+
+
+def test_inoculation_trains_on_a_few_nested_challenge_examples(folder: Path) -> None:
+    rows = [row | {"article": f"a{i // 4}"} for i, row in enumerate(nli_rows(50, start=5000))]
+    challenge = str(write_jsonl(folder / "challenge" / "train.jsonl", rows).parent)
+
+    def chosen(n: int, by_group: bool = False, **settings: Any) -> Examples:
+        settings |= {"groups": ["article"]} if by_group else {}
+        write_jsonl(folder / "validation.jsonl", [row | {"article": "b"} for row in nli_rows(30, start=1000)])
+        data = own(folder, augment="inoculation", inoculation=Inoculation(challenge, n, by_group), **settings)
+        assert (len(data.pool), len(data.train_examples)) == (30, n)
+        assert data.regime == ("partial-hypothesis" if "partial" in settings else f"inoculation-{n}")
+        assert all(uid.startswith("own/challenge/") for uid in uids(data.train_examples))
+        return data.train_examples
+
+    for by_group in (False, True):
+        found = [{*uids(chosen(n, by_group))} for n in (10, 20, 50)]
+        assert found[0] < found[1] < found[2]
+        assert {*uids(chosen(10, by_group, seed=1))} != found[0]
+    assert len({*chosen(10, by_group=True).column("groups.article")}) <= 4
+    assert chosen(3, partial="hypothesis").parts == ("hypothesis",)
+    with refused(DataError, 51, 50):
+        chosen(51)
+
+
+# training and validation are two things
+
+
+def same_rows(folder: Path, how: str) -> dict[str, Any]:
+    """Arguments with which training and validation would read the same rows."""
+    if how == "one file":
+        return {"path": folder / "train.jsonl"}
+    if how == "one split":
+        return {"splits": {"validation": "train"}}
+    if how == "one of several":
+        return {"splits": {"validation": ["validation", "train"]}}
+    if how == "in memory":
+        return {"path": {"train": pd.DataFrame(nli_rows(60)), "validation": nli_rows(60)}}
+    if how == "saved":
+        Dataset.from_list(nli_rows(60)).save_to_disk(folder / "saved")
+        return {"path": folder / "saved"}
+    if how == "link":
+        (folder / "dev.jsonl").symlink_to(folder / "train.jsonl")
+    else:
+        (folder / "dev.jsonl").write_bytes((folder / "train.jsonl").read_bytes())
+    return {"splits": {"validation": "dev"}}
+
+
+@pytest.mark.parametrize("how", ["one file", "one split", "one of several", "in memory", "saved", "link", "copy"])
+def test_validating_on_what_is_trained_on_has_to_be_asked_for(folder: Path, how: str) -> None:
+    arguments = {"path": folder} | same_rows(folder, how)
+    with refused(DataError, "data.path", "hold_out N", "validate_on_train true"):
+        own(**arguments)
+    assert len(own(**arguments, stage="validate").pool) >= 60  # where nothing is trained
+    assert own(**arguments, validate_on_train=True).counts.seen == 60
+    if "splits" not in arguments and how != "in memory":
+        held_out = own(**arguments, hold_out=20)
+        assert (len(held_out.trained), len(held_out.pool), held_out.counts.seen) == (40, 20, 0)
+
+
+def test_validation_examples_that_are_trained_on_are_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """By the content of all parts together, whatever the label."""
+    seen = [row | {"label": "neutral"} for row in nli_rows(7)]
+    write_jsonl(folder / "validation.jsonl", [*nli_rows(30, 1000), *seen, nli_rows(1)[0] | {"hypothesis": "another"}])
+    data = own(folder)
+    assert data.counts.seen == 7
+    with caplog.at_level("INFO"):
+        data.announce_evaluation(np.arange(38), SimpleNamespace(truncated=0, unknown=0))
+    assert "7 are also training examples." in caplog.text
+
+
+def test_each_process_needs_a_batch(folder: Path) -> None:
+    data = own(folder, max_train=40, batch_size=20)
+    encoded = SimpleNamespace(lengths=np.ones(40, dtype=np.int64), statistics=None)
+    module = SimpleNamespace(encode=lambda examples: encoded, require_known=lambda *_: None)
+    data.trainer = SimpleNamespace(lightning_module=module, current_epoch=0, world_size=3, global_rank=0)
+    with refused(DataError, 40, 20, 3, "batch_size"):
+        data.train_dataloader()
+
+
+# a data set of one's own, and real ones
+
+TEN_LINES = """
+class_path: heedful.datamodules.PairedText
+init_args:
+  name: claims
+  path: {path}
+  parts: {{evidence: text, claim: statement}}
+  label: verdict
+  labels: {{supported: [1, "yes"], refuted: [0, "no"], unrelated: [2]}}
+  default_label: unrelated
+  uid: id
+  groups: [article]
+"""
+
+
+def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text(
+        'id,article,text,statement,verdict\n7,A,"Snow, everywhere.",It snowed.,yes\n9,B,Rain.,It was dry.,no\n'
+        "11,A,Hail.,It hailed.,1\n13,C,Wind.,Cats sleep.,2\n15,D,Sun.,?,-\n"
+    )
+    (tmp_path / "dev.csv").write_text("id,article,text,statement,verdict\n1,E,Fog.,Birds sing.,unrelated\n")
+    arguments = yaml.safe_load(TEN_LINES.format(path=tmp_path))["init_args"]
+    data = set_up(PairedText(**arguments, augment="counterfactual"))
+    assert uids(data.train_examples) == [f"claims/train/{i}" for i in (11, 13, 7, 9)]
+    assert data.train_examples[2].parts == {"evidence": "Snow, everywhere.", "claim": "It snowed."}
+    assert list(data.train_examples.column("label")) == ["supported", "unrelated", "supported", "refuted"]
+    assert sharing(data.train_examples, 0).tolist() == [0, 2]
+    assert (data.swap, len(data.training_set()), len(data.pool), data.counts.no_gold) == (["evidence"], 7, 1, 0)

@@ -1,0 +1,82 @@
+"""Data for tests of data modules: sentence pairs of a user's own, and the tiny twins of configs/data."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from heedful import datamodules
+from heedful.datamodules import PairedData, PairedText
+from heedful.records import Examples
+
+ROOT = Path(__file__).parents[2]
+TWINS = ROOT / "tests" / "data"
+CONFIGS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "configs" / "data").glob("*.yaml"))}
+SHARED = {"hans-three": "hans", "mnli-mismatched": "mnli", "paws-as-qqp": "paws"}  # configs that read another's files
+OF_TWIN: dict[str, dict[str, Any]] = {
+    "help": {"hold_out": 6},
+    "med": {"hold_out": 6},  # all of MED is for evaluation
+    "planted": {"n_train": 8, "n_validation": 6},  # generated, not read
+    "vqa2": {"answers": 4},
+    "wanli": {"hold_out": 6},
+}
+LABELS = ("entailment", "neutral", "contradiction")
+NLI: dict[str, Any] = {
+    "name": "own",
+    "parts": {"premise": "premise", "hypothesis": "hypothesis"},
+    "labels": {label: [i] for i, label in enumerate(LABELS)},
+    "default_label": "neutral",
+}
+
+
+def nli_rows(n: int, start: int = 0, labels: Sequence[Any] = LABELS) -> list[dict[str, Any]]:
+    """Pairs ``p <i>`` and ``h <i>`` whose labels take turns."""
+    numbers = range(start, start + n)
+    return [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": labels[i % len(labels)]} for i in numbers]
+
+
+def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def own(path: Any, stage: str = "fit", **settings: Any) -> PairedText:
+    """Sentence pairs of a user's own, set up."""
+    return set_up(PairedText(**NLI | {"path": str(path) if isinstance(path, Path) else path} | settings), stage)
+
+
+def set_up(data: Any, stage: str = "fit") -> Any:
+    data.setup(stage)
+    return data
+
+
+def configured(name: str, path: Any = None, stage: str = "fit", **settings: Any) -> Any:
+    """The data of a config from files or rows instead of the hub, set up."""
+    kind, arguments = CONFIGS[name]["class_path"], CONFIGS[name]["init_args"] | {"hub": None}
+    path = {"path": str(path) if isinstance(path, Path) else path}
+    arguments = {
+        key: value for key, value in (arguments | path | settings).items() if value is not None or key in settings
+    }
+    return set_up(getattr(datamodules, kind)(**arguments), stage)
+
+
+def twin_path(name: str) -> Path | None:
+    """The folder of a config's twin; None where nothing is read."""
+    return None if name == "planted" else TWINS / SHARED.get(name, name)
+
+
+def uids(examples: Examples) -> list[str]:
+    return list(examples.column("uid"))
+
+
+def everything(data: PairedData) -> list[Any]:
+    """All that a run sees of its examples, except where the bytes of a picture lie."""
+    found: list[Any] = [data.fingerprints(), data.counts, data.task]
+    for examples in filter(None, (data.trained, data.pool)):
+        pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]
+        found.append(examples.table.drop_columns(pictures).to_pydict())
+        found.append([[picture.key for picture in examples.column(name)] for name in pictures])
+    return found
