@@ -201,7 +201,7 @@ def test_reports_read_such_runs_or_say_why_not(
         command.main(["compare", "--agreed", again, gold])
     with refused(RunError, unknown):
         command.main(["figure", "partial", bare, "--output", str(tmp_path / "x.png")])
-    with refused(RunError, "without gold labels"):
+    with refused(RunError, "no gold labels"):
         command.main(["compare", "--inoculation", bare, again])
-    with refused(RunError, "without gold labels"):
+    with refused(RunError, "no gold labels"):
         read_suite("own", [bare, again], {}, [])

@@ -27,7 +27,7 @@ from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import Cells, as_html, emit, number, too_few
-from heedful.reports.terminal.table import footnotes, lines_of, print_table, table_cells
+from heedful.reports.terminal.table import build, footnotes, lines_of, print_table
 
 NOTHING = "Nothing was measured."
 
@@ -199,7 +199,7 @@ class Results(Numbers):
     def _repr_html_(self) -> str:
         if not self.content:
             return as_html(Cells("", [repr(self)], []))
-        cells = table_cells({self.display_name: self.content})
+        cells = build({self.display_name: self.content})
         worth = [f"No gold labels: {UNKNOWN_WORTH}."] if self.content["counts"].get("unlabelled") else []
         captions = [*worth, *footnotes(self.content), *([f"in {self.folder}"] if self.folder else [])]
         header = [cells.header[0], f"{self.content['data']}, {self.content['split']}"]

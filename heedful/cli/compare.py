@@ -21,7 +21,7 @@ def main(argv: list[str]) -> None:
     elif options.agreed:
         print_agreed(options.runs, options.all, options.format)
     elif options.inoculation:
-        print_inoculation(options.runs)
+        print_inoculation(options.runs, options.format)
     else:
         print_side_by_side(options.runs, options.mean, options.format)
 

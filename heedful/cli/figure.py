@@ -8,7 +8,7 @@ from heedful.records.command_lines import CommandParser
 from heedful.records.errors import guess
 from heedful.reports.alike import side_by_side
 from heedful.reports.figures import FIGURES
-from heedful.reports.runs import measured
+from heedful.reports.runs import read_runs
 
 FORMATS = (".png", ".pdf", ".svg")
 
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> None:
     output = options.output or f"{options.kind}.png"
     if Path(output).suffix.lower() not in FORMATS:
         raise SettingError(f"--output {output} has an unknown format. Use {', '.join(FORMATS)}.")
-    runs = measured(options.runs)
+    runs = read_runs(options.runs)
     figures = {figure.name: figure for figure in FIGURES[options.kind].draw(runs)}
     if not figures:
         evaluation = FIGURES[options.kind].evaluation or "attentiveness"

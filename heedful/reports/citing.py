@@ -34,19 +34,14 @@ def _entries() -> dict[str, str]:
 
 
 def bibtex(content: Mapping[str, Any]) -> str:
-    """BibTeX of Heedful and of the paper of each method that was measured.
-
-    Args:
-        content: Content of results.json, as ``read_results`` returns it.
-    """
+    """BibTeX of Heedful and of the papers of the evaluations in the content of a results.json."""
     keys = dict.fromkeys(PAPERS[name] for name in PAPERS if name in content["rows"])
     return "\n".join([HEEDFUL, *(_entries()[key] for key in keys)])
 
 
 def paper_of(evaluation: str) -> str:
-    """First author and title of the paper of an evaluation, as "Elazar et al., “Measuring ...”"; "" for none."""
+    """First author and title of the paper of an evaluation, as "Elazar et al., “Measuring ...”"; or ""."""
     if evaluation not in PAPERS:
         return ""
-    entry = _entries()[PAPERS[evaluation]]
-    ((author, title),) = re.findall(r"author = {(.*?) and .*\n  title = {{(.*)}}", entry)
+    ((author, title),) = re.findall(r"author = {(.*?) and .*\n  title = {{(.*)}}", _entries()[PAPERS[evaluation]])
     return f"{author.rpartition(' ')[2]} et al., “{title}”"

@@ -1,4 +1,4 @@
-"""The configurations in the folders of runs: settings of model and data, and those of the runs that came before."""
+"""config.yaml of runs: settings of model and data, also of the earlier runs whose weights a training began with."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,15 +9,14 @@ from heedful.records.storage.results import BACKBONE, CONFIG
 from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import read_yaml
 
-EXPORTED = Path(BACKBONE).parts
-DEEPEST = 9  # runs that began with the weights of each other
+DEEPEST = 9  # length of a chain of runs
 
 
 def settings(folder: Path) -> dict[str, Any]:
-    """:func:`sections_of` the config.yaml of a run or of an evaluation; nothing where there is none.
+    """:func:`sections_of` the config.yaml in a folder; empty if the file does not exist.
 
     Raises:
-        RunError: It is damaged.
+        RunError: The file is damaged.
     """
     path = folder / CONFIG
     if not path.is_file():
@@ -25,24 +24,21 @@ def settings(folder: Path) -> dict[str, Any]:
     try:
         return sections_of(read_yaml(str(path), str(path)))
     except (KeyError, TypeError):
-        raise RunError(
-            f"{path} is not a configuration that train.py wrote. Bring the file back that was written, or begin a new "
-            "run."
-        ) from None
+        raise RunError(f"{path} is not a configuration of train.py. Restore the file, or begin a new run.") from None
 
 
 def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the model and of the data.
 
     Returns:
-        "model" and "data", each with its "class_path"; "checkpoint", of an evaluation; "seed"; and whether the model
-        was "trained" there.
+        "model" and "data", each with its "class_path"; "checkpoint" of an evaluation; "seed"; "trained", whether the
+        run is a training.
     """
     sections = {
         kind: config[kind]["init_args"] | {"class_path": full_path(kind, config[kind]["class_path"])}
         for kind in ("model", "data")
     }
-    checkpoint = config.get("checkpoint")  # of a run, settings of how they are kept
+    checkpoint = config.get("checkpoint")  # in a training, settings of the checkpoints
     seed = config.get("seed_everything")
     return {
         **sections,
@@ -53,17 +49,18 @@ def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The settings of a training, of the one whose weights it began with, and so on; the last has others' weights."""
+    """The settings of a training, then of the training of its initial weights, and so on."""
     configs = [config]
     while len(configs) < DEEPEST:
         backbone = Path(backbone_of(configs[-1]))
-        before = settings(backbone.parents[1]) if backbone.parts[-2:] == EXPORTED else {}
-        if not before:
+        previous = settings(backbone.parents[1]) if backbone.parts[-2:] == Path(BACKBONE).parts else {}
+        if not previous:
             break
-        configs.append(before)
+        configs.append(previous)
     return configs
 
 
 def backbone_of(config: Mapping[str, Any]) -> str:
-    own = config["model"]
-    return str(own.get("backbone") or own.get("name") or own["class_path"].rpartition(".")[2])
+    """Name or folder of the initial weights."""
+    model = config["model"]
+    return str(model.get("backbone") or model.get("name") or model["class_path"].rpartition(".")[2])

@@ -1,6 +1,7 @@
-"""The one table of flags, ``flags.yaml``: what terminal, reports and pages say of a number that has one."""
+"""The table of flags, ``flags.yaml``: the footnote of a table and the warning of a page for each flag of a number."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
 from string import ascii_lowercase
 from typing import NamedTuple
 
@@ -8,41 +9,47 @@ from heedful.records.word_lists import word_lists
 
 
 class Flag(NamedTuple):
-    """What must not be read into a number.
+    """The texts of a flag."""
 
-    Attributes:
-        short: The footnote of a table, without its full stop.
-        warning: The warning of a page.
-    """
-
-    short: str
-    warning: str
+    short: str  # footnote of a table, without its full stop
+    warning: str  # warning of a page
 
 
 FLAGS = {name: Flag(**texts) for name, texts in word_lists(__file__).items()}
+MARK = re.compile(rf" \(({'|'.join(FLAGS)})\)")
 
 
-def letters(flags: Iterable[str]) -> dict[str, str]:
-    """The letters of the footnotes of these flags, in the order of the table of flags and without a gap.
+def marks(flags: Iterable[str]) -> str:
+    """The names of flags in brackets, to follow a number; a terminal replaces each by the letter of a footnote.
 
     Example:
-        >>> letters(["few_examples", "one_sided", "new"])
+        >>> marks(["one_sided", "new"])
+        ' (one_sided) (new)'
+    """
+    return "".join(f" ({flag})" for flag in flags)
+
+
+def letters(texts: Iterable[str]) -> dict[str, str]:
+    """Letters of footnotes for the flags in these texts, in the order of the table of flags.
+
+    Example:
+        >>> letters(["50.0 (few_examples)", "undefined (one_sided) (new)"])
         {'one_sided': 'a', 'few_examples': 'b'}
     """
-    raised = set(flags)
+    raised = {flag for text in texts for flag in MARK.findall(text)}
     return dict(zip((flag for flag in FLAGS if flag in raised), ascii_lowercase, strict=False))
 
 
-def marks(flags: Iterable[str], footnotes: Mapping[str, str] | None = None) -> str:
-    """Flags behind a number: the letters of their footnotes, or their names where there is none.
+def lettered(text: str, footnotes: dict[str, str]) -> str:
+    """A text with letters of footnotes in place of names of flags.
 
     Example:
-        >>> marks(["one_sided"], {"one_sided": "a"}), marks(["one_sided", "new"])
-        (' (a)', ' (one_sided) (new)')
+        >>> lettered("50.0 (few_examples)", {"few_examples": "a"})
+        '50.0 (a)'
     """
-    return "".join(f" ({(footnotes or {}).get(flag, flag)})" for flag in flags)
+    return MARK.sub(lambda match: f" ({footnotes.get(match[1], match[1])})", text)
 
 
 def warnings(flags: Iterable[str]) -> tuple[str, ...]:
-    """The warning of each flag; of a flag that is not in the table its name."""
+    """The warnings of flags; for a flag that is not in the table, its name."""
     return tuple(FLAGS[flag].warning if flag in FLAGS else flag for flag in flags)

@@ -1,9 +1,9 @@
-"""Do ten examples tell which model will hold? ``heedful rank [RUN ...] [--set NAME=RUN,RUN,...]``.
+"""Which model will hold on other data? ``heedful rank [RUN ...] [--set NAME=RUN,RUN,...]``.
 
-Ranks the models of a suite by their attributions on a few out-of-distribution examples, and compares that with their
-accuracy on all of them ("Assessing Out-of-Domain Language Model Performance from Few Examples", tables 1 to 9, figures
-4 to 6). RUN is the folder of an evaluation with accuracy and attributions, or a folder that holds those of one set:
-then the set has the name of the folder. Evaluations that are named one by one are grouped by their data and split.
+Ranks the models of a suite by their attributions on a few out-of-distribution examples, and compares the ranking with
+their accuracy on all examples ("Assessing Out-of-Domain Language Model Performance from Few Examples", tables 1 to 9,
+figures 4 to 6). RUN is the folder of an evaluation with accuracy and attributions, or a folder of evaluations on one
+set, which names the set. Single evaluations are grouped by their data and split.
 """
 
 import re
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 
 from heedful.metrics.attributions.attribution import Attribution, attributions, normalised
 from heedful.metrics.attributions.choice import factors_named, value_of
@@ -33,45 +33,45 @@ from heedful.metrics.ranking import (
     ordered_pairs,
     ranked,
 )
-from heedful.records import Context, RunError, SettingError, atomic_path, listing, printable
+from heedful.records import RunError, SettingError, atomic_path, listing
 from heedful.records.command_lines import CommandParser
 from heedful.records.rows import BASE, cluster_of, probabilities, select, strings
 from heedful.records.storage.folder_names import newest_versions
-from heedful.records.storage.results import RESULTS, distinct, read_evaluation, read_results, rows_file
+from heedful.records.storage.results import RESULTS, distinct, read_results, rows_file
 from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
-from heedful.reports.figures import rankings as figures
+from heedful.reports.figures.rankings import against, histograms
 from heedful.reports.flags import FLAGS
-from heedful.reports.runs import measured, require_gold, short_names
+from heedful.reports.runs import Run, read_runs, require_gold, short_names
 from heedful.reports.tables import FORMATS, Cells, emit, number, percents
 
-USUAL = 10  # examples of a sample, of which all tables are made where it is among the sizes
+USUAL = 10  # size of the samples of all tables, if it is among the sizes
 SAMPLES = 500
 ACCURACY, ATTRIBUTIONS = "accuracy", "attributions"  # evaluations
 BASELINES = (ACC, CONF, CONF_GT, REVERSED, RANDOM)
 BY_SAMPLES, BY_MODELS, NEAR = "†", "‡", "*"
-SPECIFIC = ("const", "irreg", "adj", "verb")  # made for one set, where they are defined
-SWAPS = ("swap_avg", "swap_max_diff")  # factors of words that are in both parts
-TO_DO = REMEDIES | {EXAMPLES: "Evaluate both with one seed and as many examples, or name two sets with --set."}
+SPECIFIC = ("const", "irreg", "adj", "verb")  # factors that are defined on one set
+SWAPS = ("swap_avg", "swap_max_diff")  # factors of words that both parts have
+TO_DO = REMEDIES | {EXAMPLES: "Evaluate both with one seed and number of examples, or name two sets with --set."}
 NOTES = (
-    f"{BY_SAMPLES} better than ACC by the paper's bootstrap (p < 0.05), which takes samples as data and so finds too "
-    f"much. {BY_MODELS} better by Heedful's test, which resamples models and examples, those of the truth among them "
-    "(p < 0.05 after Holm's correction over the factors of one set, method and n). Intervals are those of Heedful's "
-    "test; p values are two-sided.",
+    f"{BY_SAMPLES} better than ACC by the paper's bootstrap (p < 0.05), which treats samples as data and so finds too "
+    f"many differences. {BY_MODELS} better by Heedful's test, which resamples models and examples, the examples of the "
+    "truth included (p < 0.05 after Holm's correction over the factors of one set, method and n). Intervals belong to "
+    "Heedful's test; p values are two-sided.",
     f"{NEAR} near pair: the gap in accuracy is less than two standard errors. Ties count one half.",
 )
 
 
 @dataclass(frozen=True)
 class Population:
-    """The explained examples of a suite, by one method.
+    """The examples that one method explains.
 
     Attributes:
-        values: Ranker to its value for each model and example, float64 [models, population]; higher for a model that
-            should be better, so that factors stand with their sign reversed; nan where a factor is not defined.
-        undefined: Each factor among the rankers to how many examples it is not defined for, in one model or more.
-        left_out: Factor that is no ranker to the reason; each would count in the correction for several tests.
-        without_swap: How many examples have no swapped words, and so count 0 in the SWAP factors.
-        places: Which of all examples these are, int64 [population].
+        values: Values by ranker, higher for a better model: float64 [models, population]. Factors have their sign
+            reversed; nan where a factor is undefined.
+        undefined: Factor among the rankers to the number of examples on which it is undefined in some model.
+        left_out: Factor that is no ranker to the reason; left out, it does not count in Holm's correction.
+        without_swap: Number of examples without swapped words, whose SWAP factors are 0.
+        places: Indices among all examples: int64 [population].
     """
 
     values: Mapping[str, np.ndarray]
@@ -81,7 +81,7 @@ class Population:
     places: np.ndarray
 
     def notes(self) -> Iterator[str]:
-        """Which factors are not defined, for some examples or for all, or say nothing of their own."""
+        """Sentences on factors that are undefined, left out or 0."""
         total = len(self.places)
         for why in dict.fromkeys(self.left_out.values()):
             yield f"{why}, and left out: {', '.join(name for name in self.left_out if self.left_out[name] == why)}."
@@ -94,27 +94,18 @@ class Population:
 
 @dataclass(frozen=True)
 class Suite:
-    """Models on one OOD set.
+    """Models on one out-of-distribution set."""
 
-    Attributes:
-        name: Of the set.
-        models: Names of the models.
-        folders: Folders of their results.
-        correct: What each answer is worth, float64 [models, examples].
-        clusters: The cluster of each example, int [examples].
-        populations: Method to the explained examples.
-    """
-
-    name: str
-    models: tuple[str, ...]
-    folders: tuple[str, ...]
-    correct: np.ndarray
-    clusters: np.ndarray
-    populations: Mapping[str, Population]
+    name: str  # name of the set
+    models: tuple[str, ...]  # names of the models
+    folders: tuple[str, ...]  # folders of their results
+    correct: np.ndarray  # scores of answers: float64 [models, examples]
+    clusters: np.ndarray  # clusters of examples: int [examples]
+    populations: Mapping[str, Population]  # explained examples by method
 
     @property
     def truth(self) -> np.ndarray:
-        """The accuracy of each model on all examples: float64 [models]."""
+        """Accuracies on all examples: float64 [models]."""
         return self.correct.mean(axis=1)
 
     def near(self) -> set[tuple[int, int]]:
@@ -123,380 +114,368 @@ class Suite:
         return {(int(b), int(w)) for (b, w), (value, error) in gaps.items() if value < 2 * error}
 
 
-def sets_of(folders: Sequence[str], named: Sequence[str] = ()) -> dict[str, list[str]]:
-    """The name of each OOD set to the folders of results on it, one for each model.
+class Ranking(NamedTuple):
+    """The ranking of the models of one suite by one method, from samples of one size."""
+
+    suite: Suite
+    method: str
+    result: Ranked
+
+    def heading(self, title: str, end: str = "") -> str:
+        """Heading of a table about this ranking."""
+        return f"{title}, {self.suite.name}, {self.method}, n = {self.result.n}{end}"
+
+
+def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Name of an out-of-distribution set to the folders of results on it, one for each model.
 
     Args:
         folders: Folders of results, or folders that hold them.
-        named: Further sets, "NAME=FOLDER,FOLDER,...".
+        assignments: Further sets, "NAME=FOLDER,FOLDER,...".
 
     Raises:
         HeedfulError: A folder holds no results, a set is named twice, or a set has fewer than two models.
     """
-    found: list[tuple[str, list[str]]] = []
-    for text in named:
-        if (of := re.fullmatch("([^=]+)=(.+)", text)) is None:
+    groups: list[tuple[str, list[str]]] = []
+    for text in assignments:
+        if (match := re.fullmatch("([^=]+)=(.+)", text)) is None:
             raise SettingError(f"--set {text} is not a set. Write NAME=FOLDER,FOLDER,... with a folder for each model.")
-        found.append((of[1], [below for folder in of[2].split(",") for below in _below(folder)]))
-    runs = [folder for folder in distinct(folders) if (Path(folder) / RESULTS).exists()]
-    found += [(Path(folder).resolve().name, _below(folder)) for folder in distinct(folders) if folder not in runs]
-    about = {folder: (read_results(folder)["data"], read_results(folder)["split"]) for folder in runs}
-    for data, split in dict.fromkeys(about.values()):
-        has_splits = len({other for of, other in about.values() if of == data}) > 1
-        of_set = [folder for folder in runs if about[folder] == (data, split)]
-        found.append((f"{data} {split}" if has_splits else data, of_set))
-    sets = {name: distinct(below) for name, below in found}
-    for name, below in sets.items():
-        if len(below) < 2:
+        groups.append((match[1], [path for folder in match[2].split(",") for path in _results_below(folder)]))
+    single = [folder for folder in distinct(folders) if (Path(folder) / RESULTS).exists()]
+    groups += [
+        (Path(folder).resolve().name, _results_below(folder)) for folder in distinct(folders) if folder not in single
+    ]
+    about = {folder: (results["data"], results["split"]) for folder in single for results in [read_results(folder)]}
+    pairs = list(dict.fromkeys(about.values()))
+    for data, split in pairs:
+        name = f"{data} {split}" if [pair[0] for pair in pairs].count(data) > 1 else data
+        groups.append((name, [folder for folder in single if about[folder] == (data, split)]))
+    sets = {name: distinct(paths) for name, paths in groups}
+    for name, paths in sets.items():
+        if len(paths) < 2:
             raise RunError(
-                f"The set {name} has the results of one model alone: {below[0]}. Name those of two models or more on "
-                "the same examples."
+                f"The set {name} has results of one model, {paths[0]}. Name two models on the same examples."
             )
-    if len(sets) < len(found):
-        raise SettingError(f"Two of these sets have one name: {', '.join(name for name, _ in found)}. Use --set.")
+    if len(sets) < len(groups):
+        raise SettingError(f"Two of these sets have one name: {', '.join(name for name, _ in groups)}. Use --set.")
     return sets
 
 
-def _below(folder: str) -> list[str]:
-    """The folder itself, or the folders below it that hold attributions; step-25 stands before step-100."""
+def _results_below(folder: str) -> list[str]:
+    """The folder itself, or the folders below it that hold attributions; step-25 comes before step-100."""
     files = [] if (Path(folder) / RESULTS).exists() else Path(folder).rglob(str(rows_file("", ATTRIBUTIONS)))
-    below = list(map(str, newest_versions([path.parents[1] for path in files])))
-    if not below:
-        read_results(folder)  # says what is missing
-    return sorted(below, key=lambda p: [(s, int(k or 0)) for s, k in re.findall(r"(\D*)(\d*)", p)]) or [folder]
+    paths = list(map(str, newest_versions([path.parents[1] for path in files])))
+    if not paths:
+        read_results(folder)  # raises the error
+    return sorted(paths, key=lambda p: [(s, int(k or 0)) for s, k in re.findall(r"(\D*)(\d*)", p)]) or [folder]
 
 
 def _unexplained(folders: Sequence[str], sets: Mapping[str, Sequence[str]]) -> list[Path]:
-    """The folders of results below those that were named which hold no attributions, and so are in no set."""
-    above = [Path(folder) for folder in folders if not (Path(folder) / RESULTS).exists()]
-    below = newest_versions([path.parent for folder in above for path in folder.rglob(RESULTS)])
-    return sorted({*below} - {Path(folder) for of_set in sets.values() for folder in of_set})
+    """Folders of results below the named folders that hold no attributions."""
+    parents = [Path(folder) for folder in folders if not (Path(folder) / RESULTS).exists()]
+    paths = newest_versions([path.parent for folder in parents for path in folder.rglob(RESULTS)])
+    return sorted({*paths} - {Path(folder) for group in sets.values() for folder in group})
 
 
 def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor], methods: Sequence[str]) -> Suite:
-    """Read the results of all models on one OOD set.
+    """Read the results of all models on one out-of-distribution set.
 
     Args:
-        name: Of the set.
+        name: Name of the set.
         folders: A folder of results for each model.
-        factors: The factors that are tried.
-        methods: Methods of attribution that are wanted; none for all that all models have.
+        factors: The factors to try.
+        methods: Methods of attribution; by default all methods of the models.
 
     Raises:
-        HeedfulError: A folder has no accuracy or no attributions, the models were not given the same examples or not
-            explained alike, or they are all equally good.
+        HeedfulError: A folder has no accuracy or no attributions, the models were measured on other examples or
+            explained by other methods, or all models have the same accuracy.
     """
-    models = [_read(folder) for folder in folders]
-    require_alike(measured(folders), PAIRED, (ACCURACY, ATTRIBUTIONS), TO_DO)
-    there = list(models[0][2])  # of all models, since their manifests are the same
+    runs = read_runs(folders)
+    explained = [_explained(run) for run in runs]
+    require_alike(runs, PAIRED, (ACCURACY, ATTRIBUTIONS), TO_DO)
+    there = list(explained[0])  # the same for all models, since their manifests are equal
     if missing := [method for method in methods if method not in there]:
-        raise RunError(
-            f"{name}: these models were not explained by {missing[0]}. They were explained by {listing(there)}."
-        )
-    of_models = [context.kind.scores(strings(base, "y"), strings(base, "gold")) for base, context, _ in models]
-    correct = np.array(of_models, dtype=np.float64)
+        raise RunError(f"{name}: no model was explained by {missing[0]}, but by {listing(there)}. Name one of these.")
+    bases = [select(run.rows[ACCURACY][0], intervention=BASE) for run in runs]
+    scores = [run.contexts[ACCURACY].kind.scores(strings(base, "y"), strings(base, "gold"))
+              for run, base in zip(runs, bases, strict=True)]  # fmt: skip
+    correct = np.array(scores, dtype=np.float64)
     if len(np.unique(correct.mean(axis=1))) == 1:
-        raise RunError(
-            f"{name}: all models have the same accuracy, so that there is no order to predict. Name models that differ "
-            "in it."
-        )
+        raise RunError(f"{name}: all models have the same accuracy and no order. Name models that differ in it.")
+    labels = [run.contexts[ACCURACY].labels for run in runs]
     populations = {
-        method: _population([(base, context, own[method]) for base, context, own in models], factors)
+        method: _population(bases, labels, [by_method[method] for by_method in explained], factors)
         for method in methods or there
     }
-    return Suite(name, tuple(short_names(folders)), tuple(folders), correct, cluster_of(models[0][0]), populations)
+    return Suite(name, tuple(short_names(folders)), tuple(folders), correct, cluster_of(bases[0]), populations)
 
 
-def _read(folder: str) -> tuple[pa.Table, Context, dict[str, list[Attribution]]]:
-    """The base rows of all examples, their context, and each method's attributions of the explained ones by uid."""
-    read_results(folder)
-    evaluated = {name: read_evaluation(folder, name) for name in (ACCURACY, ATTRIBUTIONS)}
-    for name, found in evaluated.items():
-        if found is None:
-            raise RunError(
-                f"{folder} has no rows of {name}. Evaluate again, with {ACCURACY} and {ATTRIBUTIONS} among evaluations."
-            )
-    (rows, metadata), (words, about) = evaluated.values()
-    require_gold(folder, Context.of(about["context"]))
-    several: dict[str, list[Attribution]] = {}
-    for one in attributions(words, Context.of(about["context"])):
-        if one.variant == "":
-            several.setdefault(one.method, []).append(one)
-    if len({tuple(one.uid for one in examples) for examples in several.values()}) != 1:
-        raise RunError(f"{folder}: its methods explain different examples, or none. Evaluate again.")
-    return select(rows, intervention=BASE), Context.of(metadata["context"]), several
+def _explained(run: Run) -> dict[str, list[Attribution]]:
+    """The attributions of the unchanged examples by method."""
+    if missing := {ACCURACY, ATTRIBUTIONS} - run.rows.keys():
+        raise RunError(
+            f"{run.folder} has no rows of {min(missing)}. Evaluate again, with {ACCURACY} and {ATTRIBUTIONS} among "
+            "evaluations."
+        )
+    context = run.contexts[ATTRIBUTIONS]
+    require_gold(run.folder, context)
+    explained: dict[str, list[Attribution]] = {}
+    for attribution in attributions(run.rows[ATTRIBUTIONS][0], context):
+        if attribution.variant == "":
+            explained.setdefault(attribution.method, []).append(attribution)
+    if len({tuple(attribution.uid for attribution in examples) for examples in explained.values()}) != 1:
+        raise RunError(f"{run.folder}: its methods explain different examples, or none. Evaluate again.")
+    return explained
 
 
 def _population(
-    models: Sequence[tuple[pa.Table, Context, Sequence[Attribution]]], factors: Mapping[str, Factor]
+    bases: Sequence[pa.Table],
+    labels: Sequence[Sequence[str]],
+    explained: Sequence[Sequence[Attribution]],
+    factors: Mapping[str, Factor],
 ) -> Population:
-    """The rankers of the examples that one method explains, given base rows, context and attributions of each model."""
-    at = {uid: k for k, uid in enumerate(models[0][0]["uid"].to_pylist())}
-    places = np.array([at[one.uid] for one in models[0][2]])
-    own = [_baselines(base.take(pa.array(places)), context.labels) for base, context, _ in models]
-    values = {name: np.stack([of[name] for of in own]) for name in own[0] if all(name in of for of in own)}
-    swaps = [has_swapped_words(one) for one in models[0][2]]
+    """The rankers on the examples that one method explains, from base rows, labels and attributions by model."""
+    at = {uid: k for k, uid in enumerate(bases[0]["uid"].to_pylist())}
+    places = np.array([at[attribution.uid] for attribution in explained[0]])
+    by_model = [_baselines(base.take(pa.array(places)), names) for base, names in zip(bases, labels, strict=True)]
+    shared = [name for name in by_model[0] if all(name in values for values in by_model)]
+    values = {name: np.stack([baseline[name] for baseline in by_model]) for name in shared}
+    swapped = [has_swapped_words(attribution) for attribution in explained[0]]
     undefined: dict[str, int] = {}
     left_out = {}
     for name, factor in factors.items():
-        of_models = [[value_of(name, factor, one) for one in examples] for _, _, examples in models]
-        column = np.array(of_models, dtype=np.float64)  # None becomes nan
+        numbers = [[value_of(name, factor, attribution) for attribution in examples] for examples in explained]
+        column = np.array(numbers, dtype=np.float64)  # None becomes nan
         is_undefined = np.isnan(column).any(axis=0)
-        twin = next((other for other in undefined if np.array_equal(values[other], -column, equal_nan=True)), None)
+        twin = next(
+            (earlier for earlier in undefined if np.array_equal(values[earlier], -column, equal_nan=True)), None
+        )
         if is_undefined.all():
             left_out[name] = "not defined for any example"
-        elif name in SWAPS and not any(swaps):
-            left_out[name] = "0 for all examples, none of which has swapped words"
+        elif name in SWAPS and not any(swapped):
+            left_out[name] = "0 for all examples, and none has swapped words"
         elif twin is not None:
             left_out[name] = f"the same as {twin}"
         else:
             undefined[name] = int(is_undefined.sum())
             values[name] = -column
-    return Population(values, undefined, left_out, swaps.count(False), places)
+    return Population(values, undefined, left_out, swapped.count(False), places)
 
 
 def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    of = {label: k for k, label in enumerate(labels)}
-    y, gold = (np.array([of.get(text, -1) for text in strings(base, name)]) for name in ("y", "gold"))
+    index = {label: k for k, label in enumerate(labels)}
+    y, gold = (np.array([index.get(text, -1) for text in strings(base, name)]) for name in ("y", "gold"))
     has_p = labels and not base["p"].null_count
     return baselines(probabilities(base, "p") if has_p else np.zeros((len(y), 0)), y, gold)
 
 
-@dataclass(frozen=True)
-class Report:
-    """The rankings of each suite by each method and size.
+def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Ranking], samples: int) -> Iterator[Cells]:
+    """The tables in the order of reading: sizes, accuracies, few-shot accuracy, tests, and single pairs.
 
-    Attributes:
+    Args:
         suites: The suites.
-        sizes: Examples of a sample.
-        samples: How many samples.
-        results: (set, method, size) to what was found.
+        sizes: Sizes of samples.
+        rankings: A ranking for each suite, method and size.
+        samples: Number of samples.
     """
-
-    suites: Sequence[Suite]
-    sizes: Sequence[int]
-    samples: int
-    results: Mapping[tuple[str, str, int], Ranked]
-
-    @classmethod
-    def of(cls, suites: Sequence[Suite], sizes: Sequence[int], samples: int, seed: int) -> "Report":
-        """Rank the models of each set by each method that explains them, and each size of samples."""
-        results = {
-            (suite.name, method, n): ranked(
-                of.values, of.undefined, suite.correct, of.places, suite.clusters, n, samples, seed
-            )
-            for suite in suites
-            for method, of in suite.populations.items()
-            for n in sizes
-        }
-        return cls(suites, sizes, samples, results)
-
-    @property
-    def n(self) -> int:
-        """The size of samples of which all tables and figures are made."""
-        return USUAL if USUAL in self.sizes else self.sizes[0]
-
-    def by_method(self) -> dict[str, list[Suite]]:
-        """Each method to the suites that it explains."""
-        methods = dict.fromkeys(method for suite in self.suites for method in suite.populations)
-        return {method: [suite for suite in self.suites if method in suite.populations] for method in methods}
-
-    def tables(self) -> Iterator[Cells]:
-        """The tables in the order of reading: what models are worth, few-shot accuracy, tests, and single pairs."""
-        yield self._sizes()
-        yield self._accuracies()
-        for method, of in self.by_method().items():
-            for n in self.sizes:
-                heading = f"Few-shot accuracy [95 %], {method}, n = {n} (tables 2, 7, 8), %"
-                yield _few_shot(heading, {suite.name: self.results[suite.name, method, n] for suite in of})
-        for suite in (suite for suite in self.suites if len(suite.populations) > 1):
-            of_methods = {method: self.results[suite.name, method, self.n] for method in suite.populations}
-            table = _few_shot(f"Few-shot accuracy by method, {suite.name}, n = {self.n} (table 1), %", of_methods)
-            for row in (row for row in table.rows if row[0] in BASELINES):  # baselines need no method
-                row[2:] = [""] * len(row[2:])
-            yield table
-        for make in (_tests, _rankings, _pairs):
-            for suite in self.suites:
-                for method in suite.populations:
-                    yield make(suite, method, self.results[suite.name, method, self.n])
-        for method, of in self.by_method().items():
-            yield self._pooled(of, method)
-
-    def _sizes(self) -> Cells:
-        """Table 9: how many examples and models there are."""
-        rows = []
-        for suite in self.suites:
-            explained = len(next(iter(suite.populations.values())).places)
-            pairs = len(ordered_pairs(suite.truth))
-            counts = suite.correct.shape[1], explained, len(suite.models), pairs, len(suite.near())
-            rows.append([suite.name, *(f"{count:,}" for count in counts)])
-        heading = f"Sizes (table 9); {self.samples:,} samples of {', '.join(map(str, self.sizes))}"
-        return Cells(heading, ["set", "examples", "explained", "models", "pairs", "near pairs"], rows)
-
-    def _accuracies(self) -> Cells:
-        """Tables 5 and 6: the accuracy of each model on each OOD set."""
-        of = [dict(zip(suite.models, suite.truth, strict=True)) for suite in self.suites]
-        models = dict.fromkeys(model for suite in self.suites for model in suite.models)
-        rows = [[model, *(percents(truth[model]) if model in truth else "-" for truth in of)] for model in models]
-        header = ["model", *(suite.name for suite in self.suites)]
-        return Cells("Accuracy of each model (tables 5 and 6), %", header, rows)
-
-    def _pooled(self, suites: Sequence[Suite], method: str) -> Cells:
-        """Table 3: the mean over sets of what ranks all, with GUESS, and the factor that is made for each set."""
-        of = [self.results[suite.name, method, self.n] for suite in suites]
-
-        def row(label: str, names: Sequence[str]) -> list[str]:
-            shares = [each.rankings[name].few_shot for each, name in zip(of, names, strict=True)]
-            return [label, percents(float(np.mean(shares)))]
-
-        shared = [name for name in rankers(of) if all(name in each.rankings for each in of)]
-        guessed = guess([dict(zip(suite.models, suite.truth.tolist(), strict=True)) for suite in suites])
-        best = max(guessed, key=guessed.__getitem__)
-        guesses = [
-            [f"guess, best candidate ({best})", percents(guessed[best])],
-            ["guess, mean of candidates", percents(float(np.mean(list(guessed.values()))))],
-        ]
-        made = [set_dependent(suite, method, each) for suite, each in zip(suites, of, strict=True)]
-        if all(made):
-            guesses.append(row(f"set-dependent ({', '.join(dict.fromkeys(made))})", made))
-        at = sum(name in BASELINES for name in shared)
-        rows = [row(name, [name] * len(of)) for name in shared]
-        several = f"{len(suites)} sets" if len(suites) > 1 else suites[0].name
-        heading = f"Pooled few-shot accuracy, {several}, {method}, n = {self.n} (table 3), %"
-        return Cells(heading, ["ranker", "mean"], [*rows[:at], *guesses, *rows[at:]])
-
-    def notes(self) -> Iterator[str]:
-        """What a reader must know of these tables, a sentence or two each."""
-        yield from NOTES
-        for suite in self.suites:
-            by_text: dict[str, list[str]] = {}
-            for method, of in suite.populations.items():
-                for text in of.notes():
-                    by_text.setdefault(text, []).append(method)
-            yield from (f"{suite.name}, {', '.join(methods)}: {text}" for text, methods in by_text.items())
-            if (models := len(set(suite.truth.tolist()))) < FEWEST:
-                yield (
-                    f"{suite.name}: {models} models that differ in accuracy are too few to say anything of others (our "
-                    f"test needs {FEWEST}), so its intervals are of these models alone, and too narrow."
-                )
-        flags = {flag for each in self.results.values() for m in each.few_shot.values() for flag in m.flags}
-        yield from (f"Note: {FLAGS[flag].short}." for flag in FLAGS if flag in flags)
-
-    def draw(self, folder: Path) -> Iterator[Path]:
-        """Write figure 4, and figures 5 and 6 where a factor ranks, for each method; yields the files."""
-        for method, suites in self.by_method().items():
-            of = {suite.name: self.results[suite.name, method, self.n] for suite in suites}
-            names = rankers(list(of.values()))
-            shares = {
-                name: {key: each.rankings[name].pairwise for key, each in of.items() if name in each.rankings}
-                for name in names
-            }
-            factors = {name: shares[name] for name in names if any(name in each.tests for each in of.values())}
-            about = f"{method}, n = {self.n}"
-            drawn = {"pairwise": figures.histograms(shares, f"pairwise accuracy, {about}")}
-            if factors:
-                drawn["against-acc"] = figures.against(factors, shares[ACC], f"factors against ACC, {about}")
-            for name, figure in drawn.items():
-                file = folder / f"ranking-{method}-{name}.png"
-                with atomic_path(file) as temporary:
-                    figure.savefig(temporary, dpi=160, format="png")
-                yield file
+    yield _sizes(suites, sizes, samples)
+    accuracies = [dict(zip(suite.models, suite.truth, strict=True)) for suite in suites]
+    models = dict.fromkeys(model for suite in suites for model in suite.models)
+    rows = [[model, *(percents(truth[model]) if model in truth else "-" for truth in accuracies)] for model in models]
+    yield Cells("Accuracy of each model (tables 5 and 6), %", ["model", *(suite.name for suite in suites)], rows)
+    methods = list(dict.fromkeys(ranking.method for ranking in rankings))
+    for method in methods:
+        for n in sizes:
+            results = {r.suite.name: r.result for r in rankings if (r.method, r.result.n) == (method, n)}
+            yield _few_shot(f"Few-shot accuracy [95 %], {method}, n = {n} (tables 2, 7, 8), %", results)
+    usual = [ranking for ranking in rankings if ranking.result.n == _usual(sizes)]
+    for suite in (suite for suite in suites if len(suite.populations) > 1):
+        results = {r.method: r.result for r in usual if r.suite is suite}
+        table = _few_shot(f"Few-shot accuracy by method, {suite.name}, n = {_usual(sizes)} (table 1), %", results)
+        for row in (row for row in table.rows if row[0] in BASELINES):  # baselines need no method
+            row[2:] = [""] * len(row[2:])
+        yield table
+    for table_of in (_tests, _rankings, _pairs):
+        yield from map(table_of, usual)
+    for method in methods:
+        yield _pooled([ranking for ranking in usual if ranking.method == method])
 
 
-def rankers(found: Sequence[Ranked]) -> list[str]:
-    """Every ranker of these, baselines first, then factors in the order of the paper, then others."""
-    names = dict.fromkeys(name for each in found for name in each.rankings)
+def _usual(sizes: Sequence[int]) -> int:
+    return USUAL if USUAL in sizes else sizes[0]
+
+
+def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells:
+    """Table 9: numbers of examples and models."""
+    rows = []
+    for suite in suites:
+        explained = len(next(iter(suite.populations.values())).places)
+        pairs = len(ordered_pairs(suite.truth))
+        counts = suite.correct.shape[1], explained, len(suite.models), pairs, len(suite.near())
+        rows.append([suite.name, *(f"{count:,}" for count in counts)])
+    heading = f"Sizes (table 9); {samples:,} samples of {', '.join(map(str, sizes))}"
+    return Cells(heading, ["set", "examples", "explained", "models", "pairs", "near pairs"], rows)
+
+
+def rankers(results: Sequence[Ranked]) -> list[str]:
+    """All rankers, baselines first, then factors in the order of the paper, then others."""
+    names = dict.fromkeys(name for each in results for name in each.rankings)
     return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
 
 
-def _few_shot(heading: str, of: Mapping[str, Ranked]) -> Cells:
-    """Few-shot accuracy of each ranker, with intervals and marks of both tests; a column for each set or method."""
+def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
+    """Few-shot accuracy by ranker, with intervals and marks of both tests; a column for each set or method."""
 
-    def cell(name: str, found: Ranked) -> str:
-        if name not in found.rankings:
+    def cell(name: str, ranking: Ranked) -> str:
+        if name not in ranking.rankings:
             return "-"
         marks = ""
-        if (test := found.tests.get(name)) is not None:
+        if (test := ranking.tests.get(name)) is not None:
             marks += BY_SAMPLES if test.is_better(test.p_samples) else ""
             marks += BY_MODELS if test.is_better(test.p_holm) else ""
-        return f"{number(found.few_shot[name], ci95=True)} {marks}".strip()
+        return f"{number(ranking.few_shot[name], ci95=True)} {marks}".strip()
 
-    rows = [[name, *(cell(name, each) for each in of.values())] for name in rankers(list(of.values()))]
-    return Cells(heading, ["ranker", *of], rows)
+    rows = [[name, *(cell(name, each) for each in results.values())] for name in rankers(list(results.values()))]
+    return Cells(heading, ["ranker", *results], rows)
 
 
-def _tests(suite: Suite, method: str, found: Ranked) -> Cells:
-    """Each factor against ACC: the paper's test, which takes samples as data, and Heedful's own."""
+def _tests(ranking: Ranking) -> Cells:
+    """Each factor against ACC: the paper's test, which treats samples as data, and Heedful's test."""
 
     def p(value: float | None) -> str:
         return "-" if value is None else f"{value:.3f}" if value >= 0.001 else "<0.001"
 
     rows = [
         [name, number(test.own, "+", ci95=True), *map(p, (test.p_samples, test.p, test.p_holm))]
-        for name, test in found.tests.items()
+        for name, test in ranking.result.tests.items()
     ]
-    heading = f"Factors less ACC, {suite.name}, {method}, n = {found.n}; points and p values"
-    return Cells(heading, ["factor", "less ACC [95 %]", "p samples", "p", "p Holm"], rows)
+    header = ["factor", "less ACC [95 %]", "p samples", "p", "p Holm"]
+    return Cells(ranking.heading("Factors less ACC", "; points and p values"), header, rows)
 
 
-def _rankings(suite: Suite, method: str, found: Ranked) -> Cells:
-    """What else says how well each ranker orders models."""
-    of = {name: found.rankings[name] for name in rankers([found])}
+def _rankings(ranking: Ranking) -> Cells:
+    """Further measures of the order of the models."""
+    results = {name: ranking.result.rankings[name] for name in rankers([ranking.result])}
     rows = [
-        [name, percents(r.few_shot), percents(r.ties), f"{r.tau:+z.2f}", percents(r.regret)] for name, r in of.items()
+        [name, percents(r.few_shot), percents(r.ties), f"{r.tau:+z.2f}", percents(r.regret)]
+        for name, r in results.items()
     ]
-    heading = f"Rankings, {suite.name}, {method}, n = {found.n}; tau and %"
-    return Cells(heading, ["ranker", "few-shot accuracy", "ties", "Kendall's tau", "regret"], rows)
+    header = ["ranker", "few-shot accuracy", "ties", "Kendall's tau", "regret"]
+    return Cells(ranking.heading("Rankings", "; tau and %"), header, rows)
 
 
-def _pairs(suite: Suite, method: str, found: Ranked) -> Cells:
-    """Table 4: pairwise accuracy of each ranker, by pairs of models, the better one first."""
-    near = suite.near()
+def _pairs(ranking: Ranking) -> Cells:
+    """Table 4: pairwise accuracy by ranker and pairs of models, the better model first."""
+    near, models = ranking.suite.near(), ranking.suite.models
     header = [
-        f"{suite.models[better]} > {suite.models[worse]}{NEAR if (better, worse) in near else ''}"
-        for better, worse in found.rankings[ACC].pairs.tolist()
+        f"{models[better]} > {models[worse]}{NEAR if (better, worse) in near else ''}"
+        for better, worse in ranking.result.rankings[ACC].pairs.tolist()
     ]
-    rows = [[name, *map(percents, found.rankings[name].pairwise)] for name in rankers([found])]
-    heading = f"Pairwise accuracy, {suite.name}, {method}, n = {found.n} (table 4), %"
-    return Cells(heading, ["ranker", *header], rows)
+    rows = [[name, *map(percents, ranking.result.rankings[name].pairwise)] for name in rankers([ranking.result])]
+    return Cells(ranking.heading("Pairwise accuracy", " (table 4), %"), ["ranker", *header], rows)
 
 
-def set_dependent(suite: Suite, method: str, found: Ranked) -> str:
-    """The factor that is made for a set; "" for none.
+def _pooled(rankings: Sequence[Ranking]) -> Cells:
+    """Table 3: the mean over sets for each ranker of all sets, with GUESS, and for the factor that fits each set."""
 
-    Heedful's own rule, as the paper names none: CONST, IRREG, ADJ or VERB where it is defined for most examples; else
-    SWAP-AVG where most examples have swapped words; else INDEX-DIFF.
+    def row(label: str, names: Sequence[str]) -> list[str]:
+        shares = [each.result.rankings[name].few_shot for each, name in zip(rankings, names, strict=True)]
+        return [label, percents(float(np.mean(shares)))]
+
+    suites = [each.suite for each in rankings]
+    shared = [
+        name for name in rankers([r.result for r in rankings]) if all(name in r.result.rankings for r in rankings)
+    ]
+    guessed = guess([dict(zip(suite.models, suite.truth.tolist(), strict=True)) for suite in suites])
+    best = max(guessed, key=guessed.__getitem__)
+    guesses = [
+        [f"guess, best candidate ({best})", percents(guessed[best])],
+        ["guess, mean of candidates", percents(float(np.mean(list(guessed.values()))))],
+    ]
+    dependent = [set_dependent(each) for each in rankings]
+    if all(dependent):
+        guesses.append(row(f"set-dependent ({', '.join(dict.fromkeys(dependent))})", dependent))
+    at = sum(name in BASELINES for name in shared)
+    rows = [row(name, [name] * len(rankings)) for name in shared]
+    sets = f"{len(suites)} sets" if len(suites) > 1 else suites[0].name
+    heading = f"Pooled few-shot accuracy, {sets}, {rankings[0].method}, n = {rankings[0].result.n} (table 3), %"
+    return Cells(heading, ["ranker", "mean"], [*rows[:at], *guesses, *rows[at:]])
+
+
+def set_dependent(ranking: Ranking) -> str:
+    """The factor that fits a set; "" for none.
+
+    The paper names no rule. Heedful takes CONST, IRREG, ADJ or VERB if it is defined for most examples; otherwise
+    SWAP-AVG if most examples have swapped words; otherwise INDEX-DIFF.
     """
-    population = suite.populations[method]
+    population = ranking.suite.populations[ranking.method]
     half = len(population.places) / 2
     candidates = [name for name in SPECIFIC if population.undefined.get(name, half) < half]
     candidates += ["swap_avg"] if population.without_swap < half else []
-    return next((name for name in (*candidates, "index_diff") if name in found.tests), "")
+    return next((name for name in (*candidates, "index_diff") if name in ranking.result.tests), "")
 
 
-def of_normalised(factor: Factor, of: Attribution) -> float | None:
-    """A factor of an example whose phi are divided by the sum of their sizes."""
-    return factor(normalised(of))
+def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]:
+    """Sentences that a reader of the tables needs."""
+    yield from NOTES
+    for suite in suites:
+        by_text: dict[str, list[str]] = {}
+        for method, population in suite.populations.items():
+            for text in population.notes():
+                by_text.setdefault(text, []).append(method)
+        yield from (f"{suite.name}, {', '.join(methods)}: {text}" for text, methods in by_text.items())
+        if (models := len(set(suite.truth.tolist()))) < FEWEST:
+            yield (
+                f"{suite.name}: {models} models that differ in accuracy are too few to say anything of other models "
+                f"(Heedful's test needs {FEWEST}), so its intervals hold for these models alone, and are too narrow."
+            )
+    flags = {flag for ranking in rankings for m in ranking.result.few_shot.values() for flag in m.flags}
+    yield from (f"Note: {FLAGS[flag].short}." for flag in FLAGS if flag in flags)
+
+
+def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
+    """Write figure 4, and figures 5 and 6 if a factor ranks, for each method; yields the files."""
+    for method in dict.fromkeys(ranking.method for ranking in rankings):
+        results = {ranking.suite.name: ranking.result for ranking in rankings if ranking.method == method}
+        shares = {
+            name: {key: each.rankings[name].pairwise for key, each in results.items() if name in each.rankings}
+            for name in rankers(list(results.values()))
+        }
+        factors = {name: shares[name] for name in shares if any(name in each.tests for each in results.values())}
+        about = f"{method}, n = {rankings[0].result.n}"
+        figures = {"pairwise": histograms(shares, f"pairwise accuracy, {about}")}
+        if factors:
+            figures["against-acc"] = against(factors, shares[ACC], f"factors against ACC, {about}")
+        for name, figure in figures.items():
+            file = folder / f"ranking-{method}-{name}.png"
+            with atomic_path(file) as temporary:
+                figure.savefig(temporary, dpi=160, format="png")
+            yield file
+
+
+def of_normalised(factor: Factor, attribution: Attribution) -> float | None:
+    """A factor of an example whose phi are divided by the sum of their absolute values."""
+    return factor(normalised(attribution))
 
 
 def _parser() -> CommandParser:
     about = (
-        "Do ten examples tell which model will hold? Ranks the models of a suite by their attributions on a few "
-        "examples of other data, and compares that with their accuracy on all of them."
+        "Which model will hold on other data? Ranks the models of a suite by their attributions on a few examples of "
+        "other data, and compares the ranking with their accuracy on all examples."
     )
     examples = [
         ("runs/suites/msgs", "all sets below a folder"),
-        ("--set morph=RUN,RUN,RUN --n 5,10,20", "evaluations that are named, samples of three sizes"),
+        ("--set morph=RUN,RUN,RUN --n 5,10,20", "evaluations of one set, samples of three sizes"),
     ]
     parser = CommandParser("rank", about, examples)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of an evaluation, or a folder of these")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=RUN,RUN", help="evaluations on one set")
     parser.add_argument("--method", default="", help="methods of attribution, such as shap,lime; by default all")
     parser.add_argument("--n", default=str(USUAL), help="examples of a sample: one number or several, such as 5,10,20")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help=f"how many samples; {SAMPLES} by default")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help=f"number of samples; {SAMPLES} by default")
     parser.add_argument("--factors", default="", help="names of factors, or module:function; by default all")
     parser.add_argument("--l1", action="store_true", help="divide the phi of an example by the sum of their sizes")
-    parser.add_argument("--seed", type=int, default=0, help="of the samples")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the samples")
     parser.add_argument("--figures", metavar="FOLDER", help="write the figures there, as PNG")
     help_format = "print the tables alone, in this format; notes go to standard error"
     parser.add_argument("--format", choices=list(FORMATS), help=help_format)
@@ -506,32 +485,31 @@ def _parser() -> CommandParser:
 def main(arguments: list[str]) -> None:
     """Print the tables, and draw the figures if there is a folder for them."""
     options = _parser().parse_intermixed_args(arguments)
-    sizes = options.n.split(",")
-    if not all(size.strip().isdecimal() and int(size) > 0 for size in sizes):
+    texts = options.n.split(",")
+    if not all(text.strip().isdecimal() and int(text) > 0 for text in texts):
         raise SettingError(f"--n {options.n}: these are not numbers of examples. Write them as in 5,10,20.")
     if options.samples < 1:
         raise SettingError(f"--samples is {options.samples}. Take one sample or more.")
     if not options.runs and not options.set:
-        raise RunError(
-            "There is nothing to rank. Name the folders of two evaluations or more, or a folder that holds them."
-        )
+        raise RunError("There is nothing to rank. Name the folders of two evaluations or more, or a folder of these.")
     factors = factors_named([name for name in options.factors.split(",") if name] or list(FACTORS))
-    factors = {name: partial(of_normalised, of) for name, of in factors.items()} if options.l1 else factors
+    factors = {name: partial(of_normalised, factor) for name, factor in factors.items()} if options.l1 else factors
     methods = [name for name in options.method.split(",") if name]
+    sizes = list(dict.fromkeys(map(int, texts)))
     sets = sets_of(options.runs, options.set)
     suites = [read_suite(name, folders, factors, methods) for name, folders in sets.items()]
     if options.l1:
-        suites = [replace(s, populations={f"{method}-l1": of for method, of in s.populations.items()}) for s in suites]
-    report = Report.of(suites, list(dict.fromkeys(map(int, sizes))), options.samples, options.seed)
-    console = Console(stderr=bool(options.format))
-    emit(report.tables(), options.format)
-    console.print()
-    for note in report.notes():
-        console.print(printable(note), markup=False, highlight=False)
-    lines = [f"{folder} holds no attributions: left out" for folder in _unexplained(options.runs, sets)]
-    lines += [
-        f"{of.name} {model}: {folder}" for of in suites for model, folder in zip(of.models, of.folders, strict=True)
-    ]
-    lines += [f"in {file}" for file in report.draw(Path(options.figures))] if options.figures else []
-    for line in lines:
-        console.print(printable(line), soft_wrap=True, markup=False, highlight=False)
+        suites = [replace(s, populations={f"{method}-l1": p for method, p in s.populations.items()}) for s in suites]
+    rankings = [
+        Ranking(suite, method, ranked(p.values, p.undefined, suite.correct, p.places, suite.clusters, n,
+                                      options.samples, options.seed))
+        for suite in suites
+        for method, p in suite.populations.items()
+        for n in sizes
+    ]  # fmt: skip
+    footer = [f"{folder} holds no attributions: left out" for folder in _unexplained(options.runs, sets)]
+    footer += [f"{s.name} {model}: {folder}" for s in suites for model, folder in zip(s.models, s.folders, strict=True)]
+    if options.figures:
+        usual = [ranking for ranking in rankings if ranking.result.n == _usual(sizes)]
+        footer += [f"in {file}" for file in draw(usual, Path(options.figures))]
+    emit(build(suites, sizes, rankings, options.samples), options.format, notes(suites, rankings), footer)

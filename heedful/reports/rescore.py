@@ -1,9 +1,7 @@
-"""Make results.json anew from the rows files beside it: ``heedful rescore RUN [RUN ...]``.
+"""Compute results.json again from the rows files next to it: ``heedful rescore RUN [RUN ...]``.
 
-Neither the model nor the data are needed: a rows file holds all that its metric has to know. The same version of
-Heedful writes the same bytes; another one may count otherwise, and then says which metrics differ.
-
-The rows must be those whose hashes stand in results.json, where there is one.
+Neither the model nor the data are needed. The same version of Heedful writes the same bytes; for another version the
+command says which metrics differ. The hashes of the rows must be those in results.json, if the file exists.
 """
 
 import json
@@ -23,22 +21,22 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str
     """The text of results.json, from the rows files of a run.
 
     Args:
-        folder: The folder of a run or of an evaluation.
-        metrics: Evaluation to its metric.
+        folder: Folder of a run or of an evaluation.
+        metrics: Metrics by evaluation.
 
     Raises:
-        HeedfulError: There are no rows, they are not those that results.json names, or they cannot be scored.
+        HeedfulError: There are no rows, results.json names other rows, or the rows cannot be scored.
     """
     files = {path.stem: path for path in sorted((Path(folder) / "rows").glob("*.parquet"))}
     if not files:
         raise RunError(f"{folder} has no rows. Name the folder of a run, which holds rows/*.parquet.")
     recorded = read_results(folder)["rows"] if (Path(folder) / RESULTS).exists() else files
     if unlike := sorted(files.keys() ^ recorded.keys()):
-        where = "has no rows file" if unlike[0] in recorded else "has a rows file that is not of these results"
-        raise RunError(f"{rows_file(folder, unlike[0])}: {unlike[0]} {where}. Evaluate again.")
+        problem = "has no rows file" if unlike[0] in recorded else "has a rows file that results.json does not name"
+        raise RunError(f"{rows_file(folder, unlike[0])}: {unlike[0]} {problem}. Evaluate again.")
     evaluated = {name: read_rows(path) for name, path in files.items()}
-    (_, first), *others = evaluated.values()
-    if any(metadata["run"] != first["run"] for _, metadata in others):
+    (_, first), *more = evaluated.values()
+    if any(metadata["run"] != first["run"] for _, metadata in more):
         raise RunError(f"The rows of {folder} were not written by one evaluation. Evaluate again.")
     try:
         results = score(first["run"], evaluated, metrics).results
@@ -48,8 +46,8 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write results.json of each folder, and say whether it is what was there."""
-    about = "Write results.json anew from the rows files beside it; neither the model nor the data are needed."
+    """Write results.json in each folder, and print whether it has changed."""
+    about = "Compute results.json again from the rows files next to it; neither the model nor the data are needed."
     examples = [("RUN", "the same bytes again, or which metrics differ")]
     parser = CommandParser("rescore", about, examples)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation, with rows/")
@@ -63,21 +61,20 @@ def main(arguments: Sequence[str]) -> None:
         if text == before:
             print(printable(f"{path}: the same"))
             continue
-        told = _difference(before, text)
+        changes = _changes(before, text)
         with atomic_path(path) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
         if (page := Path(folder) / REPORT).exists():
             write_page([folder], page)
-        print(printable(f"{path}: written, {told}"))
+        print(printable(f"{path}: written, {changes}"))
 
 
-def _difference(before: str | None, text: str) -> str:
-    """How two texts of results.json differ, in words."""
+def _changes(before: str | None, text: str) -> str:
+    """The differences between two texts of results.json, in words."""
     if before is None:
         return "there was none"
-    old = json.loads(before)["metrics"]
-    new = json.loads(text)["metrics"]
+    old, new = (json.loads(content)["metrics"] for content in (before, text))
     differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     gone = sorted(old.keys() - new.keys())
-    told = f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"
-    return told + (f"; {len(gone):,} of them are gone, the first is {gone[0]}" if gone else "")
+    changes = f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"
+    return changes + (f"; {len(gone):,} of them are gone, the first is {gone[0]}" if gone else "")

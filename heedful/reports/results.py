@@ -1,4 +1,4 @@
-"""results.json from rows files alone: the engine makes it of what it has just predicted, and ``rescore`` of files."""
+"""The content of results.json, computed from rows: by the engine after predicting, and by ``rescore`` from files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and
 
 @dataclass(frozen=True)
 class Scored:
-    """The numbers of several evaluations, and results.json but for the hashes of the rows files."""
+    """The numbers of evaluations, and results.json without the hashes of the rows files."""
 
     numbers: Numbers
     results: dict[str, Any]
@@ -27,39 +27,36 @@ class Scored:
 def score(
     run: Mapping[str, Any], evaluated: Mapping[str, Evaluated], metrics: Mapping[str, Metric] = METRICS
 ) -> Scored:
-    """Everything that results.json says but for hashes, from the rows and their metadata.
+    """Compute results.json, without hashes, from rows and their metadata.
 
     Args:
-        run: What was evaluated: "data", "split", "seed", "note", "counts" of the examples, the hash of the "weights",
-            "unfinished", how far the run was where it had not ended, and the "identity" of the model.
-        evaluated: Evaluation to its rows and their metadata, of which "context" and "counts" are read.
-        metrics: Those that there are, by name. Tables show them in this order.
+        run: Description of the run: "data", "split", "seed", "note", "counts" of the examples, hash of the "weights",
+            "unfinished" (the progress of a run that had not ended), and the "identity" of the model.
+        evaluated: Evaluation to its rows and their metadata, with "context" and "counts".
+        metrics: Metrics by name, in the order of tables.
 
     Raises:
-        HeedfulError: Two numbers have the same name, or an evaluation is not among the metrics.
+        HeedfulError: Two numbers have the same name, or an evaluation has no metric.
     """
     if unknown := sorted(evaluated.keys() - metrics.keys()):
-        raise SettingError(
-            f"There is no metric of the evaluation {unknown[0]}. Make it known with heedful.metrics.register."
-        )
+        raise SettingError(f"The evaluation {unknown[0]} has no metric. Register one with heedful.metrics.register.")
     numbers: Numbers = {}
     first_of_name: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
-    tables = []
+    displays = []
     for metric in (metric for metric in metrics.values() if metric.evaluation in evaluated):
         rows, metadata = evaluated[metric.evaluation]
-        made = metric.evaluate(rows, Context.of(metadata["context"], metadata["counts"]))
-        own_numbers = measured(made)
-        for name in own_numbers:
+        evaluated_numbers = metric.evaluate(rows, Context.of(metadata["context"], metadata["counts"]))
+        scored = measured(evaluated_numbers)
+        for name in scored:
             if (first := first_of_name.setdefault(str(name), (metric.name, name))) != (metric.name, name):
                 raise RunError(
-                    f"{metric.name} and {first[0]} both yield the metric {name}. Rename the label, part or column in "
-                    "it."
+                    f"{metric.name} and {first[0]} both yield the metric {name}. Rename the label or part in it."
                 )
-        numbers |= own_numbers
+        numbers |= scored
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
-        tables.append(shown(made))
-    numbers = _beside_floor(numbers)
+        displays.append(shown(evaluated_numbers))
+    numbers = _flag_noise(numbers)
     results = {
         **{key: run[key] for key in ("data", "split", "seed", "note")},
         "unfinished": run.get("unfinished"),
@@ -67,24 +64,24 @@ def score(
         "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},
         "names": {str(name): list(name) for name in numbers},
         "counts": counts,
-        "display": _together(tables).as_dict(),
+        "display": _together(displays).as_dict(),
     }
     return Scored(numbers, results)
 
 
 def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dict[str, Any]:
-    """Who was measured, with the hash of the weights and the version of each intervention."""
+    """The identity of the model, with the hash of its weights and the versions of interventions."""
     versions: dict[str, int] = {}
     for rows, _ in evaluated.values():
         rows = rows.filter(pc.not_equal(rows["intervention"], BASE))
-        made = rows.select(["intervention", "version"]).group_by(["intervention", "version"]).aggregate([])
-        versions |= dict(zip(made["intervention"].to_pylist(), made["version"].to_pylist(), strict=True))
+        pairs = rows.select(["intervention", "version"]).group_by(["intervention", "version"]).aggregate([])
+        versions |= dict(zip(pairs["intervention"].to_pylist(), pairs["version"].to_pylist(), strict=True))
     data = {"data": run["data"], "split": run["split"]}
     return {**data, "weights": run.get("weights"), **run.get("identity", {}), "interventions": versions}
 
 
-def _beside_floor(numbers: Numbers) -> Numbers:
-    """Numbers, with attentiveness flagged where a server answers differently when it is asked the same again."""
+def _flag_noise(numbers: Numbers) -> Numbers:
+    """Flag attentiveness if a server gives different answers to the same input."""
     differ = {name.data for name, m in numbers.items() if name.family == "null" and ON_TIME in m.flags}
     return {
         name: replace(m, flags=(*m.flags, ON_TIME))
@@ -94,10 +91,10 @@ def _beside_floor(numbers: Numbers) -> Numbers:
     }
 
 
-def _together(tables: list[Shown]) -> Shown:
-    """Join the tables of several evaluations, one below the other."""
+def _together(displays: list[Shown]) -> Shown:
+    """Join the tables of evaluations."""
     sections: dict[str, Section] = {}
-    for table in tables:
-        sections |= table.sections
-    asides = tuple(dict.fromkeys(aside for table in tables for aside in table.asides))
-    return Shown([line for table in tables for line in table.lines], asides, sections)
+    for each in displays:
+        sections |= each.sections
+    asides = tuple(dict.fromkeys(aside for each in displays for aside in each.asides))
+    return Shown([line for each in displays for line in each.lines], asides, sections)

@@ -1,13 +1,14 @@
 """Does a swap make the predicted label wrong? Sheets for people: ``heedful sheet RUN [--n 50]``.
 
-The attentiveness test assumes that a label other than the default one is wrong once a part comes from another example
-(CAT, section 4.2 and table 2). A sheet is a CSV file of 50 swapped inputs with the label that the model had predicted,
-and asks whether it is now wrong; the second prediction is not in it. ``heedful sheet RUN --score FILE`` reads the
-answers.
+The attentiveness test assumes that a label other than the default label is wrong once a part comes from another example
+(CAT, section 4.2 and table 2). A sheet is a CSV file of swapped inputs with the first prediction, and asks whether it
+is now wrong; the second prediction is not in it. ``heedful sheet RUN --score FILE`` reads the answers.
 """
 
 import csv
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -33,12 +34,16 @@ from heedful.records import (
     words_of,
 )
 from heedful.records.command_lines import CommandParser
-from heedful.records.rows import strings, where
+from heedful.records.rows import contents, difference, strings, where
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.results import read_results
-from heedful.reports.comparable import swaps_of
-from heedful.reports.runs import measured
+from heedful.records.storage.results import CONFIG, read_results
+from heedful.records.storage.schema import ROOMS
+from heedful.reports.configs import settings
+from heedful.reports.runs import read_runs
 from heedful.reports.tables import number
+
+if TYPE_CHECKING:
+    from heedful.datamodules import PairedData
 
 DRAW = 0  # the draw that people judge
 TABLES = TableForm("structure")  # all rows of a table
@@ -47,17 +52,17 @@ ENOUGH = 0.8  # a data set whose share of wrong labels may be lower needs a note
 Case = dict[str, str]  # a line of a sheet: column to text
 
 
-def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
-    """Choose examples that count, by a hash of the seed and the uid, whatever their second predictions.
+def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
+    """Draw eligible examples by a hash of seed and uid, independent of their second predictions.
 
     Args:
-        rows: The rows of the attentiveness test, in their canonical order.
-        part: The part that was swapped.
-        context: The context of the rows.
-        n: Number of examples; all there are, if fewer.
+        rows: Rows of the attentiveness test, in their canonical order.
+        part: The swapped part.
+        context: Context of the rows.
+        n: Number of examples, at most.
 
     Returns:
-        int64, ascending: their rows of the first draw.
+        Indices of the rows of the first draw, ascending: int64.
     """
     places = np.flatnonzero(hits(rows, part, context).base_answered & where(rows, draw=DRAW))
     uid_keys = keys(strings(rows.take(places), "uid"))
@@ -65,24 +70,21 @@ def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])
 
 
-def cases_of(folder: str, n: int) -> list[Case]:
-    """The cases of a run; several swapped parts have equal shares.
+def build(folder: str, n: int) -> list[Case]:
+    """The lines of the sheet of a run, in equal shares for the swapped parts.
 
     Raises:
-        HeedfulError: There are no rows, no prediction counts, or the examples are not at hand.
+        HeedfulError: There are no rows, no prediction counts, or the data have changed.
     """
-    from heedful.reports.evaluated_data import data_of, require_examples  # imports torch
-
-    rows, context = swaps_of(measured([folder])[0])
+    rows, context = read_runs([folder])[0].swaps()
     parts = SwapSettings.from_context(context).swap
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
-    places = [chosen(rows, part, context, count) for part, count in zip(parts, counts, strict=True)]
-    if not sum(map(len, places)):
+    places = np.concatenate([sample(rows, part, context, count) for part, count in zip(parts, counts, strict=True)])
+    if not len(places):
         raise RunError(f"{folder} has no example whose prediction counts, so there is nothing to annotate.")
-    data = data_of(folder, context.seed)
-    require_examples(data, rows, folder)
+    data = _data(Path(folder), rows, context.seed)
     cases = []
-    for row in rows.select(["uid", "partner", "part", "y"]).take(np.concatenate(places)).to_pylist():
+    for row in rows.select(["uid", "partner", "part", "y"]).take(places).to_pylist():
         position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
         (example,) = Composed(data.pool, position, dict.fromkeys(row["part"].split("+"), lender))
         texts = {name: _text(example.parts[name]) for name in data.task.parts}
@@ -91,16 +93,47 @@ def cases_of(folder: str, n: int) -> list[Case]:
     return cases
 
 
+def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
+    """The data module of a run, set up from config.yaml; its examples must be the examples of the rows.
+
+    Raises:
+        HeedfulError: There is no configuration, it names a class that is no data module, or the data have changed.
+    """
+    from heedful.datamodules import PairedData  # imports torch
+    from heedful.records.parser import construct
+
+    path = folder / CONFIG
+    if not (init_args := settings(folder).get("data")):
+        raise RunError(f"{path} does not exist, which names the data. Copy the complete folder of the run.")
+    module, _, name = str(init_args.pop("class_path")).rpartition(".")
+    owner = getattr(import_module(module), name, None) if f"{module}.".startswith(f"{ROOMS['data']}.") else None
+    if not (isinstance(owner, type) and issubclass(owner, PairedData)):
+        raise SettingError(f"{path}: {module}.{name} is not a data module of Heedful.")
+    try:
+        data: PairedData = construct(owner, "data", init_args | {"seed": seed}, str(path))
+    except SettingError as error:
+        raise RunError(f"{error} It was edited, or {module}.{name} has another version.") from None
+    data.setup("validate")
+    in_pool = data.pool.contents(data.full_task.parts).to_pylist()
+    by_uid = dict(zip(data.pool.uids.to_pylist(), in_pool, strict=True))
+    evaluated = contents(rows)
+    if differ := difference(evaluated, {uid: by_uid[uid] for uid in evaluated if uid in by_uid} or by_uid):
+        raise DataError(
+            f"The examples of {folder} and of {CONFIG} differ: {differ}. Restore the data, or evaluate again."
+        )
+    return data
+
+
 def _text(part: Part) -> str:
-    """A part for people: a picture by its file, a table in words."""
+    """A part for people: the file of a picture, the sentences of a table."""
     return part.path if isinstance(part, Picture) else TABLES.text(part) if isinstance(part, Table) else part
 
 
 def read_sheet(path: str | Path) -> list[Case]:
-    """The lines of a sheet with answers "yes", "no" or "".
+    """The lines of a sheet with the answers "yes", "no" or "".
 
     Raises:
-        DataError: The file is no sheet, or an answer is neither yes nor no.
+        DataError: The file is no sheet, or has another answer.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -108,7 +141,7 @@ def read_sheet(path: str | Path) -> list[Case]:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read ({error}). Save the sheet as CSV in UTF-8.") from None
     if not lines or ANSWER not in lines[0]:
-        raise DataError(f"{path} has no column {ANSWER!r}. Name a sheet that heedful sheet wrote, saved as CSV.")
+        raise DataError(f"{path} has no column {ANSWER!r}. Name a file of heedful sheet, saved as CSV.")
     for k, line in enumerate(lines, 2):
         line[ANSWER] = line[ANSWER].strip().lower()
         if line[ANSWER] not in ("yes", "no", ""):
@@ -130,7 +163,7 @@ def wilson(hits: int, n: int, reason: str) -> Measurement:
 
 
 def print_scores(file: str) -> None:
-    """Print how often the label is now wrong, and where that is not often a note for the data set.
+    """Print the share of labels that are now wrong; if it may be low, also a note for the data set.
 
     Raises:
         DataError: The sheet is damaged.
@@ -138,8 +171,8 @@ def print_scores(file: str) -> None:
     lines = read_sheet(file)
     answers = [line[ANSWER] for line in lines if line[ANSWER]]
     share = wilson(answers.count("yes"), len(answers), "no case was answered")
-    shown = f"undefined: {share.reason}" if share.value is None else f"{number(share, ci95=True)} %"
-    print(printable(f"{file}: the label is now wrong: {shown}, n={share.n} of {len(lines)}"))
+    text = f"undefined: {share.reason}" if share.value is None else f"{number(share, ci95=True)} %"
+    print(printable(f"{file}: the label is now wrong: {text}, n={share.n} of {len(lines)}"))
     if share.ci95 is not None and share.ci95[0] < ENOUGH:
         low, high = map(percent, share.ci95)
         print(
@@ -159,14 +192,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("run", metavar="RUN", help="folder of a run or of an evaluation")
     parser.add_argument("--n", type=int, default=50, help="number of cases (default: 50)")
     parser.add_argument("--output", metavar="FILE", help="CSV file (default: sheet-DATA-SPLIT.csv)")
-    parser.add_argument("--score", metavar="FILE", help="sheet that was filled in")
+    parser.add_argument("--score", metavar="FILE", help="sheet with answers")
     options = parser.parse_args(arguments)
     if options.score:
         print_scores(options.score)
         return
     if options.n < 1:
         raise SettingError(f"--n is {options.n}. Take one case or more.")
-    cases = cases_of(options.run, options.n)
+    cases = build(options.run, options.n)
     results = read_results(options.run)
     path = Path(options.output or folder_name("sheet", results["data"], results["split"]) + ".csv")
     if path.exists():

@@ -1,4 +1,4 @@
-"""One way to write numbers and tables: in a terminal, and for a paper, a spreadsheet or a notebook."""
+"""Numbers as texts, and tables in every format: :func:`emit` prints them in a terminal or for a file."""
 
 import csv
 import io
@@ -13,29 +13,31 @@ from rich.text import Text
 
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.records import Measurement, printable
+from heedful.reports.flags import FLAGS, lettered, letters
 
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
-Measured = Measurement | Mapping[str, Any]  # a number, or as it stands in results.json
+WIDEST = 24  # characters of a column that is folded rather than moved to a further piece of the table
+Entry = Measurement | Mapping[str, Any]  # a number, or its entry in results.json
 
 
 class Cells(NamedTuple):
     """One table.
 
     Attributes:
-        heading: Above it.
+        heading: Above the table.
         header: Above each column.
-        rows: As long as the header.
-        notes: What a reader must know of it; the caption in LaTeX, which is then a floating table.
+        rows: As long as the header. In a terminal, a row that begins with ``Text`` keeps its style.
+        notes: Caption: sentences that a reader needs to understand the table.
     """
 
     heading: str
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str | Text]]
     notes: str = ""
 
 
 def percents(value: float, sign: str = "", digits: int = 1) -> str:
-    """A share as a number of percent.
+    """A share as a percentage without its sign.
 
     Example:
         >>> percents(0.1234), percents(0.1234, "+"), percents(-0.0001)
@@ -45,23 +47,23 @@ def percents(value: float, sign: str = "", digits: int = 1) -> str:
 
 
 def spread(std: float | None) -> str:
-    """A standard deviation in percent; "" where there is none."""
+    """A standard deviation in percent; "" for None."""
     return "" if std is None else percents(std)
 
 
 def bounds(ci95: Sequence[float] | None, sign: str = "", digits: int = 1) -> str:
-    """An interval in percent; "" where there is none."""
+    """An interval in percent; "" for None."""
     return "" if ci95 is None else f"[{', '.join(percents(bound, sign, digits) for bound in ci95)}]"
 
 
-def number(m: Measured | None, sign: str = "", std: bool = False, ci95: bool = False) -> str:
-    """A measurement in percent; "" where there is none.
+def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = False) -> str:
+    """A measurement in percent; "" for None.
 
     Args:
         m: The measurement.
         sign: "+" for a difference.
-        std: With the standard deviation over draws.
-        ci95: With its interval.
+        std: Whether to add the standard deviation over draws.
+        ci95: Whether to add the interval.
 
     Example:
         >>> number(Measurement(0.5, 20, std=0.01, ci95=(0.4, 0.6)), std=True, ci95=True)
@@ -71,22 +73,22 @@ def number(m: Measured | None, sign: str = "", std: bool = False, ci95: bool = F
     """
     if m is None:
         return ""
-    of = m if isinstance(m, Mapping) else vars(m)
-    if of["value"] is None:
+    entry = m if isinstance(m, Mapping) else vars(m)
+    if entry["value"] is None:
         return "undefined"
-    if few := too_few(of["n"], of["flags"]):
+    if few := too_few(entry["n"], entry["flags"]):
         return few
-    of_draws = f" ± {spread(of['std'])}" if std and of["std"] is not None else ""
-    interval = f" {bounds(of['ci95'], sign)}" if ci95 and of["ci95"] is not None else ""
-    return f"{percents(of['value'], sign)}{of_draws}{interval}"
+    over_draws = f" ± {spread(entry['std'])}" if std and entry["std"] is not None else ""
+    interval = f" {bounds(entry['ci95'], sign)}" if ci95 and entry["ci95"] is not None else ""
+    return f"{percents(entry['value'], sign)}{over_draws}{interval}"
 
 
 def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
-    """A number that has a value, with two digits and its standard deviation over draws; and its interval.
+    """A defined number with two digits and its standard deviation over draws; and its interval.
 
     Args:
-        m: The measurement, as results.json has it.
-        unit: "percent", or "ratio" for numbers that are no shares; tiny ones are powers of ten, as the noise floor.
+        m: The measurement, an entry of results.json.
+        unit: "percent", or "ratio" for a number that is no share. Tiny numbers, as the noise floor, are powers of ten.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")
@@ -102,11 +104,11 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
 
 def too_few(n: float, flags: Sequence[str]) -> str:
-    """The number of examples, which every table shows in place of attentiveness that rests on too few; else "".
+    """The number of examples, which tables show in place of a share that rests on too few examples; otherwise "".
 
     Args:
-        n: How many examples it rests on; of a mean over seeds, their mean.
-        flags: Of the measurement.
+        n: Number of examples; for a mean over seeds, the mean number.
+        flags: Flags of the measurement.
 
     Example:
         >>> too_few(3, ["few_examples"]), too_few(9.5, ["few_examples"]), too_few(300, [])
@@ -115,84 +117,107 @@ def too_few(n: float, flags: Sequence[str]) -> str:
     return "n=" + f"{n:.1f}".removesuffix(".0") if FEW_EXAMPLES in flags else ""
 
 
-def basis(m: Measured) -> str:
-    """How many examples an interval rests on, and in how many clusters they are, where these are fewer.
+def basis(m: Entry) -> str:
+    """The number of examples of an interval, and the number of clusters if it is smaller.
 
     Example:
         >>> basis(Measurement(0.5, 202)), basis(Measurement(0.5, 202, clusters=11))
         ('n=202', 'n=202 in 11 clusters')
     """
-    of = m if isinstance(m, Mapping) else vars(m)
-    clusters = of.get("clusters")
-    return f"n={of['n']}" if clusters is None else f"n={of['n']} in {clusters} cluster{'s' * (clusters > 1)}"
+    entry = m if isinstance(m, Mapping) else vars(m)
+    clusters = entry.get("clusters")
+    return f"n={entry['n']}" if clusters is None else f"n={entry['n']} in {clusters} cluster{'s' * (clusters > 1)}"
 
 
-def grid(header: Sequence[str | Text], rows: Sequence[Sequence[str | Text]], between: int = 2) -> Table:
-    """A table for a terminal; cells are shown as they are, and folded where they are too long.
+def emit(
+    tables: Iterable[Cells],
+    form: str | None = None,
+    notes: Iterable[str] = (),
+    footer: Iterable[str] = (),
+    console: Console | None = None,
+) -> None:
+    """Print tables, and the sentences that a reader needs to understand them.
 
-    Args:
-        header: Above each column.
-        rows: The cells of each row, as many as the header has.
-        between: Spaces between two columns.
-    """
-    table = Table(box=None, pad_edge=False, padding=(0, between, 0, 0), header_style="bold")
-    for title in header:
-        table.add_column(_text(title), overflow="fold")
-    for row in rows:
-        table.add_row(*map(_text, row))
-    return table
-
-
-def _text(cell: str | Text) -> Text:
-    return Text(printable(cell)) if isinstance(cell, str) else cell
-
-
-def emit(tables: Iterable[Cells], form: str | None = None, between: int = 2) -> None:
-    """Print tables.
+    In a terminal, a flag becomes the letter of a footnote. A table that is too wide is printed in pieces, each with the
+    first column.
 
     Args:
         tables: The tables.
-        form: One of :data:`FORMATS`, with an empty line between tables; by default the terminal, in whose width a table
-            stands in pieces, each with its first column.
-        between: Spaces between two columns in the terminal.
+        form: One of :data:`FORMATS`: standard output has the tables in this format and nothing else, notes and footer
+            go to standard error. By default a terminal.
+        notes: Sentences.
+        footer: Lines that are not wrapped, such as folders.
+        console: The terminal.
     """
+    console = console or Console(stderr=bool(form))
+    footnotes: dict[str, str] = {}
     if form:
         print("\n".join(FORMATS[form](table) for table in tables), end="")
-        return
-    console = Console()
-    for table in tables:
-        console.print(f"\n{printable(table.heading)}", style="bold", markup=False, highlight=False)
-        widths = [max(map(len, column)) + between for column in zip(table.header, *table.rows, strict=True)]
-        columns = list(range(1, len(widths)))
-        while columns:
-            used, piece = widths[0], [0]
-            while columns and (len(piece) == 1 or used + widths[columns[0]] <= console.width):
-                used += widths[columns[0]]
-                piece.append(columns.pop(0))
-            rows = [[row[k] for k in piece] for row in table.rows]
-            console.print(grid([table.header[k] for k in piece], rows, between))
+    else:
+        tables = list(tables)
+        footnotes = letters(str(cell) for table in tables for row in table.rows for cell in row)
+        for table in tables:
+            _print_table(table, footnotes, console)
+        if len(tables) > 1:
+            console.print()
+        for flag, letter in footnotes.items():
+            console.print(f"({letter}) {FLAGS[flag].short}.")
+    for note in notes:
+        console.print(printable(lettered(note, footnotes)), markup=False, highlight=False)
+    for line in footer:
+        console.print(printable(lettered(line, footnotes)), soft_wrap=True, markup=False, highlight=False)
 
 
-def _lines(table: Cells) -> list[Sequence[str]]:
+def _print_table(table: Cells, footnotes: dict[str, str], console: Console) -> None:
+    rows = [[cell if isinstance(cell, Text) else lettered(cell, footnotes) for cell in row] for row in table.rows]
+    console.print(f"\n{printable(table.heading)}".rstrip("\n"), style="bold", markup=False, highlight=False)
+    across = zip(table.header, *rows, strict=True)
+    widths = [max(len(line) for cell in column for line in str(cell).split("\n")) for column in across]
+    widths = [widths[0], *(min(width, WIDEST) for width in widths[1:])]
+    between = 2 if sum(widths) + 2 * (len(widths) - 1) <= console.width else 1
+    columns = list(range(1, len(widths)))
+    while columns:
+        used, piece = widths[0], [0]
+        while columns and (len(piece) == 1 or used + between + widths[columns[0]] <= console.width):
+            used += between + widths[columns[0]]
+            piece.append(columns.pop(0))
+        grid = Table(box=None, pad_edge=False, padding=(0, between, 0, 0), header_style="bold")
+        for k in piece:
+            is_label = k == 0 and widths[0] <= console.width // 2
+            grid.add_column(Text(printable(table.header[k])), overflow="fold", no_wrap=is_label)
+        for row in rows:
+            grid.add_row(*(cell if isinstance(cell := row[k], Text) else Text(_lines(cell)) for k in piece))
+        console.print(grid)
+    if table.notes:
+        console.print(_lines(table.notes), markup=False, highlight=False)
+
+
+def _lines(cell: str) -> str:
+    """A text whose lines can be printed."""
+    return "\n".join(map(printable, cell.split("\n")))
+
+
+def _grid(table: Cells) -> list[list[str]]:
     """Header and rows, with the heading above the first column.
 
     Raises:
-        ValueError: A row is of another length.
+        ValueError: A row is longer or shorter than the header.
     """
     if uneven := [row for row in table.rows if len(row) != len(table.header)]:
         raise ValueError(f"{len(table.header)} columns, and the row {uneven[0]}")
-    return [[table.heading or table.header[0], *table.header[1:]], *table.rows]
+    header = [table.heading or table.header[0], *table.header[1:]]
+    return [header, *([str(cell) for cell in row] for row in table.rows)]
 
 
 def as_csv(table: Cells) -> str:
     """A table as CSV."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(_lines(table))
+    csv.writer(text, lineterminator="\n").writerows(_grid(table))
     return text.getvalue()
 
 
 def escaped(text: str) -> str:
-    """A text on one line that Markdown shows as it is.
+    """A text on one line that Markdown shows unchanged.
 
     Example:
         >>> print(escaped("# a|b *c* <d>"))
@@ -203,13 +228,13 @@ def escaped(text: str) -> str:
 
 def as_markdown(table: Cells) -> str:
     """A table as Markdown."""
-    header, *rows = (map(escaped, row) for row in _lines(table))
+    header, *rows = (map(escaped, row) for row in _grid(table))
     lines = [header, ["---", *["---:"] * (len(table.header) - 1)], *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def as_latex(table: Cells) -> str:
-    r"""A table as LaTeX in UTF-8, which needs the package booktabs.
+    r"""A table as LaTeX in UTF-8, which needs the package booktabs; with notes, a floating table with a caption.
 
     Example:
         >>> print(as_latex(Cells("", ["model", "n"], [["a_b", "3"]])), end="")
@@ -223,15 +248,15 @@ def as_latex(table: Cells) -> str:
     """
     import pandas
 
-    header, *rows = ([_in_braces(printable(cell)) for cell in row] for row in _lines(table))
+    header, *rows = ([_guarded(printable(cell)) for cell in row] for row in _grid(table))
     frame = pandas.DataFrame(rows, columns=header)
     columns = "l" + "r" * (len(header) - 1)
     caption = re.sub(r"([&%$#_])", r"\\\1", table.notes) or None
     return frame.to_latex(index=False, escape=True, column_format=columns, caption=caption).replace("+lb+", "{[}")
 
 
-def _in_braces(text: str) -> str:
-    """A text whose first "[" will stand in braces: behind the end of a row it would begin an argument of it."""
+def _guarded(text: str) -> str:
+    """A text with a placeholder for a leading "[", which LaTeX would read as an argument of the row before."""
     return f"+lb+{text[1:]}" if text.startswith("[") else text
 
 
@@ -242,14 +267,14 @@ def as_html(table: Cells) -> str:
         >>> as_html(Cells("", ["part", "n"], [["<b>", "3"]]))[-67:]
         '<td style="text-align:left">&lt;b&gt;</td><td>3</td></tr>\\n</table>\\n'
     """
-    left = ' style="text-align:left"'
+    align = ' style="text-align:left"'
     lines = []
-    for tag, cells in zip(["th", *["td"] * len(table.rows)], _lines(table), strict=True):
-        inner = (f"<{tag}{'' if k else left}>{escape(printable(cell))}</{tag}>" for k, cell in enumerate(cells))
+    for tag, cells in zip(["th", *["td"] * len(table.rows)], _grid(table), strict=True):
+        inner = (f"<{tag}{'' if k else align}>{escape(printable(cell))}</{tag}>" for k, cell in enumerate(cells))
         lines.append(f"<tr>{''.join(inner)}</tr>")
-    told = "<br>".join(escape(printable(line)) for line in table.notes.splitlines())
-    said = f'<caption style="caption-side:bottom;text-align:left">{told}</caption>\n' if told else ""
-    return "<table>\n" + said + "\n".join(lines) + "\n</table>\n"
+    notes = "<br>".join(escape(printable(line)) for line in table.notes.splitlines())
+    caption = f'<caption style="caption-side:bottom;text-align:left">{notes}</caption>\n' if notes else ""
+    return "<table>\n" + caption + "\n".join(lines) + "\n</table>\n"
 
 
 FORMATS: dict[str, Callable[[Cells], str]] = {

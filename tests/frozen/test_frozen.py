@@ -19,7 +19,7 @@ from heedful.records.storage.schema import SCHEMA
 from heedful.reports import rescore
 from heedful.reports.compare import paired_differences
 from heedful.reports.configs import settings
-from heedful.reports.runs import measured
+from heedful.reports.runs import read_runs
 
 from commands import run
 from fake_server import FakeServer, answer_or_refusal
@@ -77,7 +77,7 @@ def test_results_rows_and_settings_are_read(frozen, name):
     assert settings(folder)["model"]["class_path"].startswith("heedful.lightning_modules.")
     assert settings(folder)["data"]["class_path"].startswith("heedful.datamodules.")
     assert read_run(folder)["packages"]["torch"]
-    (one,) = measured([str(folder)])
+    (one,) = read_runs([str(folder)])
     assert one.data == results["data"]
 
 

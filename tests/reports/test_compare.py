@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.cli import command
-from heedful.records import Context, Line, Measurement, MetricName, RunError, Section, SettingError, Shown
+from heedful.records import Context, Line, Measurement, MetricName, RunError, Section, Shown
 from heedful.reports import compare as report
 
 import written_results
@@ -69,63 +69,41 @@ def test_the_paired_interval_counts_what_changes_and_is_near_that_of_a_naive_boo
     rng, n = np.random.default_rng(1), len(change)
     means = [np.mean([change[i] for i in rng.integers(n, size=n)]) for _ in range(3000)]
     low, high = np.quantile(means, [0.025, 0.975])
-    found = report.paired_differences(a, b)["accuracy/d"].ci95
-    assert found == pytest.approx((low, high), abs=0.08 * (high - low))
-    assert found == pytest.approx(change_interval([Entry(i, x) for i, x in enumerate(change)]))
+    there, back, none = (report.paired_differences(*runs)["accuracy/d"] for runs in ((a, b), (b, a), (a, a)))
+    assert there.ci95 == pytest.approx((low, high), abs=0.08 * (high - low))
+    assert there.ci95 == pytest.approx(change_interval([Entry(i, x) for i, x in enumerate(change)]))
+    assert there.value == -back.value == pytest.approx(change.mean())
+    assert none.value == 0
+    assert -none.ci95[0] == none.ci95[1] == pytest.approx(1 - 0.025 ** (1 / 200))  # none of 200 examples changes
 
 
-def test_the_other_way_round_the_difference_changes_its_sign(two_runs):
-    a, b, change = two_runs
-    there, back = (report.paired_differences(*runs)["accuracy/d"].value for runs in ((a, b), (b, a)))
-    assert there == -back == pytest.approx(change.mean())
-    assert report.paired_differences(a, a)["accuracy/d"].value == 0
-    low, high = report.paired_differences(a, a)["accuracy/d"].ci95
-    assert -low == high == pytest.approx(1 - 0.025 ** (1 / 200))  # none of 200 examples changes
+DIFFERENT_EXAMPLES = {"fewer": (["u0"], "1 are in one"), "others": (["u1", "u2"], "2 are in one"),
+                      "content": (["u0", "u1"], "1 of 2 have another text or label, the first is u1")}  # fmt: skip
 
 
-@pytest.mark.parametrize("uids", [["u0"], ["u0", "u2"], ["u0", "u1", "u2"]])
-def test_different_examples_cannot_be_paired(rows_of, tmp_path, uids):
-    save(tmp_path / "a", rows_of(dict.fromkeys(("u0", "u1"), ("yes", "yes"))))
-    save(tmp_path / "b", rows_of(dict.fromkeys(uids, ("yes", "yes"))))
-    with refused(RunError, tmp_path / "a", tmp_path / "b", "1 are in one" if len(uids) != 2 else "2 are in one"):
-        report.paired_differences(tmp_path / "a", tmp_path / "b")["accuracy/d"]
-
-
-def test_examples_with_the_same_uids_and_other_content_cannot_be_paired(rows_of, two_runs, capsys):
-    """As two files of the same data set, whose rows have the same numbers."""
-    a, b, _ = two_runs
-    for folder, third in ((a, "x"), (b, "y")):
-        rows = rows_of(dict.fromkeys(("u0", "u1", "u2"), ("yes", "yes")))
-        content = pa.array(["w", third, third])
+@pytest.mark.parametrize("case", DIFFERENT_EXAMPLES)
+def test_different_examples_cannot_be_paired(rows_of, tmp_path, capsys, case):
+    """Nor can examples with the same uids and other content, as rows of two files of one data set."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    uids, fact = DIFFERENT_EXAMPLES[case]
+    for folder, names, text in ((a, ["u0", "u1"], "x"), (b, uids, "y" if case == "content" else "x")):
+        rows = rows_of(dict.fromkeys(names, ("yes", "yes")))
+        content = pa.array(["w", text][: rows.num_rows])
         save(folder, rows.set_column(rows.schema.get_field_index("content"), "content", content))
-    differ = "2 of 3 have another text or label, the first is u1"
-    with refused(RunError, a, b, "2 of 3", "u1"):
-        report.paired_differences(a, b)["accuracy/d"]
+    with refused(RunError, a, b, fact):
+        report.paired_differences(a, b)
     command.main(["compare", str(a), str(b)])
-    text = capsys.readouterr().out
-    assert text.splitlines()[-1] == f"Note: {a} and {b} were evaluated on different examples: {differ}."
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"Note: {a} and {b} were evaluated on different examples: {fact}" in text
     assert "points" not in text
 
 
-def test_a_run_is_averaged_once_by_whatever_name(two_runs, capsys):
+def test_a_run_counts_once_by_whatever_name(two_runs, capsys):
     a, b, _ = two_runs
     command.main(["compare", "--mean", str(a), f"{a}/", str(b)])
     assert "mean of 2 runs" in capsys.readouterr().out
-    with refused(RunError, "mean"):
-        command.main(["compare", "--mean", str(a), f"{a}/"])
-
-
-def test_a_folder_with_an_odd_name_is_printed_in_one_line(two_runs, capsys):
-    odd = two_runs[0].rename(two_runs[0].with_name("a b\n\x1b[31mé"))
-    command.main(["compare", str(odd)])
-    assert capsys.readouterr().out.splitlines()[-1] == f"in {odd.parent}/a b\\n\\x1b[31mé"
-
-
-def test_rows_of_the_null_control_are_not_paired(rows_of, tmp_path):
-    base = {"u0": ("yes", "yes"), "u1": ("yes", "no")}
-    save(tmp_path / "a", rows_of(base))
-    save(tmp_path / "b", rows_of(base, [{"uid": "u0", "intervention": "null", "part": "", "draw": -1, "y2": "yes"}]))
-    assert report.paired_differences(tmp_path / "a", tmp_path / "b")["accuracy/d"].n == 2
+    command.main(["compare", str(a), f"{a}/"])
+    assert "(1)" not in capsys.readouterr().out
 
 
 def test_the_command_prints_the_table_and_the_paired_difference(two_runs, capsys, monkeypatch):
@@ -166,50 +144,21 @@ def test_without_accuracy_on_the_same_data_there_is_only_the_table(two_runs, cap
     assert ("Not paired: " in text) == (case == "other data")
 
 
-def test_runs_on_other_examples_of_the_same_data_are_said_not_to_be_paired(rows_of, two_runs, capsys):
-    a, b, _ = two_runs
-    save(b, rows_of({"u000": ("yes", "yes")}))
-    command.main(["compare", str(a), str(b)])
-    last = capsys.readouterr().out.splitlines()[-1]
-    differ = "199 are in one run only, the first is u001"
-    assert last == f"Note: {a} and {b} were evaluated on different examples: {differ}."
-
-
-def test_what_cannot_be_averaged_is_refused():
-    with refused(SettingError, "RUN"):
-        command.main(["compare"])
-    with refused(RunError):
-        report.averaged([results((ACCURACY, PLAIN)), results((PREMISE, SCORE))])
-
-
-def test_a_run_beside_itself_is_one_run(two_runs, capsys):
-    command.main(["compare", *[str(two_runs[0])] * 2])
-    assert "(1)" not in capsys.readouterr().out
-
-
-def test_a_folder_without_results_is_named(tmp_path):
-    with refused(RunError, tmp_path / "results.json"):
-        command.main(["compare", str(tmp_path)])
-
-
-@given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5))
-def test_the_mean_of_runs(values):
-    runs = [results((ACCURACY, Measurement(v, 9, reason="why" if v is None else None))) for v in values]
-    m = report.averaged(runs)["metrics"]["accuracy/d"]
-    if None in values:
-        assert (m["value"], m["std"]) == (None, None)
-        assert m["reason"] == f"in {values.count(None)} of {len(values)} runs"
+@given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5), st.sampled_from([(), ("few_examples",)]))
+def test_the_mean_of_runs(values, flags):
+    """A number that is not shown in some run is not shown in the mean."""
+    ms = [Measurement(v, 9, reason="why" if v is None else None) for v in values]
+    ms[0] = replace(ms[0], flags=flags)
+    m = report.averaged([results((ACCURACY, one)) for one in ms])["metrics"]["accuracy/d"]
+    hidden = sum(one.value is None or bool(one.flags) for one in ms)
+    assert m["flags"] == list(flags)
+    if hidden:
+        assert (m["value"], m["std"], m["reason"]) == (None, None, f"in {hidden} of {len(values)} runs")
         return
     mean = sum(values) / len(values)
     std = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
     assert (m["value"], m["std"]) == (pytest.approx(mean), pytest.approx(std, abs=1e-12))
     assert (m["n"], m["per_draw"]) == (len(values), values)
-
-
-def test_a_mean_of_a_number_that_is_not_shown_is_not_shown():
-    few = replace(SCORE, n=3, flags=("few_examples",))
-    m = report.averaged([results((PREMISE, one)) for one in (SCORE, few, few)])["metrics"][str(PREMISE)]
-    assert (m["value"], m["reason"], m["flags"]) == (None, "in 2 of 3 runs", ["few_examples"])
 
 
 def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
@@ -223,8 +172,8 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     assert "fold-a, fold-b" in text
     assert "attentiveness" not in text
     assert "Metrics that not all of these runs have: 1." in text
-    with refused(RunError, "mean"):
-        command.main(["compare", "--mean", str(tmp_path / "a")])
+    with refused(RunError):
+        report.averaged([results((ACCURACY, PLAIN)), results((PREMISE, SCORE))])
 
 
 def test_the_mean_is_shown_as_the_runs_are():
@@ -267,45 +216,30 @@ def trained(folder: Path, seed: int, backbone: str = "org/model", swap_seed: int
 
 
 DIFFERENT = {
-    "another model": ({"backbone": "org/other"}, "are of different models, org-model"),
+    "another model": ({"backbone": "org/other"}, "different models, org-model"),
     "another regime": ({"augment": "counterfactual"}, "plain and counterfactual"),
     "other data": ({"data": "e"}, "were evaluated on d validation and e validation"),
     "another part": ({"partial": "hypothesis"}, "plain and partial-hypothesis"),
     "another template": ({"template": "a"}, "differ in reads.template, None and a"),
     "another version of the swap": ({"interventions": {"swap": 2}}, "differ in interventions.swap, 3 and 2"),
     "another seed of swaps": ({"swap_seed": 5}, "were evaluated with the seeds 0 and 5"),
+    "no training": ({"model": "same"}, "were not trained"),
 }
 
 
 @pytest.mark.parametrize("case", DIFFERENT)
 def test_the_mean_is_over_runs_that_differ_in_the_seed_of_their_training_alone(tmp_path, capsys, case):
-    settings, told = DIFFERENT[case]
+    settings, fact = DIFFERENT[case]
     same = [trained(tmp_path / "a", 0), trained(tmp_path / "b", 1)]
     command.main(["compare", "--mean", *same])
-    assert "mean of 2 runs" in capsys.readouterr().out
-    with refused(RunError, told):
-        command.main(["compare", "--mean", same[0], trained(tmp_path / "c", 1, **settings)])
-
-
-def test_checkpoints_of_several_trainings_that_are_measured_by_one_seed_have_a_mean(tmp_path, capsys):
-    runs = [trained(tmp_path / name, seed, swap_seed=0) for name, seed in (("a", 1), ("b", 2))]
-    command.main(["compare", "--mean", *runs])
-    assert "mean of 2 runs" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("other", "told"),
-    [
-        ({"model": "second"}, "are of different models, first and second"),
-        ({"seed": 7}, "were evaluated with the seeds 0 and 7"),
-        ({}, "were not trained"),
-    ],
-)
-def test_functions_have_no_mean(tmp_path, other, told):
-    who = {"model": "first", "settings": {"class_path": "Function"}, "trained": False, "seeds": []}
-    for name, found in (("a", {}), ("b", other)):
-        identity = who | {key: value for key, value in found.items() if key == "model"}
-        seed = {"seed": found.get("seed", 0)}
-        written_results.save(tmp_path / name, results((ACCURACY, PLAIN)) | seed | {"identity": identity})
-    with refused(RunError, told):
-        command.main(["compare", "--mean", str(tmp_path / "a"), str(tmp_path / "b")])
+    command.main(["compare", "--mean", same[0], trained(tmp_path / "d", 2, swap_seed=0)])  # one seed of the evaluation
+    assert capsys.readouterr().out.count("mean of 2 runs") == 2
+    if case == "no training":
+        for folder, name in zip(same, "ab", strict=True):
+            identity = {"model": name, "settings": {"class_path": "Function"}, "trained": False, "seeds": []}
+            written_results.rewrite(folder, identity=identity | settings, seed=0)
+        other = same[1]
+    else:
+        other = trained(tmp_path / "c", 1, **settings)
+    with refused(RunError, fact):
+        command.main(["compare", "--mean", same[0], other])

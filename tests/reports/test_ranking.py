@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from heedful.metrics.ranking import drawn, ranked, uniforms
-from heedful.records import DataError, HeedfulError, RunError, SettingError
+from heedful.records import HeedfulError, RunError
 from heedful.records.storage.results import read_evaluation, read_results, rows_file, write_results
 from heedful.reports import ranking as report
 from heedful.reports.ranking import set_dependent, sets_of
@@ -152,15 +152,6 @@ def test_sets_of_two_models_that_are_named_alike_are_pooled(three, tmp_path, cap
 
 
 @pytest.mark.slow
-def test_sets_can_be_named_and_are_else_those_of_the_data(three, tmp_path, capsys):
-    runs = [f"{three}/{name}" for name in QUALITIES]
-    found = tables(capsys, *runs, "--method", "lime")
-    assert list(found["Sizes (table 9); 500 samples of 10"]) == ["ood"]
-    found = tables(capsys, "--set", f"x={','.join(runs[:2])}", "--set", f"y={','.join(runs[1:])}", "--method", "lime")
-    assert list(found["Sizes (table 9); 500 samples of 10"]) == ["x", "y"]
-
-
-@pytest.mark.slow
 def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, capsys):
     report.main(
         [three, "--figures", str(tmp_path / "figures"), "--n", "5", "--factors", "max_diff,swap_avg,verb,const"]
@@ -178,26 +169,6 @@ def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, caps
     for file in files:
         assert (tmp_path / "figures" / file).read_bytes().startswith(b"\x89PNG")
         assert f"in {tmp_path}/figures/{file}" in text
-
-
-@pytest.mark.slow
-def test_near_pairs_are_marked(tmp_path, capsys):
-    folder = suite(tmp_path / "near", {"a": 0.7, "b": 0.705, "c": 0.2}, **SIZES)
-    header = tables(capsys, folder)["Pairwise accuracy, near, shap, n = 10 (table 4), %"]["acc"]
-    assert [name.endswith("*") for name in header] == [
-        {*name.rstrip("*").split(" > ")} == {"a", "b"} for name in header
-    ]
-    assert any(name.endswith("*") for name in header)
-
-
-@pytest.mark.slow
-def test_latex_and_markdown_are_tables_alone(three, capsys):
-    for form, start in (("latex", "\\begin{tabular}{lrrrrr}"), ("markdown", "| Sizes (table 9); 500 samples of 10 |")):
-        report.main([three, "--format", form, "--method", "lime"])
-        text, notes = capsys.readouterr()
-        assert text.startswith(start)
-        assert "better than ACC" not in text
-        assert "better than ACC" in notes
 
 
 def test_results_with_attributions_are_made_of_rows_alone(three):
@@ -229,51 +200,25 @@ def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, error: type[He
         report.main([f"{tmp_path}/a", f"{tmp_path}/b"])
 
 
-MISTAKES = {
-    "--method=owen": (RunError, "ood", "owen", "shap"),
-    "gone": (DataError, "gone"),
-    "--n=5,x": (SettingError, "n 5,x", "5,10,20"),
-    "--n=0": (SettingError, "n 0"),
-    "--samples=0": (SettingError, "samples", "0"),
-    "--set=x": (SettingError, "set x", "NAME=FOLDER"),
-    "--set=ood=a,b": (SettingError, "ood", "set"),
-    "--factors=nope": (SettingError, "factors nope", "max_diff"),
-}
-
-
-@pytest.mark.parametrize("argument", MISTAKES)
-def test_what_is_missing_is_named(tmp_path, monkeypatch, argument):
-    monkeypatch.chdir(tmp_path)
-    save(tmp_path / "a", 0.6, **SIZES)
-    save(tmp_path / "b", 0.8, **SIZES)
-    with refused(*MISTAKES[argument]):
-        report.main(["a", "b", argument])
-
-
-def test_a_ranking_needs_folders():
-    with refused(RunError):
-        report.main([])
-
-
-def test_a_folder_without_attributions_is_named(tmp_path):
-    save(tmp_path / "a", 0.6, **SIZES)
-    save(tmp_path / "b", 0.8, **SIZES)
-    results, rows = read_results(tmp_path / "b"), read_evaluation(tmp_path / "b", "accuracy")
-    write_results(tmp_path / "b", results, {"accuracy": rows})
-    with refused(RunError, tmp_path / "b", "accuracy and attributions", "evaluations"):
-        report.main([f"{tmp_path}/a", f"{tmp_path}/b"])
-    assert not rows_file(tmp_path / "b", "attributions").exists()
-
-
-@pytest.mark.slow
-def test_folders_without_attributions_below_a_set_are_said(tmp_path, capsys):
-    for name, quality in QUALITIES.items():
-        save(tmp_path / "s" / name, quality, **SIZES)
-    folder = tmp_path / "s" / "plain"
-    save(folder, 0.7, **SIZES)
-    write_results(folder, read_results(folder), {"accuracy": read_evaluation(folder, "accuracy")})
-    report.main([str(tmp_path / "s"), "--samples", "5"])
-    assert "s/plain holds no attributions: left out" in capsys.readouterr().out
+def test_sets_methods_and_folders_without_attributions_are_named(tmp_path, capsys):
+    """Sets are named on the command line, or by their data; folders are in the order of their numbers."""
+    folder = suite(tmp_path / "s", QUALITIES | {"bare": 0.7}, **SIZES)
+    results, rows = read_results(f"{folder}/bare"), read_evaluation(f"{folder}/bare", "accuracy")
+    write_results(tmp_path / "s" / "bare", results, {"accuracy": rows})
+    assert not rows_file(f"{folder}/bare", "attributions").exists()
+    runs = [f"{folder}/{name}" for name in QUALITIES]
+    assert sets_of([folder]) == {"s": runs}
+    assert sets_of(runs) == {"ood": runs}
+    assert sets_of((), [f"x={','.join(runs[:2])}", f"y={folder}"]) == {"x": runs[:2], "y": runs}
+    report.main([folder, "--samples", "5"])
+    assert "s/bare holds no attributions: left out" in capsys.readouterr().out
+    for words, facts in (
+        ([*runs, f"{folder}/bare"], ["s/bare", "accuracy and attributions", "evaluations"]),
+        ([*runs, "--method=owen"], ["ood", "owen", "shap"]),
+        ([*runs, f"--set=ood={folder}"], ["ood", "set"]),
+    ):
+        with refused(HeedfulError, *facts):
+            report.main(words)
 
 
 def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):
@@ -283,7 +228,7 @@ def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):
     report.main([str(tmp_path / "s"), "--samples", "5", "--n", "3", "--l1"])
     text = " ".join(capsys.readouterr().out.split())
     assert "swap_max_diff" not in text.partition("s, shap-l1:")[0]
-    assert "s, shap-l1: 0 for all examples, none of which has swapped words, and left out: swap_avg, swap_max" in text
+    assert "s, shap-l1: 0 for all examples, and none has swapped words, and left out: swap_avg, swap_max" in text
     assert "s, shap-l1: the same as irreg, and left out: adj, verb." in text
 
 
@@ -291,28 +236,24 @@ def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):
     ("undefined", "without_swap", "factor"),
     [({"verb": 1}, 0, "verb"), ({"verb": 20}, 9, "swap_avg"), ({}, 20, "index_diff")],
 )
-def test_the_factor_that_is_made_for_a_set_is_defined_for_most_examples(undefined, without_swap, factor):
-    of = SimpleNamespace(places=np.arange(30), undefined=undefined, without_swap=without_swap)
+def test_the_factor_that_fits_a_set_is_defined_for_most_examples(undefined, without_swap, factor):
+    population = SimpleNamespace(places=np.arange(30), undefined=undefined, without_swap=without_swap)
     found = SimpleNamespace(tests=dict.fromkeys([*undefined, "swap_avg", "index_diff"]))
-    assert set_dependent(SimpleNamespace(populations={"shap": of}), "shap", found) == factor
+    ranking = report.Ranking(SimpleNamespace(populations={"shap": population}), "shap", found)
+    assert set_dependent(ranking) == factor
 
 
 @pytest.mark.slow
-def test_models_without_probabilities_have_no_confidence(tmp_path, capsys):
-    for name, quality in QUALITIES.items():
+def test_near_pairs_are_marked_and_models_without_probabilities_have_no_confidence(tmp_path, capsys):
+    """Two of the models have one accuracy, and no right order."""
+    for name, quality in {"a": 0.7, "b": 0.705, "c": 0.2, "twin": 0.2}.items():
         save(tmp_path / "s" / name, quality, probabilities=False, **SIZES)
     found = tables(capsys, str(tmp_path / "s"))
-    shown = found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"]
-    assert list(shown)[:3] == ["acc", "random", "max_diff"]
-
-
-def test_folders_are_in_the_order_of_their_numbers(three):
-    assert [Path(folder).name for folder in sets_of([three])["hans"]] == ["step-5", "step-25", "step-100"]
-
-
-def test_pairs_of_equal_models_are_left_out_and_the_rest_is_ranked(tmp_path, capsys):
-    """Two of three models have one accuracy: their pair has no right order."""
-    for name, quality in {"a": 0.6, "b": 0.6, "c": 0.9}.items():
-        save(tmp_path / "s" / name, quality, **SIZES)
-    found = tables(capsys, str(tmp_path / "s"))
-    assert list(found["Sizes (table 9); 500 samples of 10"]["s"].values())[2:4] == ["3", "2"]
+    assert list(found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"])[:3] == [
+        "acc",
+        "random",
+        "max_diff",
+    ]
+    header = found["Pairwise accuracy, s, shap, n = 10 (table 4), %"]["acc"]
+    assert [{*name.rstrip("*").split(" > ")} for name in header if name.endswith("*")] == [{"a", "b"}]
+    assert list(found["Sizes (table 9); 500 samples of 10"]["s"].values())[2:4] == ["4", "5"]

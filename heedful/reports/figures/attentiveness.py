@@ -5,9 +5,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from heedful.records import MetricName, printable
-from heedful.reports.figures.canvas import GREY, bars, style
-from heedful.reports.figures.registry import Drawn, figure
-from heedful.reports.runs import Measured
+from heedful.reports.figures.registry import GREY, Drawn, bars, figure, style
+from heedful.reports.runs import Run
 from heedful.reports.tables import too_few
 
 if TYPE_CHECKING:
@@ -19,25 +18,25 @@ def bars_of(
     alone: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     majority: float | None = None,
 ) -> "Figure":
-    """A line for each part: a point at the attentiveness to it, and a bar for the interval.
+    """Draw a point with an error bar for each part.
 
     Args:
-        parts: Name of a part to its measurement, as results.json has it; each has a value.
-        alone: Name of a part to the accuracy on the others alone, drawn hollow below it.
-        majority: The share of the best single answer, drawn as a line.
+        parts: Attentiveness by part, as entries of results.json with a value.
+        alone: Accuracy on the other parts alone by part, drawn hollow below the attentiveness.
+        majority: Share of the best single answer, drawn as a line.
     """
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(5.5, 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)), layout="constrained")
-    axes = drawn.add_subplot()
+    canvas = Figure(figsize=(5.5, 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)), layout="constrained")
+    axes = canvas.add_subplot()
     color, marker = style(0)
-    below, other = style(1)
+    hollow_color, hollow_marker = style(1)
     for k, (part, m) in enumerate(parts.items()):
         axes.errorbar(100 * m["value"], k - 0.15 * bool(alone), xerr=bars(m), fmt=marker, color=color, capsize=3)
         if part in alone:
-            score = alone[part]
-            hollow = {"fmt": other, "color": below, "markerfacecolor": "white", "capsize": 3}
-            axes.errorbar(100 * score["value"], k + 0.15, xerr=bars(score), **hollow)
+            m = alone[part]
+            hollow = {"fmt": hollow_marker, "color": hollow_color, "markerfacecolor": "white", "capsize": 3}
+            axes.errorbar(100 * m["value"], k + 0.15, xerr=bars(m), **hollow)
     if majority is not None:
         axes.axvline(100 * majority, color=GREY, linewidth=1, linestyle="--")
     axes.set_yticks(range(len(parts)), [printable(part) for part in parts], parse_math=False)
@@ -48,15 +47,17 @@ def bars_of(
     axes.set_xlabel(f"attentiveness, % (bars: 95 % intervals){more}")
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_color(GREY)
-    return drawn
+    return canvas
 
 
 @figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
-def draw(runs: Sequence[Measured]) -> Iterator[Drawn]:
-    """Attentiveness to each part of each run, and beside it what the other parts alone are worth to the same model."""
+def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
+    """Attentiveness by run and part, and the accuracy of the same model on the other parts alone."""
     for run in runs:
         parts = {part: m for part, m in run.attentiveness().items() if _is_known(m)}
-        alone = {part: m for part in parts if (m := _others_alone(run, part)) is not None and _is_known(m)}
+        names = {part: MetricName("naive_partial", run.data, run.other_parts(part) or "", "accuracy") for part in parts}
+        alone = {part: run.numbers[name] for part, name in names.items() if name in run.numbers}
+        alone = {part: m for part, m in alone.items() if _is_known(m)}
         if parts:
             title = f"attentiveness to {' and '.join(parts)}, with 95 % intervals"
             title += "; hollow: accuracy of this model on the other parts alone" if alone else ""
@@ -66,10 +67,3 @@ def draw(runs: Sequence[Measured]) -> Iterator[Drawn]:
 
 def _is_known(m: Mapping[str, Any]) -> bool:
     return m["value"] is not None and not too_few(m["n"], m["flags"])
-
-
-def _others_alone(run: Measured, part: str) -> Mapping[str, Any] | None:
-    """The accuracy of this model on the parts that are not swapped; None where it was not measured."""
-    _, about = run.rows.get("attentiveness", (None, {"context": {"parts": ()}}))
-    kept = "+".join(other for other in about["context"]["parts"] if other not in part.split("+"))
-    return run.numbers.get(MetricName("naive_partial", run.data, kept, "accuracy"))

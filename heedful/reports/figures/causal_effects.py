@@ -5,49 +5,49 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from heedful.records import MetricName
-from heedful.reports.figures.canvas import bars, style
-from heedful.reports.figures.registry import Drawn, figure
-from heedful.reports.runs import Measured
+from heedful.reports.figures.registry import Drawn, bars, figure, style
+from heedful.reports.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
-Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stand in results.json
+UNDEFINED: Mapping[str, Any] = {"value": float("nan"), "ci95": None}
+Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as entries of results.json
 
 
-def points(run: Measured) -> dict[str, dict[str, Point]]:
-    """For each data set of a run, and each kind of change, the DCE and the TCE; without undefined ones."""
-    found = {}
+def points(run: Run) -> dict[str, dict[str, Point]]:
+    """DCE and TCE by data set and kind of change; undefined effects are left out."""
+    by_data = {}
     for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
         pairs = {
             kind: tuple(run.numbers.get(MetricName(NATURAL_LOGIC, data, kind, e)) for e in ("dce", "tce"))
             for kind in PANELS
         }
-        found[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
-    return {data: of for data, of in found.items() if of}
+        by_data[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
+    return {data: by_kind for data, by_kind in by_data.items() if by_kind}
 
 
 @figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
-def draw(runs: Sequence[Measured]) -> Iterator[Drawn]:
-    """TCE against DCE; the data set stands behind the label of a run that has several."""
-    shown = {}
+def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
+    """TCE against DCE; a run on several data sets has a point for each."""
+    labelled = {}
     for run in runs:
-        of_run = points(run)
-        shown |= {f"{run.label} ({data})" if len(of_run) > 1 else run.label: of for data, of in of_run.items()}
-    if shown:
+        effects_of = points(run)
+        labelled |= {f"{run.label} ({data})" if len(effects_of) > 1 else run.label: p for data, p in effects_of.items()}
+    if labelled:
         title = "total against direct causal effects, with 95 % intervals; up and left is better"
-        yield Drawn(NATURAL_LOGIC, title, effects(shown))
+        yield Drawn(NATURAL_LOGIC, title, effects(labelled))
 
 
 def _frame(axes: "Axes", title: str) -> None:
-    """Axes from 0 to 100 %, the line of no difference, and where it is better."""
+    """Draw axes from 0 to 100 %, the diagonal, and the direction of better models."""
     axes.plot([0, 100], [0, 100], color="0.55", linewidth=1, linestyle="--", zorder=1)
     axes.text(97, 93, "TCE = DCE", color="0.4", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=9)
     axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal")
     axes.set_title(title)
-    axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)  # where no marker can be
+    axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)  # no marker can be there
     axes.set_xlabel("DCE: changes though the label stays, %")
     axes.set_ylabel("TCE: changes where the label does, %")
     axes.grid(alpha=0.25)
@@ -57,17 +57,15 @@ def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
     """DCE and TCE with 95 % intervals, a panel for each kind of change and a marker for each run."""
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")
-    for axes, (kind, title) in zip(drawn.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+    canvas = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")
+    for axes, (kind, title) in zip(canvas.subplots(1, len(PANELS)), PANELS.items(), strict=True):
         _frame(axes, title)
         for i, (name, by_kind) in enumerate(runs.items()):
             color, marker = style(i)
-            nothing = {"value": float("nan"), "ci95": None}
-            dce, tce = by_kind.get(kind, (nothing, nothing))  # in the legend all the same
-            x = [100 * dce["value"]]
-            y = [100 * tce["value"]]
+            dce, tce = by_kind.get(kind, (UNDEFINED, UNDEFINED))  # an undefined point is in the legend
+            x, y = [100 * dce["value"]], [100 * tce["value"]]
             axes.errorbar(x, y, xerr=bars(dce), yerr=bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
             axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)
     places = {"loc": "outside lower center", "ncols": min(3, len(runs)), "frameon": False}
-    drawn.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
-    return drawn
+    canvas.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
+    return canvas

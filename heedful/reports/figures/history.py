@@ -7,34 +7,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heedful.records.storage.epochs import Points, read_epochs
-from heedful.reports.figures.canvas import bars, style
-from heedful.reports.figures.registry import Drawn, figure
-from heedful.reports.runs import Measured
+from heedful.reports.figures.registry import Drawn, bars, figure, style
+from heedful.reports.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def history_figure(history: Points, title: str) -> "Figure":
-    """Headlines over epochs, with 95 % intervals; readable at thumbnail size.
+    """Draw headlines over epochs with 95 % intervals, readable at thumbnail size.
 
     Args:
-        history: (epoch, name of the curve -> measurement); undefined values leave a gap.
+        history: (epoch, measurement by name of its curve); undefined values leave a gap.
         title: Title of the figure.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    names = list(dict.fromkeys(name for _, found in history for name in found))
-    drawn = Figure(figsize=(5, 3.6 + 0.26 * min(3, len(names))), layout="constrained")
-    axes = drawn.add_subplot()
+    names = list(dict.fromkeys(name for _, curves in history for name in curves))
+    canvas = Figure(figsize=(5, 3.6 + 0.26 * min(3, len(names))), layout="constrained")
+    axes = canvas.add_subplot()
     for i, name in enumerate(names):
         color, marker = style(i)
         shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
-        points = [(epoch + shift, found[name]) for epoch, found in history if name in found]
+        points = [(epoch + shift, curves[name]) for epoch, curves in history if name in curves]
         points = [(x, m) for x, m in points if m.value is not None]
-        xs = [x for x, _ in points]
-        ys = [100 * m.value for _, m in points]
+        xs, ys = [x for x, _ in points], [100 * m.value for _, m in points]
         reach = np.hstack([bars(m) for _, m in points]) if points else None
         axes.errorbar(xs, ys, yerr=reach, label=name, color=color, marker=marker, capsize=4, linewidth=2.5)
     axes.set(ylim=(-4, 104), xlabel="epoch", ylabel="%, bars: 95 % intervals")
@@ -43,15 +41,14 @@ def history_figure(history: Points, title: str) -> "Figure":
     axes.set_title(title, fontsize=13)
     axes.tick_params(labelsize=12)
     axes.grid(axis="y", alpha=0.3)
-    drawn.legend(loc="outside lower center", fontsize=12, ncols=1 if len(names) < 4 else 2, frameon=False)
-    return drawn
+    canvas.legend(loc="outside lower center", fontsize=12, ncols=1 if len(names) < 4 else 2, frameon=False)
+    return canvas
 
 
 @figure("epochs", "headlines over the epochs of a training")
-def draw(runs: Sequence[Measured]) -> Iterator[Drawn]:
-    """The curves of each group of headlines, of the first run that has trained."""
+def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
+    """The curves by run and group of headlines."""
     for run in runs:
         for name, points in read_epochs(Path(run.folder)).items():
             if any(points):
-                title = "over the epochs of training, on the examples that were watched then"
-                yield Drawn(name, title, history_figure(points, ""))
+                yield Drawn(name, "over epochs, on the examples watched during training", history_figure(points, ""))

@@ -1,11 +1,11 @@
-"""Pairwise accuracies of rankers: how they are spread, and those of factors against those of ACC (figures 4 to 6)."""
+"""Pairwise accuracies of rankers: their distribution, and factors against ACC (figures 4 to 6)."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.reports.figures.canvas import style
+from heedful.reports.figures.registry import RED, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,73 +16,65 @@ Panels = Mapping[str, Mapping[str, Sequence[float]]]  # ranker to set to the pai
 
 
 def histograms(pairwise: Panels, title: str) -> "Figure":
-    """Figure 4: how many pairs of models have which pairwise accuracy, in a panel for each ranker; sets are stacked.
-
-    Args:
-        pairwise: Shares from 0 to 1.
-        title: Above the figure.
-    """
-    drawn, panels, sets = _grid(pairwise, title, 1.9)
-    for axes, (ranker, of_sets) in zip(panels, pairwise.items(), strict=True):
-        columns = [100 * np.asarray(of_sets.get(name, ())) for name in sets]
+    """Figure 4: histogram of the pairwise accuracies, shares from 0 to 1, a panel for each ranker; sets are stacked."""
+    canvas, panels, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
+    for axes, (ranker, by_set) in zip(panels, pairwise.items(), strict=True):
+        columns = [100 * np.asarray(by_set.get(name, ())) for name in sets]
         axes.hist(columns, bins=BINS, stacked=True, color=[style(k)[0] for k in range(len(sets))], label=sets)
         axes.set_title(ranker, fontsize=10, parse_math=False)
         axes.set_xlim(0, 100)
         axes.yaxis.get_major_locator().set_params(integer=True)
-    _below(panels, "pairwise accuracy, %")
-    drawn.supylabel("pairs of models", fontsize=10)
-    return _with_legend(drawn, panels[0], len(sets))
+    canvas.supylabel("pairs of models", fontsize=10)
+    return _with_legend(canvas, panels[0], len(sets))
 
 
 def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
-    """Figures 5 and 6: a point for each pair of models; above the diagonal the factor orders it better than ACC does.
+    """Figures 5 and 6: a point for each pair of models; above the diagonal the factor orders it better than ACC.
 
     Args:
-        pairwise: Of each factor, shares from 0 to 1.
-        acc: Set to the pairwise accuracy of ACC for the same pairs.
-        title: Above the figure.
+        pairwise: Pairwise accuracy by factor, shares from 0 to 1.
+        acc: Pairwise accuracy of ACC by set, for the same pairs.
+        title: Title of the figure.
     """
-    drawn, panels, sets = _grid(pairwise, title, 2.3)
-    for axes, (factor, of_sets) in zip(panels, pairwise.items(), strict=True):
-        axes.plot([0, 100], [0, 100], color="#b22222", linewidth=1, zorder=0, label="as good as ACC; above: better")
+    canvas, panels, sets = _panels(pairwise, title, 2.3, "pairwise accuracy of ACC, %")
+    for axes, (factor, by_set) in zip(panels, pairwise.items(), strict=True):
+        axes.plot([0, 100], [0, 100], color=RED, linewidth=1, zorder=0, label="as good as ACC; above: better")
         for k, name in enumerate(sets):
-            x = 100 * np.asarray(acc[name])
-            y = 100 * np.asarray(of_sets.get(name, ()))
-            x = x if len(y) else y
+            y = 100 * np.asarray(by_set.get(name, ()))
+            x = 100 * np.asarray(acc[name]) if len(y) else y
             color, marker = style(k)
             axes.plot(x, y, marker, color=color, markersize=5, alpha=0.75, label=name)
         axes.set(xlim=(-4, 104), ylim=(-4, 104), aspect="equal")
         axes.set_title(factor, fontsize=10, parse_math=False)
         axes.grid(alpha=0.25)
-    _below(panels, "pairwise accuracy of ACC, %")
-    drawn.supylabel("pairwise accuracy of the factor, %", fontsize=10)
-    return _with_legend(drawn, panels[0], len(sets))
+    canvas.supylabel("pairwise accuracy of the factor, %", fontsize=10)
+    return _with_legend(canvas, panels[0], len(sets))
 
 
-def _grid(pairwise: Panels, title: str, height: float) -> tuple["Figure", list, list[str]]:
+def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
+    """A figure, its panels, and the names of the sets.
+
+    The lowest panels have the label, since a label of the figure would lie under the legend.
+    """
     from matplotlib.figure import Figure
 
     across = min(ACROSS, len(pairwise))
     down = -(-len(pairwise) // across)
-    drawn = Figure(figsize=(max(4.5, 2.3 * across), height * down + 1), layout="constrained")
-    panels = list(drawn.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
-    for axes in panels[len(pairwise) :]:
-        axes.set_visible(False)
-    for axes in panels:
+    canvas = Figure(figsize=(max(4.5, 2.3 * across), height * down + 1), layout="constrained")
+    panels = list(canvas.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
+    for k, axes in enumerate(panels):
+        axes.set_visible(k < len(pairwise))
         axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
-    drawn.suptitle(title, fontsize=11, parse_math=False)
-    return drawn, panels[: len(pairwise)], list(dict.fromkeys(name for of in pairwise.values() for name in of))
-
-
-def _below(panels: Sequence, label: str) -> None:
-    """Label the lowest panel of each column; a label of the whole figure would lie under the legend."""
+    canvas.suptitle(title, fontsize=11, parse_math=False)
+    panels = panels[: len(pairwise)]
     for axes in panels[-ACROSS:]:
         axes.set_xlabel(label, fontsize=8)
+    return canvas, panels, list(dict.fromkeys(name for by_set in pairwise.values() for name in by_set))
 
 
-def _with_legend(drawn: "Figure", axes: object, sets: int) -> "Figure":
+def _with_legend(canvas: "Figure", axes: object, sets: int) -> "Figure":
     handles, labels = axes.get_legend_handles_labels()
     title = "a point: a pair of models" if len(labels) > sets else None
     places = {"loc": "outside lower right", "fontsize": 9, "title_fontsize": 9}
-    drawn.legend(handles, labels, title=title, frameon=False, ncols=min(len(labels), 4), **places)
-    return drawn
+    canvas.legend(handles, labels, title=title, frameon=False, ncols=min(len(labels), 4), **places)
+    return canvas

@@ -1,4 +1,4 @@
-"""A table and a figure as HTML, for a notebook."""
+"""Figures as HTML for a notebook."""
 
 import base64
 import io
@@ -13,29 +13,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def image(drawn: "Figure", told: str) -> str:
-    """A figure as an image that needs no file beside it.
+def image(figure: "Figure", title: str) -> str:
+    """A figure as an image inside HTML.
 
     Args:
-        drawn: The figure.
-        told: What it shows, for who cannot see it.
+        figure: The figure.
+        title: Text for readers who cannot see it.
     """
     file = io.BytesIO()
-    drawn.savefig(file, dpi=100, format="png")
-    return f'<img alt="{_text(told)}" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
+    figure.savefig(file, dpi=100, format="png")
+    alt = escape(printable(title))
+    return f'<img alt="{alt}" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
 
 
 def in_notebook() -> bool:
-    """Whether this is a cell of a notebook, so that HTML can be displayed."""
+    """Whether this is a cell of a notebook, which displays HTML."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
 
 
 def has_bars() -> bool:
-    """Whether progress bars can be drawn: not in a notebook without ipywidgets, where each would warn of that."""
+    """Whether progress bars can be drawn; in a notebook without ipywidgets each would raise a warning."""
     return not in_notebook() or find_spec("ipywidgets") is not None
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))

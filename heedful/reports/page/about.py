@@ -1,4 +1,4 @@
-"""Each evaluation in words, for whoever has never heard of it."""
+"""Each evaluation in plain words, and the evaluations of a run in the order of the page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,55 +6,87 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from heedful.records import MetricName
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.citing import paper_of
+from heedful.reports.runs import Run
 
 
 @dataclass(frozen=True)
 class About:
-    """What people must know of an evaluation.
+    """An evaluation in plain words.
 
     Attributes:
-        title: Its name for people.
-        families: Which numbers are its own.
-        question: What it asks, in a sentence.
-        says: Statistic to a sentence that says it, with the places {value}, {part} and {data}.
-        reading: How its numbers are read.
-        limits: What they cannot say.
-        paper: The paper that it is from; "" for none.
+        title: Its title.
+        families: Families of its numbers.
+        question: The question that it answers, a sentence.
+        says: Statistic to a sentence about it, with the places {value}, {part} and {data}.
+        reading: How to read its numbers.
+        limits: Conclusions that its numbers do not allow.
+        paper: The paper that defines it, or "".
     """
 
     title: str
     families: tuple[str, ...]
-    question: str
-    says: Mapping[str, str]
-    reading: str
-    limits: str
-    paper: str
+    question: str = ""
+    says: Mapping[str, str] = ()  # type: ignore[assignment]
+    reading: str = ""
+    limits: str = ""
+    paper: str = ""
 
 
 @cache
-def _texts() -> Mapping[str, Any]:
+def texts(section: str) -> Mapping[str, Any]:
+    """A section of about.yaml."""
     path = str(Path(__file__).with_name("about.yaml"))
-    texts: Mapping[str, Any] = read_yaml(path, path)
-    return texts
+    content: Mapping[str, Any] = read_yaml(path, path)
+    return content[section]
 
 
 @cache
 def abouts() -> Mapping[str, About]:
-    """Evaluation to what people must know of it.
+    """The texts by evaluation.
 
     Example:
         >>> abouts()["attentiveness"].title
         'Attentiveness'
     """
-    return {name: _about(about, paper_of(name)) for name, about in _texts()["evaluations"].items()}
+    return {name: _about(entry, paper_of(name)) for name, entry in texts("evaluations").items()}
 
 
-def about_null_control() -> About:
-    """What people must know of an evaluation of which nothing but the null control is left, without gold labels."""
-    return _about(_texts()["null_control"], "")
+def _about(entry: Mapping[str, Any], paper: str) -> About:
+    return About(**{**entry, "families": tuple(entry["families"]), "paper": paper})
 
 
-def _about(texts: Mapping[str, Any], paper: str) -> About:
-    return About(**{**texts, "families": tuple(texts["families"]), "paper": paper})
+def about_of(run: Run, evaluation: str) -> About:
+    """The texts of an evaluation of a run; little is known of an evaluation that a plugin registers.
+
+    Without gold labels, only the null control is left of the accuracy.
+    """
+    families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
+    if run.unlabelled and families == {"null"}:
+        return _about(texts("null_control"), "")
+    return abouts().get(evaluation) or About(evaluation.replace("_", " "), (evaluation,))
+
+
+def evaluation_of(run: Run, name: MetricName) -> str:
+    """The evaluation to which a number of a run belongs, the first on the page; "" for none."""
+    evaluations = [
+        evaluation
+        for evaluation in run.results["rows"]
+        if name.family in (abouts()[evaluation].families if evaluation in abouts() else (evaluation,))
+    ]
+    if name.family == "transitions" and name.data != run.data and "evidence" in evaluations:
+        return "evidence"  # transitions by relevance, whose data set has a name of its own
+    return min(evaluations, key=_rank, default="")
+
+
+def _rank(evaluation: str) -> int:
+    """The place of an evaluation on a page; evaluations of plugins come last."""
+    order = ["attentiveness", *abouts()]
+    return order.index(evaluation) if evaluation in order else len(order)
+
+
+def in_order(run: Run) -> list[str]:
+    """The evaluations of a run in the order of the page."""
+    return sorted(run.results["rows"], key=lambda name: (_rank(name), name))

@@ -12,35 +12,29 @@ ENDS = (".html", ".htm")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write a page about runs, and say where it is."""
-    options = _parser().parse_intermixed_args(arguments)
+    """Write a page about runs, and print the name of the file."""
+    parser = CommandParser(
+        "page",
+        "One page of HTML that needs no other file: the verdict, every number with its interval and how to read it, "
+        "figures, examples to search, and the origin of the numbers. Neither the model nor the data are needed.",
+        [
+            ("RUN", f"RUN/{REPORT}, which train and evaluate write as well"),
+            ("RUN RUN -o page.html", "several runs side by side, with paired differences"),
+            ("RUN -o page.html --without_examples", "no text and no picture of the data"),
+        ],
+    )
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
+    help_output = f"the page; by default {REPORT} in the folder of the run"
+    parser.add_argument("-o", "--output", metavar="FILE.html", help=help_output)
+    parser.add_argument("--without_examples", action="store_true", help="leave out the content of examples")
+    options = parser.parse_intermixed_args(arguments)
     if not options.runs:
         raise RunError("No run is named. Name the folders of one run or more.")
     runs = distinct(options.runs)
     if options.output is None and len(runs) > 1:
-        raise SettingError(
-            f"{len(runs)} runs are named, and no file for the page about them. Name one: output page.html."
-        )
+        raise SettingError(f"A page about {len(runs)} runs needs a file. Name one: --output page.html.")
     to = Path(options.output or Path(runs[0]) / REPORT)
     if to.suffix.lower() not in ENDS:
         raise SettingError(f"output {to}: a page is HTML. Name a file that ends in {ENDS[0]}.")
     write_page(runs, to, examples=not options.without_examples)
     print(printable(f"in {to}"))
-
-
-def _parser() -> CommandParser:
-    parser = CommandParser(
-        "page",
-        "One page of HTML that needs no other file: the verdict, every number with its interval and how to read it, "
-        "figures, examples to search, and how it was made. Neither the model nor the data are needed.",
-        [
-            ("RUN", f"RUN/{REPORT}, which train and evaluate write as well"),
-            ("RUN RUN -o page.html", "several runs beside each other, with paired differences"),
-            ("RUN -o page.html --without_examples", "no text and no picture of the data"),
-        ],
-    )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
-    told = f"the page; by default {REPORT} in the folder of the one run"
-    parser.add_argument("-o", "--output", metavar="FILE.html", help=told)
-    parser.add_argument("--without_examples", action="store_true", help="leave out what examples hold")
-    return parser

@@ -1,4 +1,4 @@
-"""Several runs beside each other: models by data sets, and paired differences where runs are alike."""
+"""Several runs side by side on a page: models by data sets, and paired differences between runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,80 +7,72 @@ from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, printable
 from heedful.reports.alike import side_by_side
 from heedful.reports.compare import paired_differences
-from heedful.reports.matrix import TABLES, table
+from heedful.reports.matrix import build
 from heedful.reports.page.made import without_places
 from heedful.reports.page.numbers import is_known
-from heedful.reports.page.run import Run
-from heedful.reports.runs import unlabelled_notes
+from heedful.reports.runs import Run, unlabelled_notes
 from heedful.reports.tables import Cells, basis, number
 from heedful.reports.terminal.table import lines_of
 
 NOT_ABOVE = (
-    "“-”: the accuracy is not above that of one constant answer, and tables leave such models out, as in the papers. "
-    "The number stands in its own section."
+    "“-”: one constant answer is as accurate, and tables leave such models out, as in the papers. "
+    "The section of the model has the number."
 )
 FLAGGED = (
-    "*: the accuracy of one of both is not above that of one constant answer. The difference says how far answers "
-    "depend on the part; it does not say that the one with the higher number is good."
+    "*: one of the models is not more accurate than one constant answer. The difference says how far answers depend "
+    "on the part; it does not say that the model with the higher number is good."
 )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs beside each other.
+    """Several runs side by side."""
 
-    Attributes:
-        tables: Models by data sets.
-        differences: Each other run less the first: a row for each number that both have.
-        notes: What a reader must know, among it why runs cannot be paired.
-    """
-
-    tables: list[Cells]
-    differences: list[Cells]
-    notes: list[str]
+    tables: list[Cells]  # models by data sets
+    differences: list[Cells]  # the first run subtracted from each other run: a row for each common headline
+    notes: list[str]  # sentences that a reader of the tables needs, and reasons why runs cannot be paired
 
 
 def compared(runs: Sequence[Run]) -> Comparison:
-    """Compare runs, the others with the first."""
-    measured = [run.measured for run in runs]
-    tables = [table(heading, cells) for heading, make in TABLES.items() if (cells := make(measured))]
-    notes = [NOT_ABOVE] if any("-" in row for of in tables for row in of.rows) else []
-    notes += [*unlabelled_notes(measured), *side_by_side([run.measured.folder for run in runs])]
+    """Compare runs, each with the first."""
+    tables = build(runs)
+    notes = [NOT_ABOVE] if any("-" in row for table in tables for row in table.rows) else []
+    notes += [*unlabelled_notes(runs), *side_by_side([run.folder for run in runs])]
     differences = []
-    first, *others = runs
-    for other in others:
+    first, *more = runs
+    for run in more:
         try:
-            found = _differences(first, other)
+            table = _differences(first, run)
         except HeedfulError as error:
-            notes.append(f"{other.name} and {first.name} are not paired: {error}")
+            notes.append(f"{run.label} and {first.label} are not paired: {error}")
             continue
-        if found.rows:
-            differences.append(found)
+        if table.rows:
+            differences.append(table)
         else:
-            notes.append(f"{other.name} and {first.name} are not paired: their changes are not the same.")
-    notes += [FLAGGED] if any(row[0].endswith(" *") for of in differences for row in of.rows) else []
-    return Comparison(tables, differences, [_told(note, runs) for note in notes])
+            notes.append(f"{run.label} and {first.label} are not paired: their changes are not the same.")
+    notes += [FLAGGED] if any(row[0].endswith(" *") for table in differences for row in table.rows) else []
+    return Comparison(tables, differences, [_without_folders(note, runs) for note in notes])
 
 
-def _told(note: str, runs: Sequence[Run]) -> str:
-    """A note without the places of folders."""
+def _without_folders(note: str, runs: Sequence[Run]) -> str:
+    """A note with names of runs in place of their folders."""
     for run in runs:
-        note = note.replace(run.measured.folder, run.name)
+        note = note.replace(run.folder, run.label)
     return without_places(printable(note))
 
 
-def _differences(first: Run, other: Run) -> Cells:
-    """The headlines of a run less those of the first, paired, in points.
+def _differences(first: Run, second: Run) -> Cells:
+    """The paired differences of the headlines of two runs, in points.
 
     Raises:
-        HeedfulError: They were not evaluated on the same examples.
+        HeedfulError: The runs were not evaluated on the same examples.
     """
-    changes = paired_differences(first.measured.folder, other.measured.folder)
+    changes = paired_differences(first.folder, second.folder)
     rows = []
     for line in lines_of(first.results):
-        both = [run.results["metrics"].get(line.metric) for run in (first, other)]
-        if line.beside and line.metric in changes and all(m is not None and is_known(m) for m in both):
+        entries = [run.results["metrics"].get(line.metric) for run in (first, second)]
+        if line.beside and line.metric in changes and all(m is not None and is_known(m) for m in entries):
             m = changes[line.metric]
-            mark = " *" if any(NOT_ABOVE_MAJORITY in one["flags"] for one in both) else ""
+            mark = " *" if any(NOT_ABOVE_MAJORITY in entry["flags"] for entry in entries) else ""
             rows.append([line.label + mark, number(m, "+", ci95=True), basis(m).removeprefix("n=")])
-    return Cells(f"{other.name} less {first.name}", ["difference", "points [paired 95 %]", "n"], rows)
+    return Cells(f"{second.label} less {first.label}", ["difference", "points [paired 95 %]", "n"], rows)

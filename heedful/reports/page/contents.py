@@ -1,4 +1,4 @@
-"""The content of examples as a page shows it: JSON, with what a change did to it marked."""
+"""The content of examples on a page: JSON in which the effect of a change is marked."""
 
 import base64
 import io
@@ -13,53 +13,48 @@ from heedful.records import Example, Part, Picture, Table
 LONGEST = 1600  # characters of a text
 SIDE = 220  # pixels of a picture
 QUALITY = 70  # of its compression
-COMPARED = 120  # words of a text, at most, that are compared one by one
-ALIKE = 0.5  # texts that have less in common than this are shown as they are, without marks
+COMPARED = 120  # words that are compared one by one, at most
+ALIKE = 0.5  # least share of common words of texts that are compared
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
-Content = str | dict[str, Any] | None  # a text, {"title": ..., "rows": ...}, {"picture": ...}, or nothing to be seen
+Content = str | dict[str, Any] | None  # a text, {"title": ..., "rows": ...}, {"picture": ...}, or no picture
 Segments = list[list[Any]]  # [text, whether it is marked] each
-UNKNOWN = "Its texts were not kept when it was evaluated."
-UNKNOWN_AFTER = "What it became is not in the rows, and could not be made again."
+UNKNOWN = "The evaluation did not keep its texts."
+UNKNOWN_AFTER = "The changed input is not in the rows and could not be made again."
 
 
 class Contents(NamedTuple):
-    """What an example holds, as a page shows it.
+    """The content of an example."""
 
-    Attributes:
-        parts: {"name", "changed", "before", "after"} of each part, the last only where it changed.
-        missing: Why something is not shown; "" where all is.
-    """
-
-    parts: list[dict[str, Any]]
-    missing: str = ""
+    parts: list[dict[str, Any]]  # {"name", "changed", "before", "after"} by part; "after" is None for an unchanged part
+    missing: str = ""  # the reason why a content is missing, or ""
 
 
-Provider = Callable[[Sequence[Mapping[str, Any]]], Sequence[Contents]]  # of rows
+Provider = Callable[[Sequence[Mapping[str, Any]]], Sequence[Contents]]  # from rows to their contents
 
 
 def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is_changed: bool = True) -> Contents:
-    """What an example holds before and after a change.
+    """The content of an example before and after a change.
 
     Args:
         base: The example.
-        changed: What it became; None where that is not known.
-        parts: Names of those that are shown.
-        is_changed: Whether it was changed at all.
+        changed: The changed example; None if it is not known.
+        parts: Names of the parts.
+        is_changed: Whether there is a change.
     """
-    found = []
+    entries = []
     for name in parts:
         before = base.parts[name]
         after = before if changed is None else changed.parts.get(name)
         if before == after:
-            found.append({"name": name, "changed": False, "before": content_of(before), "after": None})
+            entries.append({"name": name, "changed": False, "before": content_of(before), "after": None})
         else:
             sides = compared(content_of(before), None if after is None else content_of(after))
-            found.append({"name": name, "changed": True, "before": sides[0], "after": sides[1]})
-    return Contents(found, UNKNOWN_AFTER if is_changed and changed is None else "")
+            entries.append({"name": name, "changed": True, "before": sides[0], "after": sides[1]})
+    return Contents(entries, UNKNOWN_AFTER if is_changed and changed is None else "")
 
 
 def content_of(part: Part) -> Content:
-    """A part as JSON: a text that is very long loses its end, a picture becomes small."""
+    """A part as JSON; a long text is cut, a picture becomes small."""
     if isinstance(part, str):
         return part if len(part) <= LONGEST else f"{part[:LONGEST].rstrip()} … (cut off here)"
     if isinstance(part, Table):
@@ -80,7 +75,7 @@ def _picture(picture: Picture) -> str:
 
 
 def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
-    """Two texts with the words that differ marked; None where they have so little in common that marks say nothing.
+    """Two texts with marks on the words that differ; None for texts with few common words.
 
     Example:
         >>> marked("A dog runs.", "A cat runs.")
@@ -88,38 +83,38 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
         >>> marked("It rains.", "Nobody sings here") is None
         True
     """
-    words, others = TOKEN.findall(before), TOKEN.findall(after)
-    pieces = _pieces(words, others)
-    shared = sum(not word.isspace() for own, other in pieces if own == other for word in own)
-    if 2 * shared < ALIKE * sum(not word.isspace() for word in (*words, *others)):
+    words = TOKEN.findall(before), TOKEN.findall(after)
+    pieces = _pieces(*words)
+    shared = sum(not word.isspace() for first, second in pieces if first == second for word in first)
+    if 2 * shared < ALIKE * sum(not word.isspace() for side in words for word in side):
         return None
     sides: tuple[Segments, Segments] = ([], [])
-    for own, other in pieces:
-        for side, piece in zip(sides, (own, other), strict=True):
+    for pair in pieces:
+        for side, piece in zip(sides, pair, strict=True):
             if piece:
-                side.append(["".join(piece), own != other])
+                side.append(["".join(piece), pair[0] != pair[1]])
     return sides
 
 
-def _pieces(words: list[str], others: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Two lists of words, cut into pieces that are the same and pieces that differ, in turn.
+def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], list[str]]]:
+    """Two lists of words, cut into equal and different pieces.
 
-    What both begin and end with is the same. Between, single words are compared only where they are not many: long
-    texts take their time.
+    Common beginnings and ends are equal pieces. Words between are compared one by one if they are few, since long texts
+    take long.
     """
-    start = len(os.path.commonprefix([words, others]))
-    end = len(os.path.commonprefix([words[start:][::-1], others[start:][::-1]]))
-    own, other = words[start : len(words) - end], others[start : len(others) - end]
-    pieces = [(own, other)]
-    if max(len(own), len(other)) <= COMPARED:
-        steps = SequenceMatcher(None, own, other, autojunk=False).get_opcodes()
-        pieces = [(own[i:j], other[k:stop]) for _, i, j, k, stop in steps]
+    start = len(os.path.commonprefix([words, words_after]))
+    end = len(os.path.commonprefix([words[start:][::-1], words_after[start:][::-1]]))
+    first, second = words[start : len(words) - end], words_after[start : len(words_after) - end]
+    pieces = [(first, second)]
+    if max(len(first), len(second)) <= COMPARED:
+        steps = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
+        pieces = [(first[i:j], second[k:stop]) for _, i, j, k, stop in steps]
     pieces = [(words[:start], words[:start]), *pieces, (words[len(words) - end :], words[len(words) - end :])]
-    return [(first, second) for first, second in pieces if first or second]
+    return [pair for pair in pieces if any(pair)]
 
 
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
-    """The content of a part on both sides: texts as segments where their words can be compared, tables as rows.
+    """The content of a part on both sides: texts as segments if their words can be compared, tables as rows.
 
     A row of a table is [key, values, mark], with the mark "gone", "new", "changed", "moved" or ""; "titled" says
     whether the title differs.
@@ -131,14 +126,14 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
     return before, after
 
 
-def _rows(table: dict[str, Any], other: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
-    """A table with marks at the rows that the other one does not have, or has otherwise."""
-    values = {key: value for key, value, _ in other["rows"]}
-    own = [key for key, *_ in table["rows"] if key in values]
-    there = [key for key in values if key in set(own)]
-    moved = {key for key, place in zip(own, there, strict=True) if key != place}
+def _rows(table: dict[str, Any], other_table: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
+    """A table with marks on the rows that differ from the other table."""
+    values = {key: value for key, value, _ in other_table["rows"]}
+    common = [key for key, *_ in table["rows"] if key in values]
+    order = [key for key in values if key in set(common)]
+    moved = {key for key, place in zip(common, order, strict=True) if key != place}
     rows = []
     for key, value, _ in table["rows"]:
         mark = alone if key not in values else "changed" if values[key] != value else "moved" if key in moved else ""
         rows.append([key, value, mark])
-    return {"title": table["title"], "rows": rows, "titled": table["title"] != other["title"]}
+    return {"title": table["title"], "rows": rows, "titled": table["title"] != other_table["title"]}

@@ -1,45 +1,100 @@
-"""The figures of an evaluation, as the registry draws them, for a page."""
+"""Figures and coloured words of an evaluation as SVG and HTML inside a page."""
 
-from collections.abc import Iterator, Mapping
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.metrics.attributions.attribution import attributions
-from heedful.records import Measurement
+from heedful.records import printable
 from heedful.records.storage.epochs import read_epochs
 from heedful.reports.figures import FIGURES
+from heedful.reports.page.about import in_order
 from heedful.reports.page.numbers import quoted
-from heedful.reports.page.run import Run, in_order
-from heedful.reports.page.svg import Drawn, inline
 from heedful.reports.page.words import block, explanations
+from heedful.reports.runs import Run
 
-EPOCHS = "epochs"  # the figure whose curves stand with the evaluation that they are of
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EPOCHS = "epochs"  # name of the figure whose curves belong to several evaluations
+IDS = re.compile(r'(\bid="|\bhref="#|url\(#)')
+BROAD = 620  # pixels; on a narrow screen a wider figure scrolls
+INKS = {  # colours that follow the theme of the page
+    "#000000": "currentColor",
+    "#ffffff": "var(--back)",
+    "#eaf0f7": "var(--card)",
+    "#4c4c4c": "var(--soft)",
+    "#666666": "var(--soft)",
+    "#737373": "var(--soft)",
+    "#0072b2": "var(--ci)",
+    "#c1121f": "var(--bad)",
+    "#882255": "var(--wine)",
+}
+INK = re.compile("|".join(INKS), re.IGNORECASE)
+SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt"')
 
 
-def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Drawn]:
-    """The figures of an evaluation, of several of one kind the first unfolded.
+class Shown(NamedTuple):
+    """A figure of a page; a folded figure is shown on demand."""
+
+    title: str
+    svg: str
+    is_folded: bool = False
+
+
+def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
+    """The figures of an evaluation; only the first figure of a kind is unfolded.
 
     Args:
         run: The run.
         evaluation: The evaluation.
-        name: Begins the ids in these figures.
+        name: Prefix of the ids in these figures.
     """
     for key, kind in FIGURES.items():
         if kind.evaluation == evaluation:
-            for k, drawn in enumerate(kind.draw([run.measured])):
-                yield Drawn(drawn.title, inline(drawn.figure, f"{name}-{key}-{k}", drawn.title), is_folded=k > 0)
+            for k, entry in enumerate(kind.draw([run])):
+                yield Shown(entry.title, inline(entry.figure, f"{name}-{key}-{k}", entry.title), is_folded=k > 0)
     first, *_ = sections = in_order(run)
-    for drawn in FIGURES[EPOCHS].draw([run.measured]):  # curves of what has no section stand in the first
-        if (drawn.name if drawn.name in sections else first) == evaluation:
-            points = read_epochs(run.folder)[drawn.name]
-            if len(points) == 1:
-                yield Drawn(_of_one_epoch(*points[0]), "")
+    for entry in FIGURES[EPOCHS].draw([run]):  # curves without a section are shown in the first
+        if (entry.name if entry.name in sections else first) == evaluation:
+            (epoch, curves), *more = read_epochs(Path(run.folder))[entry.name]
+            if more:
+                yield Shown(entry.title, inline(entry.figure, f"{name}-{EPOCHS}-{entry.name}", entry.title))
             else:
-                yield Drawn(drawn.title, inline(drawn.figure, f"{name}-{EPOCHS}-{drawn.name}", drawn.title))
+                values = [f"{curve} {quoted(m.as_dict())}" for curve, m in curves.items() if m.value is not None]
+                yield Shown(f"After epoch {epoch}, on the examples watched during training: {', '.join(values)}.", "")
     if evaluation == "attributions" and evaluation in run.rows:
         for explanation in explanations(attributions(run.rows[evaluation][0], run.contexts[evaluation])):
-            yield Drawn("", f'<div class="words">{block(explanation)}</div>')
+            yield Shown("", f'<div class="words">{block(explanation)}</div>')
 
 
-def _of_one_epoch(epoch: int, of: Mapping[str, Measurement]) -> str:
-    """The only point of a curve, in words."""
-    known = [f"{curve} {quoted(m.as_dict())}" for curve, m in of.items() if m.value is not None]
-    return f"After epoch {epoch} of the training, on the examples that were watched then: {', '.join(known)}."
+def inline(figure: "Figure", name: str, title: str) -> str:
+    """A figure as SVG inside a page; texts are paths, so that every reader sees the same letters.
+
+    Args:
+        figure: The figure.
+        name: Prefix of the ids in the figure, unique on the page.
+        title: Text for readers who cannot see the figure.
+    """
+    from matplotlib import rc_context
+
+    file = io.StringIO()
+    with rc_context({"svg.fonttype": "path", "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a box replaces a character that the font lacks
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing, transparent=True)
+    text = file.getvalue()
+    width = float(SIZE.findall(text)[0]) * 4 / 3  # points to pixels
+    text = text[text.index("<svg ") :]
+    start = text.index(">") + 1
+    box = re.findall(r'viewBox="[^"]*"', text)[0]
+    broad = ' class="broad"' if width > BROAD else ""
+    opening = f'<svg{broad} {box} width="{width:.0f}" fill="currentColor" role="img" aria-labelledby="{name}-title" '
+    opening += 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    inner = INK.sub(lambda match: INKS[match[0].lower()], IDS.sub(rf"\g<1>{name}-", text[start:]))
+    inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
+    return f'{opening}<title id="{name}-title">{escape(printable(title))}</title>{inner}'

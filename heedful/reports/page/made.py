@@ -1,4 +1,4 @@
-"""How the results of a page were made, without telling where or by whom."""
+"""The origin of the results on a page: command, settings, hashes and versions, but no folders and no host."""
 
 import os
 import re
@@ -12,93 +12,79 @@ from heedful.records import printable
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import CONFIG, RESULTS, file_hash
 from heedful.records.storage.yaml_files import read_yaml
-from heedful.reports.page.run import Run
-from heedful.reports.runs import Measured
+from heedful.reports.page.about import texts
+from heedful.reports.runs import PLAIN, Run
 
-PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")  # paths that lead elsewhere
-COUNTS = {  # of results.json, in words
-    "examples": "examples that were predicted",
-    "not_predicted": "examples that were not predicted",
-    "dropped_no_gold": "rows without a gold label, left out",
-    "unlabelled": "examples without gold labels",
-    "truncated": "examples that are longer than the model reads",
-    "shortened": "tables of which rows were left out",
-    "no_label": "answers that are not labels",
-    "repeats": "examples that repeat others",
-    "trained_on": "examples that the model was trained on",
-    "eligible": "predictions that count",
-    "swapped": "examples that were changed",
-    "partners_excluded": "pairs of an example and a partner that is related to it, left out",
-    "partners_eligible": "pairs of an example and a partner that may lend",
-    "identical": "changed inputs that were the same as others to the model",
-}
+PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")  # paths outside the folder
 SCRIPTS = ("train.py", "evaluate.py")
-QUIET = {"partners_real"}  # counts that add nothing here
+HIDDEN = {"partners_real"}  # counts that a page leaves out
 
 
 @dataclass(frozen=True)
 class Made:
-    """How results were made.
+    """The origin of results."""
 
-    Attributes:
-        command: The command line that was typed.
-        again: One that repeats it, from the configuration in the folder.
-        facts: What it was made with and of: a name and a text each.
-        counts: What was counted, and left out: a text and a number each.
-    """
-
-    command: str
-    again: str
-    facts: list[tuple[str, str]]
-    counts: list[tuple[str, str]]
+    command: str  # the command line
+    again: str  # A command line that repeats it with the configuration in the folder
+    facts: list[tuple[str, str]]  # settings, hashes and versions by name
+    counts: list[tuple[str, str]]  # counts by name
 
 
 def without_places(text: str) -> str:
-    """A text in which paths that lead elsewhere are their last names alone; those in the working folder are relative.
+    """A text with only the last component of paths outside the working folder; paths inside it become relative.
 
     Example:
         >>> without_places("read /srv/someone/data/mnli and ../else/rows.csv, not runs/a")
         'read mnli and rows.csv, not runs/a'
     """
-    here = f"{Path.cwd()}{os.sep}"
-    return PLACES.sub(lambda found: _last(found[0]), text.replace(here, ""))
+    return PLACES.sub(lambda match: _last(match[0]), text.replace(f"{Path.cwd()}{os.sep}", ""))
 
 
 def _last(path: str) -> str:
     return next((name for name in reversed(PurePosixPath(path).parts) if name not in ("/", "~", "..", ".")), path)
 
 
+def summary(run: Run) -> str:
+    """The training, the data and the seeds of a run, in one line."""
+    identity = run.identity
+    training = "the model was not trained here"
+    if identity.get("trained"):
+        regime = "" if run.regime == PLAIN else f" ({run.regime})"
+        steps = f", {identity['steps']:,} training steps" if identity.get("steps") else ""
+        training = f"trained on {identity.get('trained_on')}{regime} with seed {run.seed}{steps}"
+    n = run.results["counts"].get("examples")
+    examples = f"{n:,} examples of " if n else ""
+    model = f"{run.model}: {training}; " if identity else ""
+    return f"{model}evaluated on {examples}{run.data}, {run.split}, with seed {run.results['seed']}."
+
+
 def made_of(run: Run) -> Made:
-    """How the results of a run were made."""
+    """The origin of the results of a run."""
     words = [str(word) for word in run.about.get("command", [])]
     start = words[0] if words else ""
     program = f"python {start}" if start.endswith(".py") else start
-    typed = " ".join([program, *(shlex.quote(without_places(word)) for word in words[1:])]).strip()
+    command = " ".join([program, *(shlex.quote(without_places(word)) for word in words[1:])]).strip()
     repeated = [program] if start in SCRIPTS else words[:2]
-    is_known = start in SCRIPTS or (start == "heedful" and words[1:2] in (["train"], ["evaluate"]))
-    again = f"{' '.join(repeated)} --config {CONFIG}" if is_known and (run.folder / CONFIG).is_file() else ""
-    counts = [*_counts(run.results["counts"], "")]
-    return Made(typed, again, [(name, without_places(text)) for name, text in _facts(run)], counts)
+    can_repeat = start in SCRIPTS or (start == "heedful" and words[1:2] in (["train"], ["evaluate"]))
+    has_config = (Path(run.folder) / CONFIG).is_file()
+    again = f"{' '.join(repeated)} --config {CONFIG}" if can_repeat and has_config else ""
+    facts = [(name, without_places(text)) for name, text in _facts(run)]
+    return Made(command, again, facts, list(_counts(run.results["counts"], "")))
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
-    """What results were made of, with hashes, and what they were made with."""
-    results = run.results
-    yield "data", f"{results['data']}, {results['split']}"
-    yield from _settings(run)
-    yield "seed", f"{results['seed']} of the evaluation; {run.measured.seed} of the model"
-    if weights := run.measured.identity.get("weights"):
+    """Data, settings, seeds, hashes and versions; the kind of the machine, not its name."""
+    results, about = run.results, run.about
+    yield "data", f"{run.data}, {run.split}"
+    yield from _settings(Path(run.folder) / CONFIG)
+    yield "seed", f"{results['seed']} of the evaluation; {run.seed} of the model"
+    if weights := run.identity.get("weights"):
         yield "weights, sha256", str(weights)
     for name, (_, metadata) in run.rows.items():
         yield f"changes of {name}, sha256", str(metadata["manifest"])
     for name, sha256 in results["rows"].items():
         yield f"rows of {name}, sha256", str(sha256)
-    yield f"{RESULTS}, sha256", file_hash(run.folder / RESULTS)
-    yield from _machine(run.about)
-
-
-def _machine(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What kind of machine it was, and with which versions; not which one, nor whose."""
+    yield f"{RESULTS}, sha256", file_hash(Path(run.folder) / RESULTS)
     if packages := about.get("packages"):
         yield "versions", ", ".join(f"{name} {version}" for name, version in packages.items())
     for name in ("python", "accelerator", "precision", "processes", "threads", "started"):
@@ -106,15 +92,14 @@ def _machine(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, str(about[name])
 
 
-def _settings(run: Run) -> Iterator[tuple[str, str]]:
-    """The settings of data and model that config.yaml names, but for those that are not set."""
-    path = run.folder / CONFIG
+def _settings(path: Path) -> Iterator[tuple[str, str]]:
+    """The settings of data and model in config.yaml that have a value."""
     saved = read_yaml(str(path), str(path)) if path.is_file() else {}
     for kind in ("data", "model"):
         settings = (saved.get(kind) or {}).get("init_args") if isinstance(saved.get(kind), Mapping) else None
-        told = [f"{name}: {_brief(value)}" for name, value in (settings or {}).items() if value not in (None, [], {})]
-        if told:
-            yield f"settings of the {kind}", "; ".join(told)
+        words = [f"{name}: {_brief(value)}" for name, value in (settings or {}).items() if value not in (None, [], {})]
+        if words:
+            yield f"settings of the {kind}", "; ".join(words)
 
 
 def _brief(value: Any) -> str:
@@ -122,20 +107,20 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 120 else f"{text[:120]} …"
 
 
-def _counts(counts: Mapping[str, Any], of: str) -> Iterator[tuple[str, str]]:
-    """What was counted, in words; of each evaluation what is its own."""
+def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    """Names and counts, with the evaluation as prefix."""
     for name, value in counts.items():
         *places, last = PurePosixPath(name).parts
-        where = ", ".join([*([of] if of else []), *places])
+        where = ", ".join([*([prefix] if prefix else []), *places])
         if isinstance(value, Mapping) and last != "tokens_kept":
             yield from _counts(value, ", ".join(text for text in (where, last) if text))
-        elif isinstance(value, int) and not isinstance(value, bool) and value and last not in QUIET:
-            told = COUNTS.get(last, last.replace("_", " "))
-            yield f"{where}: {told}" if where else told, f"{value:,}"
+        elif isinstance(value, int) and not isinstance(value, bool) and value and last not in HIDDEN:
+            text = texts("counts").get(last, last.replace("_", " "))
+            yield f"{where}: {text}" if where else text, f"{value:,}"
 
 
-def name_of(run: Measured) -> str:
-    """What a page calls a run: no path of this machine, not in the form of a folder's name either."""
+def name_of(run: Run) -> str:
+    """The name of a run on a page, without paths of this machine, also in the form of a folder's name."""
     label = f"{run.label}, {run.partial} alone" if run.partial else run.label
     backbone = str(run.kind.get("backbone", ""))
     if without_places(backbone) != backbone:

@@ -1,27 +1,26 @@
-"""How predictions move when something is changed: from each label to each, as a table."""
+"""Tables of predictions before and after a change: shares of labels after, by the label before."""
 
 from dataclasses import dataclass
 
 from heedful.records.rows import BASE
 from heedful.reports.page.examples import change_of
-from heedful.reports.page.run import Run
+from heedful.reports.runs import Run
 from heedful.reports.tables import percents
 
 MOST_LABELS = 8
-SHOWN = ("attentiveness", "default_label", "naive_partial")  # evaluations of which the moves are shown
+SHOWN = ("attentiveness", "default_label", "naive_partial")  # evaluations with such tables
 CHANGE = ["intervention", "part", "variant"]
 
 
 @dataclass(frozen=True)
 class Moves:
-    """The moves of one change.
+    """The table of one change.
 
     Attributes:
-        heading: What was changed.
-        labels: The answers, in the order of rows and columns.
+        heading: The change.
+        labels: The labels of rows and columns, in their order.
         draws: Number of draws per example.
-        rows: An answer before the change, how many examples got it, and (percent, text) for each answer after
-            the change.
+        rows: Label before, number of examples, and (percent, text) for each label after.
     """
 
     heading: str
@@ -31,24 +30,26 @@ class Moves:
 
 
 def moves_of(run: Run, evaluation: str) -> list[Moves]:
-    """The moves of each change, over all draws; none where answers are many, or texts."""
+    """A table for each change, over all draws; none for many labels or texts."""
     if evaluation not in SHOWN or evaluation not in run.rows or not run.contexts[evaluation].kind.has_labels:
         return []
     import pandas
 
     frame = run.rows[evaluation][0].select([*CHANGE, "uid", "draw", "y", "y2"]).to_pandas()
-    found = []
+    tables = []
     for names, group in frame[~frame["intervention"].isin([BASE, "null"])].groupby(CHANGE, sort=False):
         there = {*group["y"], *group["y2"]}
-        known = [label for label in dict.fromkeys([*run.contexts[evaluation].labels, *sorted(there)]) if label in there]
-        if len(known) > MOST_LABELS:
+        labels = [
+            label for label in dict.fromkeys([*run.contexts[evaluation].labels, *sorted(there)]) if label in there
+        ]
+        if len(labels) > MOST_LABELS:
             continue
-        counts = pandas.crosstab(group["y"], group["y2"]).reindex(index=known, columns=known, fill_value=0)
+        counts = pandas.crosstab(group["y"], group["y2"]).reindex(index=labels, columns=labels, fill_value=0)
         examples = group.groupby("y")["uid"].nunique()
         rows = []
-        for label, row in zip(known, counts.to_numpy().tolist(), strict=True):
+        for label, row in zip(labels, counts.to_numpy().tolist(), strict=True):
             if total := sum(row):
                 rows.append((label, int(examples[label]), [(100 * n / total, f"{percents(n / total)} %") for n in row]))
         heading = change_of(dict(zip(CHANGE, names, strict=True)))
-        found.append(Moves(heading, known, group["draw"].nunique(), rows))
-    return found
+        tables.append(Moves(heading, labels, group["draw"].nunique(), rows))
+    return tables

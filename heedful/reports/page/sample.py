@@ -1,4 +1,4 @@
-"""Which rows a page shows as examples: a few of each kind, chosen by a hash of their uids."""
+"""The rows that a page shows as examples: some for each kind, drawn by a hash of their uids."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,41 +11,41 @@ from heedful.records import Context, keys, random_key, words_of
 from heedful.records.rows import BASE, KEY, codes, probabilities, same, strings, where
 from heedful.reports.results import Evaluated
 
-MOST = 600  # examples of a run; the size of the page may leave room for fewer
+MOST = 600  # examples of a run
 NULL = "null"
-BASES = ("accuracy", "answers")  # evaluations whose base rows are what they are about
+BASES = ("accuracy", "answers")  # evaluations whose examples are base rows
 COLUMNS = (*KEY, "gold", "y", "y2", "p", "p2", "partner", "slices", "unread")
-RIGHT = 0.5  # what an answer is worth at least that is called right
+RIGHT = 0.5  # least score of a right answer
 
 
 class Sample(NamedTuple):
-    """Some of the rows of a run.
+    """A sample of rows.
 
     Attributes:
-        rows: Those chosen, in the order in which they are to be shown; each with its "evaluation", whether the answer
-            "changed", or is wrong where nothing was changed, and with the probability of the answer before the change,
-            "p", what it became, "p2", and by how much it "moved".
-        of: How many there are to choose from: the first change of each kind of each example.
+        rows: The rows in the order of the page, each with its "evaluation"; "changed", whether the answer changed or a
+            base answer is wrong; the probability of the first answer before ("p") and after ("p2"), and how far it
+            "moved".
+        total: Number of rows to draw from: the first draw for each example and change.
     """
 
     rows: list[dict[str, Any]]
-    of: int
+    total: int
 
 
 def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> Sample:
-    """Choose rows of each evaluation, intervention, part, answer, and whether the answer changed, in turn.
+    """Draw rows for each evaluation, intervention, part, answer and outcome in turn.
 
-    The choice depends on the seed, the uids and these alone, never on the order of anything.
+    The sample depends on the seed and the uids, not on the order of rows.
 
     Args:
         evaluated: Evaluation to its rows and their metadata.
-        seed: The run's seed.
-        most: Choose so many.
+        seed: Seed of the run.
+        most: Number of rows, at most.
     """
-    found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    ranked: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     total = 0
     for name, (rows, metadata) in evaluated.items():
-        if "y2" not in rows.schema.names:  # of attributions, which have a section of their own
+        if "y2" not in rows.schema.names:  # attributions, which have a section of their own
             continue
         context = Context.of(metadata["context"])
         rows = rows.select(COLUMNS).filter(pa.array(_candidates(rows, name)))
@@ -53,41 +53,39 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
         changed = _changed(rows, context)
         turns, ranks = _turns(rows, changed, seed)
         first = np.lexsort([ranks, turns])[:most]
+        columns = zip(turns[first].tolist(), ranks[first].tolist(), changed[first].tolist(), strict=True)
         entries = _entries(rows.take(first), name, context.labels)
-        for turn, rank, has_changed, entry in zip(
-            turns[first].tolist(), ranks[first].tolist(), changed[first].tolist(), entries, strict=True
-        ):
+        for (turn, rank, has_changed), entry in zip(columns, entries, strict=True):
             entry["changed"] = has_changed
-            found.append(((turn, rank, name, *(entry[column] for column in KEY)), entry))
-    found.sort(key=lambda pair: pair[0])
-    return Sample([entry for _, entry in found[:most]], total)
+            ranked.append(((turn, rank, name, *(entry[column] for column in KEY)), entry))
+    ranked.sort(key=lambda pair: pair[0])
+    return Sample([entry for _, entry in ranked[:most]], total)
 
 
 def _candidates(rows: pa.Table, name: str) -> np.ndarray:
-    """The first draw of each change, and of accuracy the base rows: bool [rows]. Of the null control flips alone."""
-    is_first = rows["draw"].to_numpy() <= 0
-    is_base = where(rows, intervention=BASE)
+    """The first draw for each change; for accuracy, base rows and flips of the null control: bool [rows]."""
+    is_base, is_null = where(rows, intervention=BASE), where(rows, intervention=NULL)
     if name in BASES:
-        return is_base | (where(rows, intervention=NULL) & ~same(rows, "y", "y2"))
-    return is_first & ~is_base & ~where(rows, intervention=NULL)
+        return is_base | (is_null & ~same(rows, "y", "y2"))
+    return (rows["draw"].to_numpy() <= 0) & ~is_base & ~is_null
 
 
 def _changed(rows: pa.Table, context: Context) -> np.ndarray:
-    """Whether each answer changed; of a base row, whether it is wrong: bool [rows]."""
+    """Whether each answer changed, or a base answer is wrong: bool [rows]."""
     is_base = where(rows, intervention=BASE)
-    found = ~is_base & ~alike(rows, ~is_base, context.kind)
+    changed = ~is_base & ~alike(rows, ~is_base, context.kind)
     if not context.unlabelled:
         base = rows.filter(pa.array(is_base))
-        found[is_base] = context.kind.scores(strings(base, "y"), strings(base, "gold")) < RIGHT
-    return found
+        changed[is_base] = context.kind.scores(strings(base, "y"), strings(base, "gold")) < RIGHT
+    return changed
 
 
 def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many rows of the same kind come before each of these, and its rank by the hash: int64 and uint64 [rows]."""
+    """Number of earlier rows of the same kind, int64 [rows], and rank by the hash, uint64 [rows]."""
     kind = changed.astype(np.int64)
     for column in ("intervention", "part", "y"):
-        of, names = codes(rows, column)
-        kind = kind * len(names) + of
+        values, names = codes(rows, column)
+        kind = kind * len(names) + values
     uid, uids = codes(rows, "uid")
     high, low, *_ = words_of(random_key(seed, "page"), keys([text or "" for text in uids])[uid])
     ranks = (high.astype(np.uint64) << np.uint64(32)) | low
@@ -101,24 +99,23 @@ def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, 
 
 
 def _entries(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows as dictionaries, with what happened to the probability of the answer before the change."""
+    """Rows as dictionaries, with the probability of the first answer before and after the change."""
     entries = rows.select(COLUMNS).to_pylist()
-    p = _of_answers(rows, "p", labels)
-    p2 = _of_answers(rows, "p2", labels)
-    for entry, before, after in zip(entries, p, p2, strict=True):
+    columns = zip(entries, _of_answers(rows, "p", labels), _of_answers(rows, "p2", labels), strict=True)
+    for entry, before, after in columns:
         moved = None if before is None or after is None else after - before
         entry |= {"evaluation": name, "p": before, "p2": after, "moved": moved}
     return entries
 
 
 def _of_answers(rows: pa.Table, column: str, labels: Sequence[str]) -> list[float | None]:
-    """The probability in a column of the answer before the change; None where there is none."""
-    number = {label: k for k, label in enumerate(labels)}
+    """The probability of the first answer in a column; None if there is none."""
+    index = {label: k for k, label in enumerate(labels)}
     answers = rows["y"].to_pylist()
-    here = np.array([answer in number for answer in answers], dtype=bool) & rows[column].is_valid().to_numpy()
-    found: list[float | None] = [None] * rows.num_rows
-    if here.any():
-        p = probabilities(rows.filter(pa.array(here)), column)
-        for k, row in enumerate(np.flatnonzero(here).tolist()):
-            found[row] = float(p[k, number[answers[row]]])
-    return found
+    has_p = np.array([answer in index for answer in answers], dtype=bool) & rows[column].is_valid().to_numpy()
+    values: list[float | None] = [None] * rows.num_rows
+    if has_p.any():
+        p = probabilities(rows.filter(pa.array(has_p)), column)
+        for k, row in enumerate(np.flatnonzero(has_p).tolist()):
+            values[row] = float(p[k, index[answers[row]]])
+    return values

@@ -1,4 +1,4 @@
-"""Words coloured by what they add, as HTML: a block for each explained example."""
+"""Words coloured by their attribution, as HTML: a block for each explained example."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,33 +9,32 @@ import numpy as np
 from heedful.metrics.attributions.attribution import Attribution
 from heedful.records import printable
 
-MOST = 10  # examples that are shown
-LEVEL = 4  # of the heading of a block; those of methods are one below
+MOST = 10  # examples on a page
+LEVEL = 4  # heading of a block; headings of methods are one level below
 Explanation = Mapping[tuple[str, str], Attribution]  # (method, variant) to the attribution of one example
 
 
-def explanations(several: Iterable[Attribution], most: int = MOST) -> list[Explanation]:
-    """Choose the examples to show: those that are also explained as changed, or else the first ones.
+def explanations(attributions: Iterable[Attribution], most: int = MOST) -> list[Explanation]:
+    """Select examples: those that are also explained after a change, or else the first.
 
     Args:
-        several: Attributions in their order: those of an example together.
-        most: Choose so many.
+        attributions: Attributions in their order, grouped by example.
+        most: Number of examples, at most.
     """
-    of: dict[str, dict[tuple[str, str], Attribution]] = {}
-    for one in several:
-        of.setdefault(one.uid, {})[one.method, one.variant] = one
-    changed = [uid for uid, own in of.items() if any(variant for _, variant in own)]
-    return [of[uid] for uid in (changed or list(of))[:most]]
+    by_uid: dict[str, dict[tuple[str, str], Attribution]] = {}
+    for attribution in attributions:
+        by_uid.setdefault(attribution.uid, {})[attribution.method, attribution.variant] = attribution
+    changed = [uid for uid, explanation in by_uid.items() if any(variant for _, variant in explanation)]
+    return [by_uid[uid] for uid in (changed or list(by_uid))[:most]]
 
 
 def block(explanation: Explanation) -> str:
-    """One example: what is known of it, its scale, and a row for each method.
+    """One example: its answer, its scale of colours, and a row for each method with a cell for each variant.
 
-    Methods stand below each other; the example and what it was changed into beside each other. All words of a block
-    have one scale of colours. A word shows its number when it is pointed at.
+    All words of a block have one scale of colours. A word shows its number under the pointer.
     """
-    one, largest = next(iter(explanation.values())), scale_of(explanation)
-    about = f"{one.uid}, gold {'none' if one.gold is None else one.gold}, y {one.y}"
+    first, largest = next(iter(explanation.values())), scale_of(explanation)
+    about = f"{first.uid}, gold {'none' if first.gold is None else first.gold}, y {first.y}"
     steps = " ".join(_word(f"{phi:+.2f}" if phi else "0", phi, largest, "w", "") for phi in legend(largest))
     lines = [f"<article><h{LEVEL}>{_text(about)}</h{LEVEL}><p class=small>{steps}</p>"]
     variants = sorted({variant for _, variant in explanation})
@@ -46,26 +45,28 @@ def block(explanation: Explanation) -> str:
 
 
 def scale_of(explanation: Explanation) -> float:
-    """The largest abs(phi) of all words, methods and variants, which has the full colour; 0 where there is none."""
-    phi = np.concatenate([np.concatenate([*one.phi.values(), one.separator_phi]) for one in explanation.values()])
+    """The largest abs(phi) of all words, methods and variants, which has the full colour; 0 without words."""
+    phi = np.concatenate([np.concatenate([*a.phi.values(), a.separator_phi]) for a in explanation.values()])
     return float(np.abs(phi[np.isfinite(phi)]).max(initial=0.0))
 
 
 def _cell(explanation: Explanation, method: str, variant: str, scale: float) -> str:
-    """One attribution: its numbers, and a paragraph for each part, with the separator behind it."""
-    one, base = explanation.get((method, variant)), explanation.get((method, ""))
-    if one is None:
+    """One attribution: its numbers, and a paragraph for each part and the separator that follows it."""
+    attribution, base = explanation.get((method, variant)), explanation.get((method, ""))
+    if attribution is None:
         return "<section></section>"
     heading = f"<h{LEVEL + 1}>{_text(', '.join([method, variant or 'as it is']))}</h{LEVEL + 1}>"
-    lines = [f"{heading}<p class=small>{_text(numbers(one))}</p>"]
-    for (part, texts), separator, of_separator in zip(
-        one.words.items(), one.separators, one.separator_phi.tolist(), strict=True
-    ):
+    lines = [f"{heading}<p class=small>{_text(numbers(attribution))}</p>"]
+    separators = zip(attribution.separators, attribution.separator_phi.tolist(), strict=True)
+    for (part, texts), (separator, separator_phi) in zip(attribution.words.items(), separators, strict=True):
         is_changed = base is not None and list(base.words[part]) != list(texts)
-        label = f"{part}{', swapped in' if is_changed else ''} ({sum(one.phi[part].tolist()):+z.3f})"
-        phis = zip(texts, one.phi[part].tolist(), one.errors[part].tolist(), strict=True)
-        words = [_word(text, phi, scale, "w", phi_text(phi, error)) for text, phi, error in phis]
-        words.append(_word(separator or "(no separator)", of_separator, scale, "s", phi_text(of_separator)))
+        phi, errors = attribution.phi[part].tolist(), attribution.errors[part].tolist()
+        label = f"{part}{', swapped in' if is_changed else ''} ({sum(phi):+z.3f})"
+        words = [
+            _word(*word, scale, "w", phi_text(*word[1:], error))
+            for *word, error in zip(texts, phi, errors, strict=True)
+        ]
+        words.append(_word(separator or "(no separator)", separator_phi, scale, "s", phi_text(separator_phi)))
         kind = "swapped" if is_changed else "part"
         lines.append(f"<p><span class={kind}>{_text(label)}</span> {' '.join(words)}</p>\n")
     return f"<section>{''.join(lines)}</section>"
@@ -78,11 +79,7 @@ def _word(text: str, phi: float, scale: float, kind: str, number: str) -> str:
 
 
 def share_of(phi: float, scale: float) -> float:
-    """How much of the full colour a word has.
-
-    Args:
-        phi: What the word adds.
-        scale: The abs(phi) that has the full colour; more has it too.
+    """The share of the full colour of a word, given the abs(phi) that has the full colour.
 
     Example:
         >>> share_of(0.0, 0.5), share_of(0.5, 0.5), share_of(-0.25, 0.5), share_of(1.0, 0.0)
@@ -92,7 +89,7 @@ def share_of(phi: float, scale: float) -> float:
 
 
 def phi_text(phi: float, error: float = math.nan) -> str:
-    """Phi and its standard error by the masks that were drawn, where some are.
+    """Phi, and its standard error over random masks, if it has one.
 
     Example:
         >>> phi_text(0.3206, 0.0271), phi_text(-0.25)
@@ -101,16 +98,16 @@ def phi_text(phi: float, error: float = math.nan) -> str:
     return f"{phi:+z.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
 
 
-def numbers(one: Attribution) -> str:
-    """What is known of an attribution as a whole, in one line."""
-    told = f"f(x) {one.full:z.3f}, f(nothing) {one.nothing:z.3f}, delta {one.delta:+z.4f}"
-    errors = np.concatenate([*one.errors.values()])
-    drawn = errors[~np.isnan(errors)]
-    return told + (f", mean error of a phi {drawn.mean():.4f}" if len(drawn) else "")
+def numbers(attribution: Attribution) -> str:
+    """The numbers of an attribution, in one line."""
+    text = f"f(x) {attribution.full:z.3f}, f(nothing) {attribution.nothing:z.3f}, delta {attribution.delta:+z.4f}"
+    errors = np.concatenate([*attribution.errors.values()])
+    errors = errors[~np.isnan(errors)]
+    return text + (f", mean error of a phi {errors.mean():.4f}" if len(errors) else "")
 
 
 def legend(scale: float, steps: int = 7) -> list[float]:
-    """Values from the lowest to the highest of a scale, an odd number of them, with 0 in the middle."""
+    """An odd number of values from the lowest to the highest of a scale, with 0 in the middle."""
     half = steps // 2
     return [scale * k / half for k in range(-half, half + 1)]
 

@@ -110,7 +110,7 @@ def test_tensorboard_says_what_each_tag_is_and_which_settings_a_run_has(tiny_ber
     (text,) = event.tensor_proto.string_val
     rows = dict(row.strip("| ").split(" | ", 1) for row in text.decode().splitlines()[2:])
     assert rows.keys() == results_of(folder)["metrics"].keys()
-    assert rows["attentiveness/planted/premise"].endswith("replaced by that of another example?")
+    assert rows["attentiveness/planted/premise"].endswith("one part of the input comes from another example?")
     assert rows["attentiveness/planted/premise/eligible"] == "eligible | share not predicted as the default label"
     settings = yaml.safe_load((folder / "hparams.yaml").read_text())
     assert settings["settings.model.max_length"] == 64

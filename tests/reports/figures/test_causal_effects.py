@@ -1,17 +1,13 @@
 """The figure of TCE against DCE: what it shows, how runs are named, and what it refuses."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from heedful.cli import command
-from heedful.records import Measurement, MetricName, RunError, Section, SettingError, Shown
+from heedful.records import Measurement, MetricName, Section, Shown
 from heedful.reports.figures.causal_effects import draw
-from heedful.reports.runs import measured, short_names
+from heedful.reports.runs import read_runs
 
 import written_results
-from refusals import refused
-from tiers import first_tier
 
 
 def save(
@@ -37,7 +33,7 @@ def markers(axes) -> dict[str, tuple]:
 
 def test_each_run_is_a_marker_in_both_panels_with_its_intervals(tmp_path):
     folders = [save(tmp_path / "bert", 0.3, 0.6), save(tmp_path / "roberta", 0.1, 0.8)]
-    (drawn,) = (one.figure for one in draw(measured(folders)))
+    (drawn,) = (one.figure for one in draw(read_runs(folders)))
     for axes, title in zip(drawn.axes, ("changed contexts", "changed word pairs"), strict=True):
         assert axes.get_title() == title
         assert markers(axes) == {"bert": (30, 60), "roberta": (10, 80)}
@@ -50,7 +46,7 @@ def test_each_run_is_a_marker_in_both_panels_with_its_intervals(tmp_path):
 def test_runs_look_different_and_an_undefined_effect_leaves_its_marker_out(tmp_path):
     save(tmp_path / "a", kinds=("insertion",))
     folders = [str(tmp_path / "a"), *(save(tmp_path / f"b{i}") for i in range(11))]
-    (drawn,) = (one.figure for one in draw(measured(folders)))
+    (drawn,) = (one.figure for one in draw(read_runs(folders)))
     contexts, insertions = map(markers, drawn.axes)
     assert str(contexts["a"]) == "(nan, nan)"
     assert insertions["a"] == (30, 60)
@@ -61,43 +57,8 @@ def test_runs_look_different_and_an_undefined_effect_leaves_its_marker_out(tmp_p
 
 def test_several_data_sets_of_a_run_are_told_apart(tmp_path):
     folder = save(tmp_path / "a", data=("nlixy", "other"))
-    ((_, _, drawn, _),) = draw(measured([folder]))
+    ((_, _, drawn, _),) = draw(read_runs([folder]))
     assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["a (nlixy)", "a (other)"]
-
-
-@pytest.mark.parametrize(
-    ("folders", "names"),
-    [
-        (["runs/nlixy/bert/v0", "runs/nlixy/roberta/v0"], ["bert", "roberta"]),
-        (["runs/bert/plain", "runs/bert/help/"], ["plain", "help"]),
-        (["runs/bert/plain", "runs/roberta/help"], ["bert/plain", "roberta/help"]),
-        (["runs/a", "runs/a/b"], ["a", "b"]),
-        (["runs/a", "runs/a/a"], ["runs/a", "runs/a/a"]),
-        (["runs/bert"], ["bert"]),
-    ],
-)
-def test_names_are_the_parts_of_the_paths_that_differ(folders, names):
-    assert short_names(folders) == names
-
-
-@given(
-    st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join), min_size=1, max_size=5, unique=True)
-)
-def test_names_are_never_empty_and_never_the_same(folders):
-    names = short_names(folders)
-    assert len(set(names)) == len(folders)
-    assert all(names)
-
-
-@pytest.mark.parametrize(
-    ("name", "start"),
-    first_tier(1, [("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("f.svg", b"<?xml"), ("new/f.PNG", b"\x89PNG")]),
-)
-def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys):
-    output = tmp_path / name
-    command.main(["figure", "causal_effects", save(tmp_path / "a"), save(tmp_path / "b"), "--output", str(output)])
-    assert capsys.readouterr().out.split() == [str(output)]
-    assert output.read_bytes().startswith(start)
 
 
 @pytest.mark.slow
@@ -112,20 +73,3 @@ def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, cap
     assert capsys.readouterr().err == (
         "Note: The numbers below 'natural logic' rest on different examples in these runs.\n"
     )
-
-
-@pytest.mark.parametrize("name", ["f", "f.jpeg"])
-def test_another_kind_of_file_is_refused(tmp_path, name):
-    with refused(SettingError, f"output {name}", ".png, .pdf, .svg"):
-        command.main(["figure", "causal_effects", save(tmp_path / "a"), "--output", name])
-
-
-def test_a_folder_without_results_is_named(tmp_path):
-    with refused(RunError, tmp_path / "results.json"):
-        command.main(["figure", "causal_effects", str(tmp_path)])
-
-
-@pytest.mark.parametrize("nothing", [{"kinds": ()}, {"dce": None}])
-def test_results_without_causal_effects_are_refused(tmp_path, nothing):
-    with refused(RunError, tmp_path / "a", "natural_logic"):
-        command.main(["figure", "causal_effects", save(tmp_path / "a", **nothing)])

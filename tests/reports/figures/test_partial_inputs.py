@@ -7,21 +7,20 @@ from hypothesis import strategies as st
 
 from heedful.cli import command
 from heedful.cli.figure import FORMATS
-from heedful.records import Context, Measurement, MetricName, RunError, SettingError
+from heedful.records import Context, Measurement, MetricName
 from heedful.reports.figures import partial_inputs as report
-from heedful.reports.figures.canvas import COLORS
 from heedful.reports.figures.partial_inputs import Point, scatter, spearman, spearman_within
-from heedful.reports.runs import measured
+from heedful.reports.figures.registry import COLORS
+from heedful.reports.runs import read_runs
 
 import written_results
 from made_rows import make
-from refusals import refused
 
 PARTS = ("premise", "hypothesis")
 
 
-def point(data, x, y, above=True):
-    return Point(data, "m", Measurement(x, 9, ci95=(x - 0.1, x + 0.1)), Measurement(y, 9, ci95=(y, y)), above)
+def point(data, x, y, above=True, model="m"):
+    return Point(data, model, Measurement(x, 9, ci95=(x - 0.1, x + 0.1)), Measurement(y, 9, ci95=(y, y)), above)
 
 
 def ranks(values):
@@ -36,37 +35,27 @@ def pearson(x, y):
 
 
 few = st.sampled_from([0.1, 0.2, 0.3, 0.4])
-some_points = st.lists(st.builds(point, st.sampled_from("ab"), few, few), max_size=9)
 
 
-@given(some_points)
-def test_spearman_is_the_correlation_of_ranks(points):
-    columns = [[getattr(p, of).value for p in points] for of in ("gain", "attentiveness")]
-    expected = pearson(*map(ranks, columns)) if len(points) > 2 else None
-    assert spearman(points) == (expected if expected is None else pytest.approx(expected))
-
-
-@given(some_points)
-def test_spearman_within_data_sets_counts_no_difference_between_them(points):
-    x, y = [], []
-    for data in "ab":
-        mine = [p for p in points if p.data == data]
-        if len(mine) > 1:
-            for values, of in ((x, "gain"), (y, "attentiveness")):
-                of_set = ranks([getattr(p, of).value for p in mine])
+@given(st.lists(st.builds(point, st.sampled_from("ab"), few, few), max_size=9))
+def test_spearman_is_the_correlation_of_ranks_over_all_and_within_data_sets(points):
+    for found, sets in ((spearman, ["ab"]), (spearman_within, ["a", "b"])):
+        columns = {"gain": [], "attentiveness": []}
+        for data in sets:
+            members = [p for p in points if p.data in data]
+            for name, values in columns.items() if len(members) > 1 else ():
+                of_set = ranks([getattr(p, name).value for p in members])
                 values += [rank - np.mean(of_set) for rank in of_set]
-    expected = pearson(x, y) if len(x) > 2 else None
-    assert spearman_within(points) == (expected if expected is None else pytest.approx(expected))
+        expected = pearson(*columns.values()) if len(columns["gain"]) > 2 else None
+        assert found(points) == (expected if expected is None else pytest.approx(expected))
 
 
 def test_clusters_of_data_sets_mislead():
     """Within each data set attentiveness rises with the gain; over both it falls."""
     points = [point("a", x, 0.9 + x) for x in (0.01, 0.02, 0.03)] + [point("b", x, x) for x in (0.2, 0.21, 0.22)]
     assert spearman(points) < 0
-    assert spearman_within(points) == pytest.approx(1)
-    told = report.correlations([*points, point("b", 0.5, 0.0, above=False)])
-    assert told["within data sets"] == "+1.00 (n=6)"
-    assert told["a"] == "+1.00 (n=3)"
+    texts = report.correlations([*points, point("b", 0.5, 0.0, above=False)])
+    assert (texts["within data sets"], texts["a"]) == ("+1.00 (n=6)", "+1.00 (n=3)")
 
 
 def save(folder, score, attention=None, flags=(), data="d", reason=None, **settings):
@@ -81,9 +70,8 @@ def save(folder, score, attention=None, flags=(), data="d", reason=None, **setti
         numbers[MetricName("attentiveness", data, "premise")] = m
         made = make({"u0": ("yes", "yes")}, labels=2)
         rows = {"attentiveness": (made, written_results.about(made, context))}
-    return written_results.configured(
-        folder, found=written_results.results(numbers, data=data), written=rows, **settings
-    )
+    found = written_results.results(numbers, data=data)
+    return written_results.configured(folder, found=found, written=rows, **settings)
 
 
 @pytest.fixture
@@ -102,45 +90,40 @@ def runs(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_is_matched_with_the_model_of_the_parts_that_stay(runs):
-    points, without = report.points_of(measured(runs))
-    found = [(p.data, p.model, round(p.gain.value, 9), p.attentiveness.value, p.is_above) for p in points]
-    assert found == [
+def test_a_run_is_matched_with_the_model_of_the_parts_that_stay_and_drawn_with_bars_both_ways(runs):
+    points, without = report.points_of(read_runs(runs))
+    assert [(p.data, p.model, round(p.gain.value, 9), p.attentiveness.value, p.is_above) for p in points] == [
         ("d: premise", "minilm", 0.2, 0.7, True),
         ("d: premise", "minilm counterfactual", 0.2, 0.9, True),
         ("e: premise", "minilm", 0.0, 0.2, False),
     ]
     assert points[0].gain.ci95 == pytest.approx((0.15, 0.25))
-    assert "no run of minilm on f trained with --partial hypothesis" in without[0]
-    assert "undefined: why not" in without[1]
-    assert "few: attentiveness to premise rests on too few examples, n=60." in without[2]
-
-
-@pytest.mark.parametrize(("apart", "below"), [(0.0, [False, True]), (0.03, [True, False]), (0.2, [False, False])])
-def test_names_of_points_that_are_close_stand_on_both_sides(apart, below):
-    points = [
-        Point("d", name, Measurement(0.1, 9), Measurement(0.5 + k * apart, 9), True) for k, name in enumerate("ab")
-    ]
-    (axes,) = scatter(points, {}).axes
-    assert [text.xyann[1] < 0 for text in axes.texts] == below
-
-
-@pytest.mark.slow
-def test_the_figure_shows_each_point_with_bars_both_ways(runs):
-    points, _ = report.points_of(measured(runs))
+    facts = "no run of minilm on f trained with --partial hypothesis", "undefined: why not", "rests on too few examples"
+    assert all(fact in sentence for fact, sentence in zip(facts, without, strict=True))
     (axes,) = scatter(points, {"over all": "+0.50 (n=2)", "d: premise": "+1.00"}).axes
-    drawn = list(axes.containers)
-    assert [(round(c[0].get_xdata()[0], 6), round(c[0].get_ydata()[0], 6)) for c in drawn] == [
-        (20, 70),
-        (20, 90),
-        (0, 20),
-    ]
-    assert [c[0].get_markerfacecolor() for c in drawn] == [COLORS[0], COLORS[0], "white"]
-    assert all(c.has_xerr and c.has_yerr for c in drawn)
+    containers = list(axes.containers)
+    places = [(round(c[0].get_xdata()[0], 6), round(c[0].get_ydata()[0], 6)) for c in containers]
+    assert places == [(20, 70), (20, 90), (0, 20)]
+    assert [c[0].get_markerfacecolor() for c in containers] == [COLORS[0], COLORS[0], "white"]
+    assert all(c.has_xerr and c.has_yerr for c in containers)
     assert axes.get_title("left") == "Spearman over all: +0.50 (n=2)"
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     symbols = ["not above majority", "bars: 95 % intervals", "line: the majority share"]
     assert labels == ["d: premise\nSpearman +1.00", "e: premise", *symbols]
+
+
+@pytest.mark.parametrize(
+    ("places", "below"),
+    [
+        ([(0.1, 0.5), (0.1, 0.5)], [False, True]),
+        ([(0.1, 0.5), (0.1, 0.53)], [True, False]),
+        ([(0.1, 0.5), (0.1, 0.7)], [False, False]),
+        ([(0.1, 0.3), (0.1, 0.95)], [False, True]),  # near the top
+    ],
+)
+def test_names_of_points_that_are_close_do_not_meet(places, below):
+    (axes,) = scatter([point("d", x, y, model=str(k)) for k, (x, y) in enumerate(places)], {}).axes
+    assert [text.xyann[1] < 0 for text in axes.texts] == below
 
 
 @pytest.mark.slow
@@ -153,22 +136,3 @@ def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, ca
     assert "+20.0 [+15.0, +25.0]" in text
     assert "Spearman over all: undefined (n=2)" in text
     assert "--partial hypothesis" in text
-
-
-def test_mistakes_are_one_sentence(runs, tmp_path):
-    with refused(SettingError, f"output {tmp_path}/f.gif", ".png, .pdf, .svg"):
-        command.main(["figure", "partial", *runs, "--output", str(tmp_path / "f.gif")])
-    with refused(RunError, runs[0], "partial hypothesis"):
-        command.main(["figure", "partial", runs[0]])
-    with refused(RunError, "attentiveness"):
-        command.main(["figure", "partial", runs[1]])
-    with pytest.raises(SystemExit):
-        command.main(["figure", "partial", "--help"])
-
-
-def test_names_of_points_that_are_close_do_not_meet():
-    """The lower one stands below its point; and so does one that is alone, but near the top."""
-    named = [point("a", 0.2, 0.6), point("a", 0.22, 0.62), point("a", 0.1, 0.3), point("a", 0.1, 0.95)]
-    drawn = scatter([p._replace(model=str(i)) for i, p in enumerate(named)], {})
-    below = {text.get_text(): text.xyann[1] < 0 for text in drawn.axes[0].texts}
-    assert below == {"0": True, "1": False, "2": False, "3": True}

@@ -12,6 +12,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 NARROW, WIDE = {"width": 400, "height": 800}, {"width": 1280, "height": 900}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the page with")
 def test_a_page_works_in_a_browser(tmp_path):
     playwright = pytest.importorskip("playwright.sync_api")

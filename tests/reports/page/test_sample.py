@@ -42,13 +42,14 @@ def chosen(found):
 def test_it_is_the_one_that_is_chosen_one_by_one(most):
     table = paged_runs.rows(60)
     found = sampled(evaluated(table), 0, most)
-    assert (chosen(found), found.of) == expected(table, most)
+    assert (chosen(found), found.total) == expected(table, most)
 
 
 def test_the_order_of_rows_changes_nothing():
     table = paged_runs.rows(60)
     shuffled = table.take(np.random.default_rng(1).permutation(table.num_rows))
     assert sampled(evaluated(table), 0, 25) == sampled(evaluated(shuffled), 0, 25)
+    assert sampled({}, 0) == ([], 0)
 
 
 def test_more_rows_of_one_kind_do_not_push_out_another():
@@ -73,9 +74,5 @@ def test_of_accuracy_the_examples_themselves_are_shown_right_and_wrong():
     table = paged_runs.rows(30)
     base = table.filter(np.array(table["intervention"].to_pylist()) == "base")
     found = sampled({"accuracy": (base, written_results.about(base, CONTEXT))}, 0)
-    assert found.of == 30
+    assert found.total == 30
     assert all(row["changed"] == (row["gold"] != row["y"]) for row in found.rows)
-
-
-def test_without_rows_there_is_nothing():
-    assert sampled({}, 0) == ([], 0)

@@ -17,9 +17,9 @@ from heedful.metrics.statistics.bootstrap import few_of, measured
 from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
-from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown
+from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown, printable
 from heedful.reports.flags import FLAGS
-from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
+from heedful.reports.terminal.table import TERMS, TITLE, build, merged, print_table
 
 import written_results
 
@@ -34,6 +34,7 @@ MORE = [
 SCORE = Measurement(0.61234, 4321, 5, 0.01278, (0.5944, 0.6301), (0.6,) * 5)
 OTHER = Measurement(0.9, 4000, 5, 0.002, (0.89, 0.91))
 PLAIN = Measurement(0.5, 4)
+RATIO = Measurement(1.787, 400, ci95=(1.737, 1.827))
 UNDEFINED = Measurement(None, 0, reason="every prediction is the default label 'neutral'")
 
 
@@ -76,45 +77,31 @@ def column(text: str, run: int) -> str:
     return words([line[start:end] for line in lines])
 
 
-def test_one_result():
-    text = printed({"runs/mnli/bert/plain/version_0": results((PREMISE, SCORE))})
-    assert table_of(text)[1].split() == "attentiveness premise 61.23 ± 1.28 [59.4, 63.0] n=4321".split()
-    assert "in runs/mnli/bert/plain/version_0" in text
+def test_the_table_of_one_run_names_data_folder_and_every_line():
+    lines = [ACCURACY, *MORE[:2], PREMISE, *MORE[2:]]
+    text = printed({"runs/mnli/bert": results(*((line, SCORE) for line in lines), data="mnli")})
+    assert "mnli, validation" in text
+    assert "in runs/mnli/bert" in text
+    assert labels(text) == ["  " * line.level + line.label for line in lines]
+    assert table_of(text)[1].split() == "accuracy 61.23 ± 1.28 [59.4, 63.0] n=4321".split()
 
 
-def test_the_data_set_is_named():
-    assert "mnli, validation" in printed({"runs/a": results((ACCURACY, PLAIN), data="mnli")})
-    both = {data: results((ACCURACY, PLAIN), data=data) for data in ("mnli", "rte")}
-    assert "mnli, rte, validation" in printed(both)
+def test_several_runs_name_their_data_sets_but_not_data_of_which_nothing_was_predicted():
+    elsewhere = Line("two_class/rte", "two-class accuracy rte")
+    found = {"mnli": (ACCURACY, {}), "rte": (ACCURACY, {}), "none": (elsewhere, {"counts": {"examples": 0}})}
+    runs = {data: results((line, PLAIN), data=data, **more) for data, (line, more) in found.items()}
+    text = printed(runs)
+    assert "mnli, rte, validation" in text
+    assert "none" not in printed({"a": runs["none"]})
 
 
-def test_data_of_which_no_example_was_predicted_are_not_the_title():
-    found = results((Line("two_class/rte", "two-class accuracy rte"), PLAIN), data="mnli", counts={"examples": 0})
-    assert "mnli" not in printed({"runs/a": found})
-    both = {"a": found, "b": results((ACCURACY, PLAIN), data="rte")}
-    assert "rte, validation" in printed(both)
-    assert "mnli" not in printed(both)
-
-
-def test_two_results_stand_side_by_side():
-    first, second = (results((PREMISE, m)) for m in (SCORE, OTHER))
+def test_two_runs_stand_side_by_side_with_their_headlines():
+    first, second = (results((PREMISE, m), (MORE[2], PLAIN)) for m in (SCORE, OTHER))
     text = printed({"runs/a": first, "runs/b": second})
     assert column(text, 1) == "61.23 ± 1.28 [59.4, 63.0] n=4321"
     assert column(text, 2) == "90.00 ± 0.20 [89.0, 91.0] n=4000"
+    assert labels(text) == ["attentiveness premise"]
     assert text.index("(1) runs/a") < text.index("(2) runs/b")
-
-
-def test_one_result_shows_every_line_in_its_order_and_two_only_those_that_stand_beside():
-    lines = [ACCURACY, *MORE[:2], PREMISE, *MORE[2:]]
-    found = results(*((line, PLAIN) for line in lines))
-    assert labels(printed({"runs/a": found})) == ["  " * line.level + line.label for line in lines]
-    assert labels(printed({"runs/a": found, "runs/b": found})) == ["accuracy", "attentiveness premise"]
-
-
-def test_numbers_without_a_line_are_not_shown():
-    found = results((ACCURACY, PLAIN), (MORE[0], SCORE))
-    found["display"]["lines"].pop()
-    assert labels(printed({"a": found})) == ["accuracy"]
 
 
 @pytest.mark.parametrize("runs", [1, 2])
@@ -133,47 +120,34 @@ def test_no_line_of_the_table_is_longer_than_80_columns_and_no_number_is_cut(run
     assert "…" not in text
 
 
-def test_what_is_not_drawn_has_neither_std_nor_interval():
-    text = printed({"runs/a": results((MORE[0], Measurement(0.3545, 9815)))})
-    assert table_of(text)[1].split() == ["majority", "35.45", "n=9815"]
-
-
 @pytest.mark.parametrize(
-    ("change", "shown"), [(0.0, "0.00"), (-0.0, "0.00"), (3.6e-7, "4e-05"), (-3.6e-7, "-4e-05"), (0.0123, "1.23")]
+    ("line", "m", "shown"),
+    [
+        (MORE[0], Measurement(0.3545, 9815), "majority 35.45 n=9815"),
+        *(
+            (Line("null/d/noise", "noise"), Measurement(value, 512), f"noise {shown} n=512")
+            for value, shown in (
+                (0.0, "0.00"),
+                (-0.0, "0.00"),
+                (3.6e-7, "4e-05"),
+                (-3.6e-7, "-4e-05"),
+                (0.0123, "1.23"),
+            )
+        ),
+        (Line("ratio/d", "ratio", unit="ratio"), RATIO, "ratio 1.79 [1.74, 1.83] n=400"),
+        (Line("delta/d", "delta"), RATIO, "delta 178.70 [173.7, 182.7] n=400"),
+        (PREMISE, UNDEFINED, f"attentiveness premise undefined: {UNDEFINED.reason}"),
+        (Line("x/d", "from_...", 1, text="undefined: 3 labels"), UNDEFINED, "from_... undefined: 3 labels"),
+    ],
 )
-def test_the_noise_floor_is_not_rounded_away(change, shown):
-    text = printed({"runs/a": results((Line("null/d/max_change", "null max_change"), Measurement(change, 512)))})
-    assert table_of(text)[1].split() == ["null", "max_change", shown, "n=512"]
-
-
-def test_shares_are_in_percent_and_ratios_are_plain():
-    m = Measurement(1.787, 400, ci95=(1.737, 1.827))
-    text = printed({"a": results((Line("ratio/d", "ratio", unit="ratio"), m), (Line("delta/d", "delta"), m))})
-    assert words(table_of(text)[1:]) == "ratio 1.79 [1.74, 1.83] n=400 delta 178.70 [173.7, 182.7] n=400"
-
-
-def test_what_is_undefined_is_shown_so_with_its_reason():
-    found = results((PREMISE, UNDEFINED))
-    shown = "undefined: every prediction is the default label 'neutral'"
-    one, two = printed({"a": found}), printed({"a": found, "b": found})
-    assert words(table_of(one)[1:]) == f"attentiveness premise {shown}"
-    assert column(two, 1) == column(two, 2) == shown
-    for text in (one, two):
-        assert "n=0" not in text
-        assert "None" not in text
-
-
-def test_a_text_stands_in_place_of_a_number():
-    never = Line("attentiveness/d/image/from_x", "from_...", 1, text="undefined: 3 labels are never predicted")
-    text = printed({"run": results((PREMISE, SCORE), (never, UNDEFINED))})
-    assert table_of(text)[2].split("   ")[0] == "  from_..."
-    assert words(table_of(text)[2:]) == "from_... undefined: 3 labels are never predicted"
+def test_a_number_is_shown_with_its_unit_interval_and_n(line, m, shown):
+    """The noise floor is not rounded away, and a text stands in place of a number."""
+    assert words(table_of(printed({"a": results((line, m))}))[1:]) == shown
 
 
 def test_a_metric_that_only_one_run_has_leaves_the_other_cell_empty():
     text = printed({"a": results((ACCURACY, PLAIN)), "b": results((PREMISE, UNDEFINED))})
-    assert column(text, 1) == "50.00 n=4"
-    assert column(text, 2).startswith("undefined")
+    assert (column(text, 1), column(text, 2)) == ("50.00 n=4", f"undefined: {UNDEFINED.reason}")
 
 
 def test_what_a_later_run_adds_stands_beside_its_neighbours_there():
@@ -225,55 +199,32 @@ def raise_flag(flag: str) -> Measurement:
     return dataclasses.replace(PLAIN, flags=(flag,))
 
 
-@pytest.mark.parametrize("flag", sorted(FLAGS))
 @pytest.mark.parametrize("runs", [1, 2])
-def test_a_flag_is_explained_once_and_only_where_it_was_raised(flag, runs):
-    flagged = results((ACCURACY, raise_flag(flag)), (PREMISE, raise_flag(flag)))
-    text = words(printed({f"runs/{i}": flagged for i in range(runs)}).splitlines())
-    assert text.count(FLAGS[flag].short) == 1
-    for other in set(FLAGS) - {flag}:
-        assert FLAGS[other].short not in text
-    unflagged = printed({f"runs/{i}": results((ACCURACY, PLAIN)) for i in range(runs)})
-    assert FLAGS[flag].short not in words(unflagged.splitlines())
+def test_a_flag_is_explained_once_where_it_was_raised_in_the_order_of_the_marks(runs):
+    for flag in FLAGS:
+        flagged = results((ACCURACY, raise_flag(flag)), (PREMISE, raise_flag(flag)))
+        text = words(printed({f"runs/{i}": flagged for i in range(runs)}).splitlines())
+        assert [text.count(FLAGS[each].short) for each in FLAGS] == [each == flag for each in FLAGS]
+    found = results(*((Line(f"x/{i}", "x", beside=True), raise_flag(flag)) for i, flag in enumerate(reversed(FLAGS))))
+    marks = re.findall(r"^\(([a-z])\) ", printed({str(i): found for i in range(runs)}), re.MULTILINE)
+    assert "".join(marks) == ascii_lowercase[: len(FLAGS)]
 
 
-def test_a_flag_of_what_is_not_shown_is_not_explained():
-    found = results((ACCURACY, PLAIN), (MORE[0], raise_flag("one_sided")))
-    assert "one label" in printed({"a": found})
-    assert "one label" not in printed({"a": found, "b": found})
-
-
-def test_a_flag_marks_the_run_and_the_metric_that_it_is_about():
-    flagged = raise_flag("not_above_majority")
-    text = printed({"a": results((ACCURACY, PLAIN)), "b": results((ACCURACY, flagged))})
-    assert column(text, 1) == "50.00 n=4"
-    assert column(text, 2) == "50.00 n=4 (a)"
-    lines = table_of(printed({"a": results((ACCURACY, flagged), (MORE[1], PLAIN))}))
-    assert [line.split()[-1] for line in lines[1:]] == ["(a)", "n=4"]
-
-
-def test_of_few_examples_their_number_stands_in_the_table():
+def test_marks_belong_to_their_run_and_metric_and_few_examples_show_their_number():
     few = dataclasses.replace(SCORE, n=3, flags=("not_above_majority", "few_examples"))
-    found = results((PREMISE, few), (MORE[2], dataclasses.replace(few, n=9)))
-    lines = table_of(printed({"a": found}))
-    assert [line.split("  ")[-1].strip() for line in lines[1:]] == ["n=3 (a) (b)", "n=9 (a) (b)"]
-    assert "(b) fewer than 10 examples count" in printed({"a": found})
-    assert column(printed({"a": found, "b": results((PREMISE, SCORE))}), 1) == "n=3 (a) (b)"
-    assert table_cells({"a": found}).rows[0][1] == "n=3 (not_above_majority) (few_examples)"
-    assert found["metrics"]["attentiveness/d/premise"]["value"] == SCORE.value
-
-
-def test_flags_are_explained_in_the_order_of_their_marks():
-    flags = [(Line(f"accuracy/{i}", "accuracy"), raise_flag(flag)) for i, flag in enumerate(reversed(FLAGS))]
-    marks = re.findall(r"^\((\w)\)", printed({"a": results(*flags)}), re.MULTILINE)
-    assert marks == list(ascii_lowercase[: len(FLAGS)])
-
-
-def test_an_undefined_score_keeps_the_mark_of_its_flag():
     undefined = dataclasses.replace(UNDEFINED, flags=("not_above_majority",))
-    text = printed({"a": results((PREMISE, undefined))})
-    assert words(table_of(text)).endswith("'neutral' (a)")
-    assert "(a) accuracy not above" in text
+    found = results((PREMISE, few), (MORE[2], undefined), (MORE[0], PLAIN), (ACCURACY, raise_flag("new")))
+    lines = words(table_of(printed({"a": found}))[1:])
+    assert (
+        lines == f"{PREMISE.label} n=3 (a) (b) from_yes undefined: {UNDEFINED.reason} (a) majority 50.00 n=4 "
+        "accuracy 50.00 n=4 (new)"
+    )
+    text = printed({"a": found, "b": results((PREMISE, SCORE), (ACCURACY, PLAIN))})
+    assert column(text, 1) == "n=3 (a) (b) 50.00 n=4 (new)"
+    assert "(b) fewer than 10 examples count" in text
+    assert build({"a": found}).rows[0][1] == "n=3 (not_above_majority) (few_examples)"
+    assert "no merit" in text
+    assert "no merit" not in printed({"a": results((ACCURACY, raise_flag("not_above_majority")))})
 
 
 def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
@@ -314,20 +265,14 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
 
 
-def test_a_flag_of_another_version_does_not_hide_the_numbers():
-    text = printed({"runs/a": results((ACCURACY, raise_flag("not_yet_invented")))})
-    assert "50.00" in text
-    assert "not_yet_invented" in text
-
-
 def test_a_note_is_printed_once():
     noted = results((ACCURACY, SCORE), note="Random partners are often neutral.")
     assert printed({"a": noted, "b": noted}).count("Note: Random partners are often neutral.") == 1
     assert "Note" not in printed({"a": results((ACCURACY, SCORE))})
 
 
-@pytest.mark.parametrize("name", ["sweep[lr]", "a[/b]", "[bold]"])
-def test_square_brackets_in_names_are_printed_as_they_are(name):
+@pytest.mark.parametrize("name", ["sweep[lr]", "a[/b]", "[bold]", "\x1b[2J", "\x1b]0;title\x07"])
+def test_names_neither_style_nor_command_the_terminal(name):
     undefined, label = Measurement(None, 0, reason=f"no example is predicted as '{name}'"), name.replace("/", "")
     line = Line(f"attentiveness/d/premise/from_{label}", f"from_{label}", section=f"about {label}")
     section = {f"about {label}": Section((f"on {label}",))}
@@ -335,18 +280,12 @@ def test_square_brackets_in_names_are_printed_as_they_are(name):
         (line, undefined), data=f"my {name}", note=f"About {name}.", sections=section, asides=[f"by {name}"]
     )
     text = printed({f"runs/{name}": found})
-    shown = [f"in runs/{name}", f"from_{label}", f"'{name}'", f"About {name}.", f"my {name}", f"By {name}:"]
-    for part in (*shown, f"about {label}", f"on {label}"):
-        assert part in text
-
-
-def test_names_from_data_do_not_command_the_terminal():
-    line = Line("accuracy/d/label", "label/a\x1b[2Jb", section="below \x1b[2J")
-    found = results((line, PLAIN), note="note \x1b]0;title\x07", sections={line.section: Section(("on \x1b[2J",))})
-    text = printed({"run": found})
-    assert "\x1b" not in text
-    assert "\x07" not in text
-    assert "\\x1b]0;title" in text
+    assert not {"\x1b", "\x07"} & {*text}
+    shown, part = (printable(each) for each in (name, label))
+    for words_ in (f"in runs/{shown}", f"from_{part}", f"'{shown}'", f"About {shown}.", f"my {shown}", f"By {shown}:"):
+        assert words_ in text
+    assert f"about {part}" in text
+    assert f"on {part}" in text
 
 
 def test_of_several_data_sets_each_row_names_its_own():
@@ -364,80 +303,55 @@ def test_the_cells_of_a_table_say_by_themselves_what_they_are():
     runs = {"a": results((ACCURACY, flagged), (MORE[0], PLAIN), (MORE[1], PLAIN))}
     cell = "61.23 ± 1.28 [59.4, 63.0] n=4321 (not_above_majority)"
     rows = [["accuracy", cell], ["accuracy majority", "50.00 n=4"], ["accuracy yes", "50.00 n=4"]]
-    assert table_cells(runs) == ("", [TITLE, "a"], rows, "")
-    _, header, rows, _ = table_cells(runs | {"b": results((Line("accuracy/mnli", "accuracy", beside=True), PLAIN))})
+    assert build(runs) == ("", [TITLE, "a"], rows, "")
+    _, header, rows, _ = build(runs | {"b": results((Line("accuracy/mnli", "accuracy", beside=True), PLAIN))})
     assert header == [TITLE, "a", "b"]
     assert rows == [["accuracy d", cell, ""], ["accuracy mnli", "", "50.00 n=4"]]
 
 
-def test_labels_that_do_not_explain_themselves_are_explained_in_one_sentence():
-    lines = [Line(f"attentiveness/d/premise/{label}", label, 1) for label in ("to_default", "eligible")]
-    text = words(printed({"a": results((PREMISE, SCORE), *((line, PLAIN) for line in lines))}).splitlines())
-    assert "to_default: changes to the default label; eligible: share not predicted as the default label." in text
-    assert "max_change:" not in text
-    assert "largest change of a probability" in printed(
-        {"a": results((Line("null/d/max_change", "null max_change"), PLAIN))}
-    )
-    assert "eligible" not in printed({"a": results((ACCURACY, SCORE))})
-
-
-def test_what_is_eligible_is_explained_for_the_metric_that_it_belongs_to():
-    lines = [Line("default_label/d/premise", "default label premise"), Line("default_label/d/siblings", "siblings", 1)]
-    lines.append(Line("default_label/d/eligible", "default label eligible"))
+@pytest.mark.parametrize(
+    ("shown", "terms"),
+    [
+        (["attentiveness premise to_default", "attentiveness premise eligible"], ["to_default", "eligible"]),
+        (["null max_change"], ["max_change"]),
+        (["accuracy"], []),
+        (["default label premise", "siblings", "default label eligible"], ["default label ...", "siblings",
+                                                                          "default label eligible"]),
+        (["default label null_total_variation"], []),
+    ],
+)  # fmt: skip
+def test_labels_that_do_not_explain_themselves_are_explained_once(shown, terms):
+    lines = [Line(f"accuracy/d/{k}", label) for k, label in enumerate(shown)]
     text = words(printed({"a": results(*((line, PLAIN) for line in lines))}).splitlines())
-    assert "not predicted as the default label" not in text
-    assert "default label eligible: share predicted as the default label." in text
-    assert text.count("default label ...: of predictions of the default label, the share that stays") == 1
-    assert "siblings_gold:" not in text
+    assert [term for term in TERMS if f"{term}: {TERMS[term]}" in text] == terms
 
 
-def test_a_model_that_is_not_above_the_majority_is_not_to_be_read():
-    flagged = dataclasses.replace(SCORE, flags=("not_above_majority",))
-    text = words(printed({"a": results((PREMISE, flagged))}).splitlines())
-    assert "(a) accuracy not above the majority share" in text
-    assert "p >= 0.05. A high attentiveness is no merit here: guesses change, too." in text
-    text = words(printed({"a": results((ACCURACY, flagged))}).splitlines())
-    assert "(a) accuracy not above the majority share: one-sided test, p >= 0.05." in text
-    assert "Do not read" not in text
-
-
-def test_too_many_changes_that_are_never_read_are_said_in_words():
-    """Of one run, with how much of each part the model reads, of the data and of examples of an evaluation's own."""
+def test_what_else_was_counted_stands_below_the_table_of_one_run():
+    """Changes that are never read, how much of each part is read, inputs predicted once, and what is no answer."""
     flagged = dataclasses.replace(PLAIN, flags=("unread_changes",))
-    hypothesis = Line("attentiveness/d/hypothesis", "attentiveness hypothesis")
     lines = [(PREMISE, flagged), (Line("attentiveness/d/premise/unread", "unread", 1), Measurement(0.24, 50))]
-    lines += [(hypothesis, PLAIN), (Line("attentiveness/d/hypothesis/unread", "unread", 1), Measurement(0.04, 50))]
+    lines += [(dataclasses.replace(PREMISE, metric="x/d"), PLAIN), (Line("x/d/u", "unread", 1), Measurement(0.04, 50))]
     counts = {"examples": 20, "not_predicted": 80, "truncated": 7, "tokens_kept": {"premise": [300, 1200], "b": [0, 0]}}
-    counts |= {
-        "attentiveness/identical": 1200,
-        "evidence/identical": 34,
-        "evidence/examples": 9,
-        "evidence/truncated": 1,
-        "evidence/tokens_kept": {"table": [1000, 1001]},
-    }
+    counts |= {"attentiveness/identical": 1200, "evidence/identical": 34, "evidence/examples": 9}
+    counts |= {"evidence/truncated": 1, "evidence/tokens_kept": {"table": [1000, 1001]}, "several_labels": 3}
+    counts |= {"no_answers": [["Error: upstream timeout", 510], ["", 2]], "repeats": 2, "evidence/trained_on": 1}
+    counts |= {"attentiveness/one_text": {"context": ["error", 25, 30]}}
     found = results(*lines, counts=counts)
     text = words(printed({"a": found}).splitlines())
-    assert "Changes that never reach the model: 24 % of those behind 'attentiveness premise'. 7 of 100" in text
-    assert (
-        "7 of 100 examples are longer than the model reads. Tokens that it reads: premise 300 of 1,200 (25 %), b"
-        in text
-    )
-    assert "1 of 9 examples of evidence is longer than the model reads. Tokens that it reads: table 1,000 of" in text
-    assert "unread: share of the changes after which the model receives what it did before" in text
-    assert "1,234 changed inputs were the same as others to the model; to save time they were predicted once." in text
+    for fact in (
+        "24 % for 'attentiveness premise'.",
+        "7 of 100 examples are longer",
+        "premise 300 of 1,200 (25 %), b",
+        "1 of 9 examples of evidence is longer",
+        "table 1,000 of 1,001",
+        "1,234 changed inputs",
+        "'Error: upstream timeout' (510 times), '' (2 times)",
+        "3 answers name several labels",
+        "83 % (25 of 30) get the answer 'error'",
+        "2 of 20 examples are repeats of others",
+        "1 of 9 examples of evidence was trained on",
+    ):
+        assert fact in text
     both = printed({"a": found, "b": found})
     assert "(a) more than 5 % of the changes never reach the model" in both
     assert "Tokens that" not in both
-
-
-def test_what_is_no_answer_is_quoted():
-    found = results((ACCURACY, SCORE))
-    found["counts"] |= {
-        "no_answers": [["Error: upstream timeout", 510], ["", 2]],
-        "several_labels": 3,
-        "attentiveness/one_text": {"context": ["error", 25, 30]},
-    }
-    text = " ".join(printed({"runs/a": found}).split())
-    assert "The commonest of what is no answer: 'Error: upstream timeout' (510 times), '' (2 times)." in text
-    assert "3 answers name several labels, and were read as the wording says." in text
-    assert "With another context, 83 % (25 of 30) get the answer 'error', and no base input does." in text
