@@ -141,9 +141,10 @@ class Zoo:
 
     def unbuilt(self, name: str, folder: str | Path | None = None, **settings: Any) -> PretrainedClassifier:
         """A model of a case before it is bound to a task."""
-        torch.manual_seed(0)
         settings = {"max_length": 64} | CASES[name].settings | settings
-        return CASES[name].kind(self.backbone(name) if folder is None else str(folder), **settings)
+        model = CASES[name].kind(self.backbone(name) if folder is None else str(folder), **settings)
+        torch.manual_seed(0)
+        return model
 
     def model(
         self,
