@@ -5,5 +5,5 @@ from families import Zoo
 
 
 @pytest.fixture(scope="session")
-def zoo(request, tmp_path_factory) -> Zoo:
+def zoo(request, tmp_path_factory):
     return Zoo(request, tmp_path_factory.mktemp("zoo"))

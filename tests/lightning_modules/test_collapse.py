@@ -1,8 +1,6 @@
 """A model for three classes on data of two: several outputs of its head mean one label."""
 
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -22,7 +20,7 @@ EXAMPLES = [Example(f"t/{i}", dict(zip(PARTS, two, strict=True)), "entailment") 
 
 
 @pytest.fixture(scope="module")
-def head(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def head(tiny_bert, tmp_path_factory):
     """A classifier as the hub has them, of three classes in an order of its own."""
     folder = tmp_path_factory.mktemp("head")
     torch.manual_seed(1)
@@ -36,10 +34,10 @@ def head(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def measured(head: Path) -> Callable[..., Encoder]:
+def measured(head):
     """Makes a model that is measured as it is."""
 
-    def make(task: Task = TWO, **settings: str) -> Encoder:
+    def make(task=TWO, **settings):
         model = Encoder(str(head), max_length=32, **settings)
         model.keeps_head = True
         model.prepare(task)
@@ -50,7 +48,7 @@ def measured(head: Path) -> Callable[..., Encoder]:
     return make
 
 
-def test_probabilities_add_up(measured: Callable[..., Encoder]) -> None:
+def test_probabilities_add_up(measured):
     three, two = measured(THREE), measured()
     inputs = two.processor(EXAMPLES)
     whole, probs = three.answer(inputs).probs, two.answer(inputs).probs
@@ -59,7 +57,7 @@ def test_probabilities_add_up(measured: Callable[..., Encoder]) -> None:
     assert two.answer(inputs).answers is None, "the label with the larger sum"
 
 
-def test_by_argmax_the_most_probable_of_three_answers(measured: Callable[..., Encoder]) -> None:
+def test_by_argmax_the_most_probable_of_three_answers(measured):
     """Where entailment leads with less than a half, the rules differ."""
     two, logits = measured(collapse="argmax"), torch.tensor([[0.0, 0.1, 0.3], [2.0, 0.0, 1.0], [0.0, 0.0, 9.0]])
     two.scores = lambda inputs: logits
@@ -71,7 +69,7 @@ def test_by_argmax_the_most_probable_of_three_answers(measured: Callable[..., En
     assert not two.answer({}).probs[1].isfinite().any()
 
 
-def test_soft_labels_are_answered_as_well(measured: Callable[..., Encoder]) -> None:
+def test_soft_labels_are_answered_as_well(measured):
     soft = Task(SOFT, PARTS, ("entailment", "not_entailment"), "not_entailment")
     inputs = measured().processor(EXAMPLES)
     best = measured().answer(inputs).probs.argmax(dim=1)
@@ -80,9 +78,7 @@ def test_soft_labels_are_answered_as_well(measured: Callable[..., Encoder]) -> N
 
 
 @pytest.mark.parametrize(("settings", "rule"), [({}, "added up"), ({"collapse": "argmax"}, "the most probable")])
-def test_the_rule_is_said(
-    measured: Callable[..., Encoder], caplog: pytest.LogCaptureFixture, settings: dict[str, str], rule: str
-) -> None:
+def test_the_rule_is_said(measured, caplog, settings, rule):
     with caplog.at_level("INFO"):
         measured(**settings)
     (line,) = [line for line in caplog.messages if "not_entailment" in line]
@@ -90,9 +86,7 @@ def test_the_rule_is_said(
     assert rule in line
 
 
-def test_names_that_contradict_the_config_are_said(
-    measured: Callable[..., Encoder], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_names_that_contradict_the_config_are_said(measured, caplog):
     with caplog.at_level("INFO"):
         measured(THREE, labels=["contradiction", "entailment", "neutral"])
     (line,) = [line for line in caplog.messages if "config.json" in line]
@@ -102,15 +96,13 @@ def test_names_that_contradict_the_config_are_said(
     assert not caplog.messages
 
 
-def test_a_list_that_names_a_label_twice_is_not_the_remedy(measured: Callable[..., Encoder]) -> None:
+def test_a_list_that_names_a_label_twice_is_not_the_remedy(measured):
     wrong = ["contradiction", "neutral", "neutral"]
     with refused(ModelError, f"are {', '.join(wrong)}", "'[contradiction, NAME_1, NAME_2]'"):
         measured(THREE, labels=wrong)
 
 
-def test_a_tokenizer_that_would_cut_earlier_is_named(
-    head: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_tokenizer_that_would_cut_earlier_is_named(head, tmp_path, caplog):
     shutil.copytree(head, tmp_path / "short")
     AutoTokenizer.from_pretrained(head, model_max_length=20).save_pretrained(tmp_path / "short")
     with caplog.at_level("INFO"):
@@ -121,7 +113,7 @@ def test_a_tokenizer_that_would_cut_earlier_is_named(
     assert "at 32 here" in line
 
 
-def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Path) -> None:
+def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head):
     new, kept = Encoder(str(head), max_length=32), Encoder(str(head), max_length=32, collapse="sum")
     for model in (new, kept):
         model.prepare(TWO)
@@ -137,7 +129,7 @@ def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Pat
 
 
 @pytest.mark.slow
-def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder]) -> None:
+def test_a_checkpoint_says_what_all_outputs_mean(measured):
     two = measured()
     saved: dict[str, object] = {"state_dict": two.state_dict()}
     two.on_save_checkpoint(saved)
@@ -149,7 +141,7 @@ def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder
 
 @pytest.mark.slow
 @pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
-def test_a_model_that_writes_three_texts_answers_in_two(tiny_t5: Path, tmp_path: Path, decoding: str) -> None:
+def test_a_model_that_writes_three_texts_answers_in_two(tiny_t5, tmp_path, decoding):
     trained = Seq2Seq(str(tiny_t5), max_length=32)
     trained.prepare(THREE)
     trained.configure_model()

@@ -3,7 +3,6 @@
 import ast
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ POOL = [Example(str(n), {"text": "a" * n}) for n in (3, 1, 2)]
 class Counting(Processor):
     """Reads letters, and notes what is computed."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.calls: list[str] = []
 
     def lengths(self, examples):
@@ -52,7 +51,7 @@ class Pool(list):
         return [self[i] for i in positions.tolist()]
 
 
-def test_nothing_is_computed_before_it_is_used_and_nothing_twice() -> None:
+def test_nothing_is_computed_before_it_is_used_and_nothing_twice():
     processor = Counting()
     encoded = processor.encode(POOL)
     assert (len(encoded), processor.calls) == (3, [])
@@ -64,7 +63,7 @@ def test_nothing_is_computed_before_it_is_used_and_nothing_twice() -> None:
     assert processor.calls == ["lengths", "order", "fingerprints", "statistics"]
 
 
-def test_batches_are_made_one_at_a_time() -> None:
+def test_batches_are_made_one_at_a_time():
     processor = Counting()
     batches = Encoded(processor, Pool(POOL)).batches([np.array([2, 0]), np.array([1])])
     assert processor.calls == []
@@ -73,7 +72,7 @@ def test_batches_are_made_one_at_a_time() -> None:
     assert list(batches) == [{"texts": ["a"]}]
 
 
-def test_statistics_of_a_model_that_reads_everything_are_zero_and_cannot_be_changed() -> None:
+def test_statistics_of_a_model_that_reads_everything_are_zero_and_cannot_be_changed():
     assert Statistics() == Statistics(0, 0.0, {})
     with pytest.raises(AttributeError):
         Statistics().truncated = 1  # type: ignore[misc]
@@ -85,7 +84,7 @@ ROOT = Path(__file__).parents[2]
 HOMES = ("callbacks", "datamodules", "lightning_modules")  # outside the folder heedful
 
 
-def source_of(module: str) -> Path | None:
+def source_of(module):
     """The file of a module of Heedful."""
     _, *names = module.split(".")
     home = ROOT / "heedful" if names[:1] and names[0] not in HOMES else ROOT
@@ -93,7 +92,7 @@ def source_of(module: str) -> Path | None:
     return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()), None)
 
 
-def imported(path: Path) -> set[str]:
+def imported(path):
     """The modules that a file imports when it is imported itself."""
     found: set[str] = set()
     for node in ast.parse(path.read_text()).body:
@@ -105,7 +104,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def reached(module: str) -> set[str]:
+def reached(module):
     """All modules that importing one imports, as far as Heedful's own files say."""
     found, new = set(), {module}
     while new:
@@ -118,13 +117,13 @@ def reached(module: str) -> set[str]:
 @pytest.mark.parametrize(
     "module", ["predictor", "base_predictor", "function", "prompted.endpoint", "prompted.batch", "prompted.causal_lm"]
 )
-def test_what_is_no_network_imports_no_lightning(module: str) -> None:
+def test_what_is_no_network_imports_no_lightning(module):
     found = reached(f"heedful.lightning_modules.{module}")
     assert len(found) > 5
     assert not [name for name in found if "lightning" in name.split(".")[0]]
 
 
-def test_the_search_finds_lightning_where_it_is() -> None:
+def test_the_search_finds_lightning_where_it_is():
     assert "pytorch_lightning" in reached("heedful.lightning_modules.text.encoder")
 
 
@@ -136,22 +135,22 @@ TASK = Task(CLASSIFICATION, ("text",), ("short", "long"))
 class Lengths(BasePredictor):
     """Answers by the length of a text; its network has one weight."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.network: torch.nn.Module | None = None
 
-    def prepare(self, task: Task) -> None:
+    def prepare(self, task):
         self.task, self.processor = task, Counting()
 
-    def configure_model(self) -> None:
+    def configure_model(self):
         self.network = self.network or torch.nn.Linear(1, 2)
 
-    def answer(self, inputs: dict[str, Any]) -> Outputs:
+    def answer(self, inputs):
         lengths = torch.tensor([[float(len(text))] for text in inputs["texts"]])
         return Outputs(self.network(lengths).softmax(dim=-1))
 
 
-def test_a_trainer_gets_a_module_around_what_is_none() -> None:
+def test_a_trainer_gets_a_module_around_what_is_none():
     predictor = Lengths()
     module = module_of(predictor)
     assert (isinstance(module, PredictorModule), predictor_of(module)) == (True, predictor)
@@ -168,19 +167,19 @@ def test_a_trainer_gets_a_module_around_what_is_none() -> None:
         module.configure_optimizers()
 
 
-def test_a_network_that_is_there_is_taken_at_once() -> None:
+def test_a_network_that_is_there_is_taken_at_once():
     predictor = Lengths()
     predictor.configure_model()
     assert len(module_of(predictor).state_dict()) == 2
 
 
-def test_a_classifier_is_its_own_module() -> None:
+def test_a_classifier_is_its_own_module():
     model = Classifier()
     assert module_of(model) is model
     assert predictor_of(model) is model
 
 
-def test_a_model_binds_to_a_task_and_says_what_its_outputs_mean() -> None:
+def test_a_model_binds_to_a_task_and_says_what_its_outputs_mean():
     predictor = Lengths()
     assert predictor.bind(TASK) == LabelMap(("short", "long"), ("short", "long"), (0, 1))
     assert predictor.capabilities == Capabilities(probabilities=True, writes=False, repeats=None, ranks=None)
@@ -189,7 +188,7 @@ def test_a_model_binds_to_a_task_and_says_what_its_outputs_mean() -> None:
         predictor.bind(Task(CLASSIFICATION, ("image",), ("a", "b"), pictures=("image",)))
 
 
-def test_counts_begin_anew_with_each_evaluation() -> None:
+def test_counts_begin_anew_with_each_evaluation():
     predictor = Lengths()
     predictor.count("no_answers", ["well", "well", "hm"])
     assert predictor.counts_of(predictor.counted) == {"no_answers": [["well", 2], ["hm", 1]]}
@@ -204,7 +203,7 @@ def test_counts_begin_anew_with_each_evaluation() -> None:
         (Statistics(truncated=2), "left", ["2 of them", "truncation_side"]),
     ],
 )
-def test_examples_that_are_not_read_are_refused(statistics: Statistics, side: str, facts: list[str]) -> None:
+def test_examples_that_are_not_read_are_refused(statistics, side, facts):
     predictor = Lengths()
     predictor.bind(TASK)
     predictor.processor.tokenizer = SimpleNamespace(truncation_side=side)

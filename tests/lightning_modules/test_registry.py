@@ -1,7 +1,6 @@
 """One table says which models and data a family is for, and a user's own family joins it."""
 
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +20,7 @@ class Owl(Encoder):
 
 
 @pytest.fixture
-def owl() -> Iterator[None]:
+def owl():
     """The family is registered."""
     before = list(TABLE)
     register(Owl, "Owl.*", ("owl", "t5"), {"barn.Nights": "Encoder"})

@@ -1,7 +1,5 @@
 """What a model was trained on: by content, in any order of the parts' names, and written whole."""
 
-from pathlib import Path
-
 import numpy as np
 import torch
 
@@ -13,11 +11,11 @@ from refusals import refused
 PARTS = ("premise", "hypothesis")
 
 
-def pool(pairs: list[tuple[str, str]], names: tuple[str, str] = PARTS) -> Examples:
+def pool(pairs, names=PARTS):
     return Examples.of(Example(f"d/{i}", dict(zip(names, pair, strict=True)), "yes") for i, pair in enumerate(pairs))
 
 
-def test_examples_are_found_again_by_their_content() -> None:
+def test_examples_are_found_again_by_their_content():
     known = TrainedOn.of(pool([("a", "b"), ("c", "d"), ("a", "b")]), PARTS)
     assert len(known.keys) == 2
     asked = pool([("a ", "b"), ("b", "a"), ("c", "d"), ("a", "d")])
@@ -27,7 +25,7 @@ def test_examples_are_found_again_by_their_content() -> None:
     assert known.seen(others, ("one", "two")).tolist() == [True, False]
 
 
-def test_what_was_learned_before_stays() -> None:
+def test_what_was_learned_before_stays():
     before = TrainedOn.of(pool([("a", "b")]), PARTS)
     after = TrainedOn.of(pool([("c", "d")], ("one", "two")), ("one", "two"), before)
     assert after.seen(pool([("a", "b"), ("c", "d"), ("e", "f")]), PARTS).tolist() == [True, True, False]
@@ -35,7 +33,7 @@ def test_what_was_learned_before_stays() -> None:
     assert before.joined(None) is before
 
 
-def test_it_is_kept_in_files_and_checkpoints(tmp_path: Path) -> None:
+def test_it_is_kept_in_files_and_checkpoints(tmp_path):
     known = TrainedOn.of(pool([("a", "b"), ("c", "d")]), PARTS)
     known.write(tmp_path)
     torch.save(known.state(), tmp_path / "state")

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig, Lfm2Config, Lla
 
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.prompted.shared_prefix import UNLIMITED, Queries, most_columns, plain_scores
-from heedful.records import NO_LABEL, SOFT, SPAN, Example, HeedfulError, ModelError, SettingError, Task
+from heedful.records import NO_LABEL, SOFT, SPAN, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -325,7 +325,7 @@ def test_several_prompts_one_after_the_other(folders):
         ({"gguf_file": "nothing.gguf"}, ModelError, ["nothing.gguf"]),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(folders, settings, error: type[HeedfulError], facts):
+def test_settings_that_do_not_fit_are_refused(folders, settings, error, facts):
     with refused(error, *facts):
         model(folders["llama"], **settings)
 

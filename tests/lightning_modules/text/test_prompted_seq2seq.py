@@ -1,8 +1,6 @@
 """Encoder-decoders that are asked by a prompt: one text with demonstrations, and what they write is understood."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,32 +26,32 @@ QUESTION = "Premise: {premise}\nHypothesis: {hypothesis}\nAnswer:"
 WORDING = Wording(QUESTION, "Say how they relate.", {"entailment": "Yes", "neutral": "not so", "contradiction": "No"})
 
 
-def prepared(folder: Path, **settings: object) -> Seq2Seq:
+def prepared(folder, **settings):
     model = Seq2Seq(str(folder), **{"max_length": 400} | settings)
     model.prepare(DATA.task)
     model.configure_model()
     return model.eval()
 
 
-def prompt(wording: Wording = WORDING, n: int = 2) -> Prompt:
+def prompt(wording=WORDING, n=2):
     shown = tuple(list(DATA.load("train"))[:n])
     return Prompt(wording, DATA.task, shown)
 
 
-def batch_of(model: Seq2Seq, examples: Sequence[Example] = POOL) -> dict:
+def batch_of(model, examples=POOL):
     return Collate(model.processor, model.task)((range(len(examples)), list(examples)))
 
 
-def read_by(model: Seq2Seq, example: Example) -> list[int]:
+def read_by(model, example):
     (ids,) = model.processor([example])["input_ids"].tolist()
     return ids
 
 
-def written_out(example: Example) -> str:
+def written_out(example):
     return f"Premise: {example.parts['premise']} Hypothesis: {example.parts['hypothesis']} Answer:"
 
 
-def test_instruction_demonstrations_and_example_are_one_text(tiny_t5: Path) -> None:
+def test_instruction_demonstrations_and_example_are_one_text(tiny_t5):
     model = prepared(tiny_t5)
     model.prompt_with(prompt())
     shown = [f"{written_out(e)} {WORDING.answers[e.label]}" for e in prompt().demonstrations]
@@ -63,14 +61,14 @@ def test_instruction_demonstrations_and_example_are_one_text(tiny_t5: Path) -> N
         assert model.sent(example) == {"text": model.processor.tokenizer.decode(read_by(model, example))}
 
 
-def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_data(tiny_t5: Path) -> None:
+def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_data(tiny_t5):
     model = prepared(tiny_t5)
     (asked,) = Prompting(tuples=1).prompts(DATA, model.own_wording)
     model.prompt_with(asked)
     assert (asked.name, asked.answers) == ("template", DATA.task.targets)
     assert sorted(e.label for e in asked.demonstrations) == sorted(LABELS)
 
-    def filled(example: Example) -> str:
+    def filled(example):
         return f"planted hypothesis: {example.parts['hypothesis']} premise: {example.parts['premise']}"
 
     shown = [f"{filled(e)} {e.label}" for e in asked.demonstrations]
@@ -83,7 +81,7 @@ def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_dat
         Prompting(wordings=["template"]).prompts(DATA)
 
 
-def test_the_words_of_the_template_may_begin_with_a_part(tiny_t5: Path) -> None:
+def test_the_words_of_the_template_may_begin_with_a_part(tiny_t5):
     model = prepared(tiny_t5)
     model.prompt_with(prompt(Wording("{premise}\nis it that {hypothesis} ?", "Say yes or no.", WORDING.answers), 0))
     example = POOL[0]
@@ -93,7 +91,7 @@ def test_the_words_of_the_template_may_begin_with_a_part(tiny_t5: Path) -> None:
 
 
 @pytest.mark.slow
-def test_scores_are_of_the_answers_of_the_prompt(tiny_t5: Path) -> None:
+def test_scores_are_of_the_answers_of_the_prompt(tiny_t5):
     """By the loss of the network itself, one example and one label at a time."""
     model = prepared(tiny_t5)
     model.prompt_with(prompt())
@@ -113,7 +111,7 @@ def test_scores_are_of_the_answers_of_the_prompt(tiny_t5: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_prompt_after_the_other_leaves_nothing_behind(tiny_t5: Path) -> None:
+def test_one_prompt_after_the_other_leaves_nothing_behind(tiny_t5):
     model, fresh = prepared(tiny_t5), prepared(tiny_t5)
     model.prompt_with(prompt(n=3))
     with torch.no_grad():
@@ -125,7 +123,7 @@ def test_one_prompt_after_the_other_leaves_nothing_behind(tiny_t5: Path) -> None
 
 
 @pytest.mark.slow
-def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkeypatch) -> None:
+def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5, monkeypatch):
     model = prepared(tiny_t5, decoding="greedy")
     assert (model.capabilities.writes, prepared(tiny_t5).capabilities.writes) == (True, False)
     model.prompt_with(prompt())
@@ -133,7 +131,7 @@ def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkey
     monkeypatch.setattr(model, "_text", lambda row: said[row[0]])
     asked = {}
 
-    def generate(**settings: object) -> torch.Tensor:
+    def generate(**settings):
         asked.update(settings)
         return F.pad(torch.arange(len(POOL))[:, None], (1, 0))
 
@@ -147,7 +145,7 @@ def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkey
 
 
 @pytest.mark.slow
-def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny_t5: Path) -> None:
+def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny_t5):
     model = prepared(tiny_t5)
     model.prompt_with(prompt())
     words = model.processor.frame.size
@@ -163,7 +161,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny
 
 
 @pytest.mark.slow
-def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(tiny_t5: Path, tmp_path: Path) -> None:
+def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(tiny_t5, tmp_path):
     """A model of three labels that answers data of two has no words of its own for demonstrations."""
     prepared(tiny_t5).export(str(tmp_path), weights=True)
     two = Task(DATA.task.kind, DATA.task.parts, ("entailment", "not_entailment"))
@@ -187,14 +185,14 @@ ASKED = [
 ]
 
 
-def writer_of(folder: Path, **settings: object) -> Writer:
+def writer_of(folder, **settings):
     writer = Writer(str(folder), max_length=200, longest_answer=6, **settings)
     writer.prepare(READING)
     writer.configure_model()
     return writer.eval()
 
 
-def test_questions_with_demonstrations_in_the_template_or_in_other_words(tiny_t5: Path) -> None:
+def test_questions_with_demonstrations_in_the_template_or_in_other_words(tiny_t5):
     writer = writer_of(tiny_t5, no_answer="not in text")
     writer.prompt_with(Prompt(writer.own_wording, READING, tuple(ASKED)))
     template = "question: {question} context: {context}"
@@ -210,8 +208,8 @@ def test_questions_with_demonstrations_in_the_template_or_in_other_words(tiny_t5
     assert read_by(writer, ASKED[1]) == writer.processor.tokenizer(whole)["input_ids"]
 
 
-def test_no_answer_is_what_the_prompt_calls_it_and_silence_is_not(tiny_t5: Path, monkeypatch) -> None:
-    def meant(*texts: str) -> list[str]:
+def test_no_answer_is_what_the_prompt_calls_it_and_silence_is_not(tiny_t5, monkeypatch):
+    def meant(*texts):
         monkeypatch.setattr(writer, "_written", lambda *args: list(texts))
         return writer.predict(batch_of(writer, ASKED)).answers
 
