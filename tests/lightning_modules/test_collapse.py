@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from heedful.lightning_modules import Encoder, Seq2Seq
+from heedful.lightning_modules import Encoder
 from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, Task
 
 from refusals import refused
@@ -34,16 +34,13 @@ def head(tiny_bert, tmp_path_factory):
 
 
 @pytest.fixture
-def measured(head):
+def measured(zoo, head):
     """Makes a model that is measured as it is."""
 
     def make(task=TWO, **settings):
-        model = Encoder(str(head), max_length=32, **settings)
-        model.keeps_head = True
-        model.prepare(task)
+        model = zoo.model("Encoder", head, task, trains=False, max_length=32, **settings)
         model.require_head()
-        model.configure_model()
-        return model.eval()
+        return model
 
     return make
 
@@ -113,25 +110,20 @@ def test_a_tokenizer_that_would_cut_earlier_is_named(head, tmp_path, caplog):
     assert "at 32 here" in line
 
 
-def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head):
-    new, kept = Encoder(str(head), max_length=32), Encoder(str(head), max_length=32, collapse="sum")
-    for model in (new, kept):
-        model.prepare(TWO)
-        model.configure_model()
+def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(zoo, head):
+    new, kept = zoo.model("Encoder", head, TWO), zoo.model("Encoder", head, TWO, collapse="sum")
     assert (new.head, new.network.config.num_labels) == ("replaced", 2)
     assert (kept.head, kept.network.config.num_labels) == ("kept", 3)
     with refused(ModelError, head):
         new.require_head()
     inputs, gold = kept.processor(EXAMPLES), torch.tensor([0, 1, 1])
-    loss = kept.eval().loss({"inputs": inputs, "labels": gold})
-    probs = kept.answer(inputs).probs
+    loss, probs = kept.loss({"inputs": inputs, "labels": gold}), kept.answer(inputs).probs
     torch.testing.assert_close(loss, -probs[torch.arange(3), gold].log().mean())
 
 
-@pytest.mark.slow
 def test_a_checkpoint_says_what_all_outputs_mean(measured):
     two = measured()
-    saved: dict[str, object] = {"state_dict": two.state_dict()}
+    saved = {"state_dict": two.state_dict()}
     two.on_save_checkpoint(saved)
     assert saved["outputs"] == list(HEAD)
     measured(THREE).on_load_checkpoint(saved)
@@ -139,23 +131,16 @@ def test_a_checkpoint_says_what_all_outputs_mean(measured):
         two.on_load_checkpoint(saved | {"outputs": list(HEAD)[::-1]})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
-def test_a_model_that_writes_three_texts_answers_in_two(tiny_t5, tmp_path, decoding):
-    trained = Seq2Seq(str(tiny_t5), max_length=32)
-    trained.prepare(THREE)
-    trained.configure_model()
-    trained.export(str(tmp_path), weights=True)
-    three, two = Seq2Seq(str(tmp_path), 32), Seq2Seq(str(tmp_path), 32, decoding=decoding)
-    for model, task in ((three, THREE), (two, TWO)):
-        model.keeps_head = True
-        model.prepare(task)
-        model.require_head()
-        model.configure_model()
-        model.eval()
-    two._written = lambda *_: ["contradiction", "entailment", "something"]
-    inputs = two.processor(EXAMPLES)
-    whole, found = three.answer(inputs).probs, two.answer(inputs)
+@pytest.mark.parametrize("name", ["Seq2Seq", "Seq2Seq, greedy", "BlipAnswers"])
+def test_a_model_that_writes_three_texts_answers_in_two(zoo, tmp_path, name):
+    parts, pictures = zoo.task(name).parts, zoo.task(name).pictures
+    tasks = [Task(CLASSIFICATION, parts, task.labels, pictures=pictures) for task in (THREE, TWO)]
+    zoo.model(name, task=tasks[0]).export(str(tmp_path), weights=True)
+    three, two = (zoo.model(name, tmp_path, task, trains=False) for task in tasks)
+    two._written = lambda *_: ["contradiction", "entailment", *["something"] * 4]
+    with torch.no_grad():
+        outputs, found = (model.answer(model.processor(list(zoo.pool(name)))) for model in (three, two))
+    whole = outputs.probs
     torch.testing.assert_close(found.probs, torch.stack([whole[:, 0], whole[:, 1] + whole[:, 2]], dim=1))
-    if decoding == "greedy":
-        assert found.answers.tolist() == [1, 0, -1]
+    if "greedy" in name:
+        assert found.answers.tolist() == [1, 0, -1, -1, -1, -1]

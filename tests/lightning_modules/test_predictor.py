@@ -2,7 +2,6 @@
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -72,12 +71,6 @@ def test_batches_are_made_one_at_a_time():
     assert list(batches) == [{"texts": ["a"]}]
 
 
-def test_statistics_of_a_model_that_reads_everything_are_zero_and_cannot_be_changed():
-    assert Statistics() == Statistics(0, 0.0, {})
-    with pytest.raises(AttributeError):
-        Statistics().truncated = 1  # type: ignore[misc]
-
-
 # what is no network needs no Lightning
 
 ROOT = Path(__file__).parents[2]
@@ -120,11 +113,8 @@ def reached(module):
 def test_what_is_no_network_imports_no_lightning(module):
     found = reached(f"heedful.lightning_modules.{module}")
     assert len(found) > 5
-    assert not [name for name in found if "lightning" in name.split(".")[0]]
-
-
-def test_the_search_finds_lightning_where_it_is():
     assert "pytorch_lightning" in reached("heedful.lightning_modules.text.encoder")
+    assert not [name for name in found if "lightning" in name.split(".")[0]]
 
 
 # a Trainer
@@ -167,46 +157,20 @@ def test_a_trainer_gets_a_module_around_what_is_none():
         module.configure_optimizers()
 
 
-def test_a_network_that_is_there_is_taken_at_once():
+def test_a_model_that_is_there_is_taken_at_once():
     predictor = Lengths()
     predictor.configure_model()
     assert len(module_of(predictor).state_dict()) == 2
-
-
-def test_a_classifier_is_its_own_module():
     model = Classifier()
-    assert module_of(model) is model
-    assert predictor_of(model) is model
+    assert module_of(model) is predictor_of(model) is model
 
 
-def test_a_model_binds_to_a_task_and_says_what_its_outputs_mean():
+def test_a_model_binds_to_a_task_and_counts_begin_anew_with_each_evaluation():
     predictor = Lengths()
     assert predictor.bind(TASK) == LabelMap(("short", "long"), ("short", "long"), (0, 1))
     assert predictor.capabilities == Capabilities(probabilities=True, writes=False, repeats=None, ranks=None)
     assert predictor.encode(POOL).lengths.tolist() == [3, 1, 2]
-    with refused(ModelError, "Lengths", "image", "picture"):
-        predictor.bind(Task(CLASSIFICATION, ("image",), ("a", "b"), pictures=("image",)))
-
-
-def test_counts_begin_anew_with_each_evaluation():
-    predictor = Lengths()
     predictor.count("no_answers", ["well", "well", "hm"])
     assert predictor.counts_of(predictor.counted) == {"no_answers": [["well", 2], ["hm", 1]]}
     predictor.start(Composed.whole(Examples.of(POOL)), None)
     assert predictor.counts_of(predictor.counted) == {}
-
-
-@pytest.mark.parametrize(
-    ("statistics", "side", "facts"),
-    [
-        (Statistics(unknown=0.21), "right", ["21 % of the tokens of them", "20 %"]),
-        (Statistics(truncated=2), "left", ["2 of them", "truncation_side"]),
-    ],
-)
-def test_examples_that_are_not_read_are_refused(statistics, side, facts):
-    predictor = Lengths()
-    predictor.bind(TASK)
-    predictor.processor.tokenizer = SimpleNamespace(truncation_side=side)
-    with refused(ModelError, *facts):
-        predictor.require_known(statistics, "them")
-    predictor.require_known(Statistics(unknown=0.2), "them")
