@@ -48,15 +48,15 @@ class BasePredictor(RecordsArguments):
     Attributes:
         task: The task that the model is bound to; None before.
         processor: Makes its inputs; after :meth:`bind`.
-        capabilities: What it can do.
-        provenance: What it was trained on.
-        known_labels: Labels that it answers with whatever the data are; None where it takes those of the data.
+        capabilities: Capabilities of the model.
+        provenance: Training data of the model.
+        known_labels: Labels that the model answers with on any data; None for the labels of the data.
         is_trainable: Whether it has a network that can be trained.
         has_learned: Whether its weights were trained here, or come from a checkpoint.
         is_object: Whether it is an object of the user's, which no setting names.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it can only be asked in context.
-        own_wording: Default wording of its prompts; None for that of the data.
+        own_wording: Default wording of its prompts; None for the wording of the data.
         given_wording: Wording that the user gave the model, which overrides all others; None for none.
         prompt: The prompt that it is asked by; None for none.
         counted: See :class:`~heedful.lightning_modules.predictor.Predictor`.
@@ -110,16 +110,16 @@ class BasePredictor(RecordsArguments):
         """Load the network, if there is one and it is not there yet."""
 
     def in_learned_order(self, task: Task) -> Task:
-        """The task with its parts in the order in which the model learned to read them, whatever that of the data."""
+        """The task with its parts in the order in which the model learned to read them."""
         learned = self.provenance.parts
         if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
             return task
         ordered = task.in_order_of(learned)
         same = ordered.parts == tuple(learned)
-        here = (
+        order = (
             "and does so here, though the data name them otherwise" if same else "here " + ", then ".join(ordered.parts)
         )
-        inform(f"{self.description} was trained to read {', then '.join(learned)}, {here}.")
+        inform(f"{self.description} was trained to read {', then '.join(learned)}, {order}.")
         return ordered
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
@@ -155,13 +155,13 @@ class BasePredictor(RecordsArguments):
         """An example as the model is asked about it, word for word, for run.json.
 
         Returns:
-            ``path`` and ``body`` of a request to a server; else ``text``, what the model reads, decoded from its token
-            ids with special tokens, and of a chat ``messages``, the turns that the text was made of.
+            ``path`` and ``body`` of a request to a server. Otherwise ``text``, the token ids of the input, decoded with
+            special tokens; and ``messages``, the turns of a chat.
         """
         raise NotImplementedError
 
     def understood(self, written: Sequence[str | None]) -> list[str | None]:
-        """The answers that written texts mean by the prompt; what is no answer, or names several labels, is counted."""
+        """Read written texts by the prompt; count texts without an answer and texts that name several labels."""
         answers = [None if text is None else self.prompt.read(text) for text in written]
         pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
         self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
@@ -247,11 +247,11 @@ class BasePredictor(RecordsArguments):
         Raises:
             HeedfulError: It was trained on more, on fewer, or on another part of the same data.
         """
-        learned, given = self.provenance.parts, self.task.parts
+        learned, parts = self.provenance.parts, self.task.parts
         if learned is None:
             return
         of_same_data = set(learned) <= set(of_data)
-        if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
+        if len(learned) != len(parts) or (of_same_data and set(learned) != set(parts)):
             remedy = f"Take data with {len(learned)} of them."
             if of_same_data:
                 is_whole = set(learned) == set(of_data)
@@ -259,5 +259,5 @@ class BasePredictor(RecordsArguments):
             elif len(learned) == 1:
                 remedy = "Name the one to read with partial PART."
             raise ModelError(
-                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}. {remedy}"
+                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(parts)}. {remedy}"
             )

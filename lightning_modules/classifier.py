@@ -34,7 +34,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
 
     Attributes:
-        label_map: What the outputs of the head mean; None where they do not mean labels.
+        label_map: Labels of the outputs of the head; None for a head without labels.
         keeps_head: Whether a head that was trained before stays, though several of its outputs mean one label: where
             nothing is trained.
     """
@@ -79,7 +79,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         """
         if self.task is not None and trains and next(self.parameters(), None) is not None:
             raise SettingError(
-                "model has weights of an earlier call, and not those that its settings name. Make it once more "
+                "model has weights of an earlier call, and not those that its settings name. Build it again "
                 "with load_model, or train on from a run with init_from RUN."
             )
         if self.task is not None and not trains and self.has_learned:
@@ -110,7 +110,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         raise NotImplementedError
 
     def export(self, folder: str, weights: bool) -> None:
-        """Write what is needed to load the network without a hub: config, tokenizer and, if asked, safetensors."""
+        """Write a folder that loads without a hub: config, tokenizer and, with ``weights``, safetensors."""
         raise NotImplementedError
 
     def configure_callbacks(self) -> list[pl.Callback]:
@@ -152,11 +152,12 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.require_learned_parts(self.task.parts)
         if trained.form != self.task.form:
             inform(f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here.")
-        saved, now = checkpoint.get("outputs", ()), self.label_map
-        if now is not None and len(saved) == len(now.column) and meanings(saved, self.task.labels) != now.column:
+        saved, label_map = checkpoint.get("outputs", ()), self.label_map
+        is_other = label_map is not None and len(saved) == len(label_map.column)
+        if is_other and meanings(saved, self.task.labels) != label_map.column:
             raise ModelError(
                 f"The outputs of the checkpoint are {listing(saved)}, and the outputs of {self.description} are "
-                f"{listing(now.outputs)}. Take the model and the labels that it was trained with."
+                f"{listing(label_map.outputs)}. Take the model and the labels that it was trained with."
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
@@ -198,7 +199,7 @@ class Classifier(BasePredictor, pl.LightningModule):
             self.require_head()
 
     def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
-        """Seed dropout by position, so that a resumed run draws what the uninterrupted one would have drawn."""
+        """Seed dropout by epoch and batch, so that a resumed run draws the same masks as an uninterrupted one."""
         key = (self.trainer.datamodule.seed, "dropout", self.current_epoch, batch_idx, self.global_rank)
         torch.manual_seed(int(generator(*key).integers(2**63)))
         self.has_learned = True

@@ -115,9 +115,9 @@ class PairProcessor(FunctionProcessor):
         super().__init__(parts)
         self._tokenizer = tokenizer
         self._form = form
-        own = getattr(tokenizer, "model_max_length", None)
-        self.most = min((limit for limit in (own, positions) if limit is not None and limit < LONGEST), default=None)
-        self._limit = {} if self.most in (None, own) else {"max_length": self.most}
+        limit = getattr(tokenizer, "model_max_length", None)
+        self.most = min((most for most in (limit, positions) if most is not None and most < LONGEST), default=None)
+        self._limit = {} if self.most in (None, limit) else {"max_length": self.most}
         self._encodings: WeakKeyDictionary[Sequence[Example], Encodings] = WeakKeyDictionary()
 
     def tokens(self, texts: Sequence[list[str]], **settings: Any) -> Mapping[str, Any]:
@@ -161,13 +161,13 @@ class PairProcessor(FunctionProcessor):
         fingerprints = digests(np.array(row, np.int64).tobytes() for row in rows)
         is_cut = lengths == (self.most or -1)
         if self.most is not None and is_cut.any():
-            whole = self._tokenizer(*([of[i] for i in np.flatnonzero(is_cut)] for of in texts), truncation=False)
-            is_cut[is_cut] = [len(tokens) > self.most for tokens in whole["input_ids"]]
+            long = self._tokenizer(*([part[i] for i in np.flatnonzero(is_cut)] for part in texts), truncation=False)
+            is_cut[is_cut] = [len(tokens) > self.most for tokens in long["input_ids"]]
         flat = np.fromiter(chain.from_iterable(ids), np.int64)
         is_unknown = flat == (-1 if (number := getattr(self._tokenizer, "unk_token_id", None)) is None else number)
         is_text = is_unknown | ~np.isin(flat, list(getattr(self._tokenizer, "all_special_ids", ())))
         example = np.repeat(np.arange(len(ids)), lengths)
-        unknown = np.stack([np.bincount(example[of], minlength=len(ids)) for of in (is_unknown, is_text)])
+        unknown = np.stack([np.bincount(example[mask], minlength=len(ids)) for mask in (is_unknown, is_text)])
         return Encodings(lengths, fingerprints, is_cut, unknown)
 
     def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
@@ -238,7 +238,7 @@ class TransformersPair(BasePredictor):
     def prepare(self, task: Task) -> None:
         if task.kind not in (CLASSIFICATION, SOFT):
             raise ModelError(
-                f"(model, tokenizer) is measured on labels, and the data are of the kind {task.kind}. Save both with "
+                f"(model, tokenizer) is measured on labels, and the data have the kind {task.kind}. Save both with "
                 "save_pretrained, and give the folder."
             )
         if len(task.parts) > 2:
@@ -265,7 +265,7 @@ class TransformersPair(BasePredictor):
     @property
     def device(self) -> torch.device:
         """The device of the first weights that are on one."""
-        return next((one.device for one in self._tensors() if not one.is_meta), torch.device("cpu"))
+        return next((tensor.device for tensor in self._tensors() if not tensor.is_meta), torch.device("cpu"))
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """The predictions for some inputs.
