@@ -15,7 +15,6 @@ from heedful.lightning_modules.callbacks_of_lightning import build_early, weight
 from heedful.lightning_modules.optimizer import adamw, expected_steps
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import LabelMap
-from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
@@ -205,8 +204,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.has_learned = True
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
-        with readable(self.description):
-            loss = self.loss(batch)
+        loss = self.loss(batch)
         self.log("loss/train", loss, batch_size=batch["size"])  # with prog_bar each step would wait for the value
         return loss
 
@@ -223,13 +221,11 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     def predict(self, batch: dict[str, Any]) -> Outputs | None:
         """Predict a batch, whose ``inputs`` come from the processor; None for a batch of no example."""
-        with readable(self.description):
-            return self.answer(batch["inputs"]) if batch["size"] else None
+        return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
         """As :meth:`predict`, without the answer: a model that would write it token by token writes nothing."""
-        with readable(self.description):
-            return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
+        return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """The predictions for the inputs of one example or more; nothing here waits for the device."""

@@ -97,7 +97,6 @@ class PretrainedClassifier(Classifier, ABC):
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
-        drop(kwargs, "sha256")
         backbone = fspath(backbone)
         super().__init__(**kwargs)
         self.backbone = backbone

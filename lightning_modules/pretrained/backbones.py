@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import logging
 import re
-import traceback
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from huggingface_hub import try_to_load_from_cache
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
-from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, is_of_memory, misfits, reason
+from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits, reason
 from heedful.records import HeedfulError, ModelError, RunError, inform
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
@@ -115,25 +114,6 @@ def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone",
     except Exception as error:  # loaders of transformers raise whatever their parsers do
         remedy = "Name a folder with model FOLDER, or take model minilm, whose weights are installed."
         raise ModelError(f"{setting} {name} cannot be loaded ({reason(error)}). {remedy}") from error
-
-
-@contextlib.contextmanager
-def readable(backbone: str) -> Iterator[None]:
-    """Turn an exception of a network for an input that it cannot read into one sentence.
-
-    Some networks read inputs of one length only. Failures of a device or its memory are not caused by the input.
-    """
-    try:
-        yield
-    except (RuntimeError, ValueError, IndexError, AssertionError) as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        of_network = [frame.filename for frame in frames if "/transformers/models/" in Path(frame.filename).as_posix()]
-        if not of_network or is_of_memory(error):
-            raise
-        raise ModelError(
-            f"The network {backbone} ({Path(of_network[-1]).parent.name}) cannot read these inputs ({reason(error)}). "
-            "Take another model; it may want inputs of one length."
-        ) from error
 
 
 def load_weights(

@@ -1,6 +1,5 @@
 """Hashes of a model's training examples, with which an evaluation finds examples that the model has seen."""
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.lightning_modules.pretrained.misfits import reason
-from heedful.records import Examples, ModelError
+from heedful.records import Examples
 
 FILE = "trained_on.npz"  # in the folder of an exported model
 
@@ -67,16 +65,9 @@ class TrainedOn:
 
     @classmethod
     def read(cls, folder: str | Path) -> "TrainedOn | None":
-        """Read the file of an exported model; None where there is no file.
-
-        Raises:
-            HeedfulError: The file cannot be read.
-        """
+        """Read the file of an exported model; None where there is no file."""
         path = Path(folder) / FILE
         if not path.is_file():
             return None
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return cls(tuple(arrays["parts"].tolist()), arrays["keys"])
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise ModelError(f"{path} cannot be read ({reason(error)}). Export the model again.") from None
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(tuple(arrays["parts"].tolist()), arrays["keys"])

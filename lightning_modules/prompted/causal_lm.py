@@ -13,7 +13,7 @@ from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.predictor import Batch, Capabilities, Processes
 from heedful.lightning_modules.pretrained.adapters import with_adapter
 from heedful.lightning_modules.pretrained.backbone_config import open_config
-from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, readable, resolve, revision_of
+from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, resolve, revision_of
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
@@ -165,12 +165,8 @@ class CausalLM(BasePredictor):
         super().start(examples, processes)
         self.configure_model()
 
-    def predict(self, batch: Batch) -> Outputs | None:
-        with readable(self.description):
-            return super().predict(batch)
-
     def probabilities(self, batch: Batch) -> Outputs | None:
-        with readable(self.description), torch.no_grad():
+        with torch.no_grad():
             return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:

@@ -95,7 +95,7 @@ def test_other_labels_get_a_new_head_on_the_same_body(zoo, name):
             model.require_head()
 
 
-FORMER = {"labels": None, "collapse": None, "sha256": None, "score": "sum", "decoding": "likelihood"}
+FORMER = {"labels": None, "collapse": None, "score": "sum", "decoding": "likelihood"}
 
 
 @pytest.mark.parametrize("name", first_tier(2, FAMILIES))
@@ -109,7 +109,7 @@ def test_a_training_is_kept_in_checkpoint_and_export(zoo, name, tmp_path):
     assert any(FAMILIES[name].head not in key or not FAMILIES[name].head for key in moved)
     assert all(value.isfinite().all() for value in model.state_dict().values())
     content = torch.load(folder / "best.ckpt", weights_only=True)
-    content["hyper_parameters"] |= FORMER if name == "Writer" else {"sha256": None, "labels": None}
+    content["hyper_parameters"] |= FORMER if name == "Writer" else {"labels": None}
     torch.save(content, tmp_path / "former.ckpt")
     for path, settings in ((folder / "best.ckpt", {"backbone": str(folder / "bare")}), (tmp_path / "former.ckpt", {})):
         loaded = type(model).load_from_checkpoint(path, weights_only=True, map_location="cpu", **settings)

@@ -19,8 +19,6 @@ from transformers import (
     XLNetTokenizer,
 )
 
-from benchmarks.bare_runs import fitted, measured
-from heedful.callbacks import Accuracy
 from heedful.datamodules import Planted
 from heedful.records import CLASSIFICATION, Example, ModelError, Task
 
@@ -200,19 +198,6 @@ def test_a_checkpoint_is_not_read_with_outputs_in_another_order(zoo, save, order
     for labels in (("contradiction", "neutral", "entailment"), ("Neutral", "Contradiction", "Entailment")):
         task = replace(TASK, labels=labels, default_label=None)
         zoo.model("Encoder", save("again", order=order), task).on_load_checkpoint(own)
-
-
-@pytest.mark.parametrize("run", [measured, fitted])
-def test_a_network_of_one_length_alone_is_one_sentence(zoo, tiny_bert, tmp_path, run):
-    """Of a Nystromformer, say: its segments divide inputs of the length that its config names, and no other."""
-    sizes = SIZES | {"vocab_size": len(AutoTokenizer.from_pretrained(tiny_bert)), "num_landmarks": 8}
-    config = AutoConfig.for_model("nystromformer", **sizes, segment_means_seq_len=48, max_position_embeddings=128)
-    config.id2label = dict(enumerate(LABELS))
-    for part in (AutoModelForSequenceClassification.from_config(config), AutoTokenizer.from_pretrained(tiny_bert)):
-        part.save_pretrained(tmp_path)
-    settings = {"accelerator": "cpu", "max_epochs": 1, "num_sanity_val_steps": 2}
-    with refused(ModelError, tmp_path, "(nystromformer)"):
-        run(zoo.unbuilt("Encoder", tmp_path), Planted(n_train=8, n_validation=8), [Accuracy()], **settings)
 
 
 def test_a_text_that_a_tokenizer_would_cut_at_the_front_is_refused(zoo):
