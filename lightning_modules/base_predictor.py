@@ -89,15 +89,7 @@ class BasePredictor(RecordsArguments):
         return type(self).__name__
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """Prepare the model for a task, before its network is built.
-
-        Args:
-            task: The task of the data.
-            trains: Whether the model is trained on the task, or measured on it.
-
-        Raises:
-            HeedfulError: The model cannot read the parts or name the labels of the task.
-        """
+        """See :class:`~heedful.lightning_modules.predictor.Predictor`."""
         self.require_parts(task)
         self.prepare(task)
         return LabelMap.identity(task.labels)
@@ -175,11 +167,7 @@ class BasePredictor(RecordsArguments):
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Counts of answers for results.json: of texts without a label the commonest, else how many.
-
-        Raises:
-            HeedfulError: The answers cannot be in one table.
-        """
+        """Counts of answers for results.json: the commonest texts without a label, and texts with several labels."""
         counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
         if texts:
@@ -191,11 +179,7 @@ class BasePredictor(RecordsArguments):
     # refusals
 
     def require_parts(self, task: Task) -> None:
-        """Refuse a task whose parts the model cannot read.
-
-        Raises:
-            HeedfulError: One is a picture, and this model reads none.
-        """
+        """Refuse a task whose parts the model cannot read: pictures, by default."""
         if task.pictures:
             raise ModelError(
                 f"model {type(self).__name__} reads texts alone, and {task.pictures[0]} is a picture. Take model "
@@ -203,15 +187,10 @@ class BasePredictor(RecordsArguments):
             )
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples whose tokens the model does not know, or that its tokenizer cuts at their beginning.
-
-        Args:
-            statistics: How much of the examples the model reads.
-            examples: Their name in the message.
+        """Refuse examples with too many unknown tokens, or that the tokenizer truncates on the left.
 
         Raises:
-            HeedfulError: A larger share of their tokens than ``max_unknown`` is unknown; or some are cut short at
-                another end than the tokenizer cuts.
+            HeedfulError: More than ``max_unknown`` of the tokens are unknown, or ``truncation_side`` is "left".
         """
         tokenizer = getattr(self.processor, "tokenizer", None)
         if statistics.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
@@ -237,12 +216,10 @@ class BasePredictor(RecordsArguments):
         """Refuse a precision of the Trainer in which the numbers of the model overflow."""
 
     def require_learned_parts(self, of_data: Sequence[str]) -> None:
-        """Refuse to measure a model on other parts than it was trained on.
-
-        Parts of other data may have other names; then they go by their order (:func:`~heedful.records.same_parts`).
+        """Refuse to measure a model on other parts than it was trained on; parts of other data go by their order.
 
         Args:
-            of_data: All parts of the data, also those that the model is not given.
+            of_data: All parts of the data, including parts that ``--partial`` leaves out.
 
         Raises:
             HeedfulError: It was trained on more, on fewer, or on another part of the same data.

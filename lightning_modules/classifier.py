@@ -67,14 +67,10 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
-
-        Args:
-            task: The task of the data.
-            trains: Whether the model is trained on the task, or measured on it.
+        """See :class:`~heedful.lightning_modules.predictor.Predictor`; a trained model in memory keeps its weights.
 
         Raises:
-            HeedfulError: The model cannot read the parts or name the labels of the task, or its weights would be lost.
+            HeedfulError: Likewise, or the weights of an earlier call would be lost.
         """
         if self.task is not None and trains and next(self.parameters(), None) is not None:
             raise SettingError(
