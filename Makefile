@@ -65,8 +65,9 @@ format: install  ## Mend style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: install  ## Build the documentation site into site/; open site/index.html
+docs: install  ## Build the documentation into site/, and say how to serve it
 	$(BIN)/mkdocs build --strict --quiet
+	@echo "Serve it at http://localhost:8000: $(BIN)/python -m http.server --directory site 8000"
 
 clean:  ## Remove .venv and caches; runs/ stays
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,36 +1,164 @@
-"""Hooks of mkdocs: the page of settings is written when the site is built."""
+"""Hooks of mkdocs: the reference pages are generated from the code when the site is built."""
 
-from collections.abc import Iterator
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Iterator
+from inspect import isclass, isroutine
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import yaml
 from mkdocs.structure.files import File, Files
 
+import heedful
 import heedful.datamodules
 import heedful.lightning_modules
 from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser
 from heedful.callbacks import EVALUATIONS, BestCheckpoint
-from heedful.datamodules import PairedData, PairedText
+from heedful.cli.command import COMMANDS, main
+from heedful.datamodules import PairedData, PairedText, Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor, Encoder
 from heedful.records.parser import Parser, class_parser
+from heedful.reports.flags import FLAGS
 
-PREFACE = """\
+HEADS = {
+    "commands": """\
+# Commands
+
+Exit status: 0 after success, 2 after a user error, 130 after Ctrl-C, 143 after SIGTERM.
+""",
+    "data": """\
+# Data sets
+
+Data sets that `--data NAME` finds. Without a network, pass local files with `--data.path`. [Your data](../your_data.md)
+shows how to add one. `help`, `med` and `nlixy` name non-entailment *neutral*, so that models keep their head of three
+classes. `hans` has two classes; `hans-three` is for models of MNLI.
+""",
+    "models": """\
+# Models
+
+Models that `--model NAME` finds. `--model ID_OR_FOLDER` takes any other model that `AutoModelForSequenceClassification`
+can load. [Train](../train.md#kinds-of-input) explains the families, [Language models](../language_models.md) those
+that answer prompts.
+""",
+    "flags": """\
+# Flags
+
+A flag next to a number says why not to trust it. Tables show a letter and the footnote, pages show the caution.
+""",
+    "settings": """\
 # Settings
 
-Every setting with its default, by class. On a command line a setting is written `--data.hold_out 3`, in Python
-`data={"hold_out": 3}`, in YAML under `data: {init_args: ...}`. `python train.py --data NAME --model NAME --help all`
-prints the settings of one data set, one model and Lightning's Trainer; `--print_config` shows values.
-"""
+On a command line a setting is written `--data.hold_out 3`, in Python `data={"hold_out": 3}`, in YAML below
+`data: {init_args: ...}`. `python train.py --data NAME --model NAME --help all` prints the settings of one data set, one
+model and Lightning's Trainer; `--print_config` shows values.
+""",
+    "api": """\
+# Python
+
+`import heedful` loads no torch: names are resolved when they are first used.
+""",
+}
+CONFIGS = Path(__file__).parents[1] / "configs"
+GUIDES = {  # the page that explains a command
+    "train": "train.md",
+    "evaluate": "evaluate.md",
+    "measure": "your_model.md",
+    "inputs": "your_model.md#from-a-file-of-answers",
+    "score": "your_model.md#from-a-file-of-answers",
+    "card": "evaluate.md#a-model-card",
+    "page": "evaluate.md#a-page-to-send",
+    "rank": "evaluations/attributions.md",
+    "suite": "evaluate.md#recipes",
+    "list": "reference/data.md",
+}
+READ = "evaluate.md#read-the-results"  # the page of every other command
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add settings.md."""
-    files.append(File.generated(config, "settings.md", content=page()))
+    """Add the generated pages."""
+    for path, write in PAGES.items():
+        files.append(File.generated(config, path, content=write()))
     return files
 
 
+def table(*rows: tuple[str, ...]) -> Iterator[str]:
+    """Lines of a Markdown table; the first row is the header."""
+    for i, row in enumerate(rows):
+        yield "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |"
+        if i == 0:
+            yield "|" + "---|" * len(row)
+
+
+def commands() -> str:
+    """Every command with its help."""
+    guides = {name: f"[{path.partition('.')[0]}](../{path})" for name in COMMANDS for path in [GUIDES.get(name, READ)]}
+    rows = ((f"[{name}](#{name})", what, guides[name]) for name, (_, what) in COMMANDS.items())
+    lines = [HEADS["commands"], *table(("command", "purpose", "guide"), *rows)]
+    for name in COMMANDS:
+        lines += ["", f"## {name}", "", "```text", help_of(name), "```"]
+    return "\n".join([*lines, ""])
+
+
+def help_of(name: str) -> str:
+    """The text of ``heedful NAME --help``."""
+    command = mock.patch.object(sys, "argv", ["heedful", name])
+    with command, contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+        main([name, "--help"])
+    return text.getvalue().strip()
+
+
+def data_sets() -> str:
+    """The files in configs/data."""
+    rows = []
+    for name, config, about in configs("data"):
+        values = config.get("init_args", {})
+        source = values.get("hub", {}).get("id", "`data.path`")
+        if name == "planted":
+            task = Planted().task
+            values, source = {"parts": task.parts, "default_label": task.default_label}, "embedded"
+        rows.append(
+            (f"`{name}`", ", ".join(values.get("parts", ())), str(values.get("default_label", "")), source, about)
+        )
+    head = ("name", "parts", "default label", "source", "description")
+    return "\n".join([HEADS["data"], *table(head, *rows), ""])
+
+
+def models() -> str:
+    """The files in configs/model."""
+    rows = (
+        (f"`{name}`", config["class_path"], config.get("init_args", {}).get("backbone", ""), about)
+        for name, config, about in configs("model")
+    )
+    return "\n".join([HEADS["models"], *table(("name", "family", "backbone", "description"), *rows), ""])
+
+
+def configs(kind: str) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Name, content and description (the first comment) for every file in a folder of configs/."""
+    for path in sorted((CONFIGS / kind).glob("*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        about = " ".join(line[1:].strip() for line in text[: text.index("class_path")].splitlines())
+        yield path.stem, yaml.safe_load(text), about.partition(". ")[0].removesuffix(".")
+
+
+def flags() -> str:
+    """The table of flags."""
+    rows = ((f"`{name}`", flag.short, flag.warning) for name, flag in FLAGS.items())
+    return "\n".join([HEADS["flags"], *table(("flag", "footnote", "caution"), *rows), ""])
+
+
+def api() -> str:
+    """Directives of mkdocstrings for every public function and class."""
+    public = [getattr(heedful, name) for name in heedful.__all__]
+    kinds = sorted((value for value in public if isclass(value) or isroutine(value)), key=isclass)
+    return "\n".join([HEADS["api"], *(f"::: {value.__module__}.{value.__qualname__}\n" for value in kinds)])
+
+
 def parsers() -> Iterator[tuple[str, Parser]]:
-    """Title and parser for every section of the page."""
+    """Title and parser for every section of the settings."""
     for title, evaluating in (("Training", False), ("Evaluation", True)):
         yield title, build_parser(evaluating, PairedText, Encoder)
     for module, name, base in (
@@ -45,19 +173,27 @@ def parsers() -> Iterator[tuple[str, Parser]]:
         yield name, class_parser(kind, name)
 
 
-def page() -> str:
-    """The page of settings, in Markdown."""
-    lines = [PREFACE]
+def settings() -> str:
+    """Every setting with its default, by class."""
+    lines = [HEADS["settings"]]
     for title, parser in parsers():
-        is_run = title in ("Training", "Evaluation")
-        if rows := list(_rows(parser, is_run)):
-            lines += ["", f"## {title}", "", "| setting | default | meaning |", "|---|---|---|", *rows]
+        if rows := list(_rows(parser, only_of_run=title in ("Training", "Evaluation"))):
+            lines += ["", f"## {title}", "", *table(("setting", "default", "meaning"), *rows)]
     return "\n".join([*lines, ""])
 
 
-def _rows(parser: Parser, only_of_run: bool) -> Iterator[str]:
+def _rows(parser: Parser, only_of_run: bool) -> Iterator[tuple[str, str, str]]:
     for dest, action in parser.actions.items():
         if not only_of_run or "." not in dest:
             name = "seed" if dest == SEED else dest
-            meaning = " ".join((action.help or "").replace("%", "").split()).replace("|", "\\|")
-            yield f"| `{name}` | `{action.default}` | {meaning} |"
+            yield f"`{name}`", f"`{action.default}`", (action.help or "").replace("%", "")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/commands.md": commands,
+    "reference/data.md": data_sets,
+    "reference/models.md": models,
+    "reference/flags.md": flags,
+    "reference/settings.md": settings,
+    "reference/api.md": api,
+}

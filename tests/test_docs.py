@@ -1,14 +1,15 @@
-"""The pages of the site: their commands name flags that exist, their Python compiles, their links lead somewhere."""
+"""The pages of the site: commands and flags exist, Python compiles, links lead to pages and anchors."""
 
 import ast
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 import pytest
 import yaml
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 SITE = [page for page in PAGES if page.is_relative_to(DOCS)]
+EVALUATED = sorted(page for page in (DOCS / "evaluations").glob("*.md") if page.stem != "index")
 FENCE = re.compile(r"(?:<!-- (run(?:: slow)?) -->\n)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:^    .*\n|^\n(?=    ))+", re.MULTILINE)
 COMMAND = re.compile(r"^(?:\S*/)?(?:python (train|evaluate)\.py|heedful (\w+)|python -m heedful (\w+))\b(.*)")
@@ -47,9 +49,14 @@ def commands(page: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def settings() -> set[str]:
+def hooks() -> dict[str, Any]:
+    """The names of docs/hooks.py."""
+    return run_path(str(DOCS / "hooks.py"))
+
+
+@pytest.fixture(scope="module")
+def settings(hooks) -> set[str]:
     """Settings of all parsers, and the short forms, as flags."""
-    hooks = run_path(str(DOCS / "hooks.py"))
     known = {name for _, parser in hooks["parsers"]() for name in parser.names}
     short = {"data", "model", "partial", "slices", "endpoint", "config", "allow_package", "checkpoint", "augment"}
     short |= {"output", "init_from", "resume", "ckpt_path", "print_config", "seed", "help"}
@@ -57,7 +64,7 @@ def settings() -> set[str]:
 
 
 def flags_of_help(name: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
-    for words in ([name, "--help"], [name, "partial", "--help"]) if name == "figure" else ([name, "--help"],):
+    for words in ([name, "--help"], [name, "partial", "--help"])[: 1 + (name == "figure")]:
         with suppress(SystemExit):  # argparse ends with it
             main(words)
     return set(re.findall(r"--[\w.]+", capsys.readouterr().out))
@@ -120,45 +127,59 @@ def test_fenced_blocks_have_a_language():
     assert not bare
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(text: str) -> set[str]:
     """Anchors of headings, as Python-Markdown makes them."""
-    titles = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
 
 
-@pytest.mark.parametrize("page", SITE, ids=lambda page: page.relative_to(DOCS).as_posix())
-def test_links_pictures_and_anchors_of_a_page_exist(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text())):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_pictures_and_anchors_of_a_page_exist(page, hooks):
+    require_links(page.parent, FENCE.sub("", page.read_text()), page.name, hooks["PAGES"])
+
+
+def test_generated_pages_link_to_pages_that_exist(hooks):
+    for path in set(hooks["PAGES"]) - {"reference/settings.md"}:  # which has no links
+        file = DOCS / path
+        require_links(file.parent, FENCE.sub("", hooks["PAGES"][path]()), file.name, hooks["PAGES"])
+
+
+def require_links(folder: Path, text: str, own: str, generated: Mapping[str, Callable[[], str]]) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith(("http://", "https://")):
             continue
         name, _, anchor = target.partition("#")
-        linked = (page.parent / name).resolve() if name else page
-        assert linked.is_file() or linked == DOCS / "settings.md", target
-        assert not anchor or anchor in anchors(linked), target
+        linked = (folder / (name or own)).resolve()
+        path = linked.relative_to(DOCS).as_posix() if linked.is_relative_to(DOCS) else ""
+        assert linked.is_file() or path in generated, target
+        assert not anchor or anchor in anchors(generated[path]() if path in generated else linked.read_text()), target
 
 
-def test_every_page_stands_in_the_navigation_once():
+def test_every_page_stands_in_the_navigation_once(hooks):
     text = (ROOT / "mkdocs.yml").read_text()
     named = re.findall(r"([\w/]+\.md)$", text[text.index("\nnav:") :], re.MULTILINE)
-    assert sorted(named) == sorted(["settings.md", *(page.relative_to(DOCS).as_posix() for page in SITE)])
+    assert sorted(named) == sorted([*hooks["PAGES"], *(page.relative_to(DOCS).as_posix() for page in SITE)])
 
 
 def test_every_evaluation_has_a_page():
     from heedful.callbacks import EVALUATIONS
 
-    pages = {page.stem for page in (DOCS / "gallery").glob("*.md")} - {"index"}
-    assert pages == set(EVALUATIONS)
+    assert {page.stem for page in EVALUATED} == set(EVALUATIONS)
 
 
-GALLERY = [page for page in sorted((DOCS / "gallery").glob("*.md")) if page.stem != "index"]
-
-
-@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
-def test_a_page_of_the_gallery_shows_what_is_printed_and_drawn(page):
+@pytest.mark.parametrize("page", EVALUATED, ids=lambda page: page.stem)
+def test_a_page_of_an_evaluation_has_a_command_its_output_a_figure_and_its_limits(page):
     assert blocks(page, "bash")
     assert any("[95 %]" in text for _, text in blocks(page, "text"))
     assert f"({page.stem}.png)" in page.read_text()
     assert (page.parent / f"{page.stem}.png").stat().st_size < 60_000
+    assert {"command", "how-to-read-it", "limits", "paper"} <= anchors(page.read_text())
+
+
+def test_the_site_has_the_files_of_configs(hooks):
+    for path, kind in (("reference/data.md", "data"), ("reference/models.md", "model")):
+        listed = re.findall(r"^\| `([\w.-]+)` \|", hooks["PAGES"][path](), re.MULTILINE)
+        assert sorted(listed) == sorted(file.stem for file in (ROOT / "configs" / kind).glob("*.yaml"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -185,9 +206,8 @@ def test_the_way_from_train_py_to_a_number_can_be_read_in_one_sitting():
     assert sum(lines.values()) <= 1_010
 
 
-def test_the_notebook_page_runs():
-    """The quick block of the pages, in this process."""
-    (text,) = [text for mark, text in blocks(DOCS / "notebook.md", "python") if mark == "run"]
+def test_the_complete_example_of_a_measured_function_runs():
+    (text,) = [text for mark, text in blocks(DOCS / "your_model.md", "python") if mark == "run"]
     exec(text, {"__name__": "notebook"})
 
 
