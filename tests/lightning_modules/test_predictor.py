@@ -1,10 +1,6 @@
 """The contract between the engine and a model."""
 
-import ast
-from pathlib import Path
-
 import numpy as np
-import pytest
 import torch
 
 from heedful.lightning_modules import Classifier, Outputs
@@ -69,52 +65,6 @@ def test_batches_are_made_one_at_a_time():
     assert next(batches) == {"texts": ["aa", "aaa"]}
     assert processor.calls == ["inputs"]
     assert list(batches) == [{"texts": ["a"]}]
-
-
-# what is no network needs no Lightning
-
-ROOT = Path(__file__).parents[2]
-HOMES = ("callbacks", "datamodules", "lightning_modules")  # outside the folder heedful
-
-
-def source_of(module):
-    """The file of a module of Heedful."""
-    _, *names = module.split(".")
-    home = ROOT / "heedful" if names[:1] and names[0] not in HOMES else ROOT
-    path = home.joinpath(*names)
-    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()), None)
-
-
-def imported(path):
-    """The modules that a file imports when it is imported itself."""
-    found: set[str] = set()
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {node.module or ""} | {name for name in names if name.startswith("heedful.") and source_of(name)}
-    return found
-
-
-def reached(module):
-    """All modules that importing one imports, as far as Heedful's own files say."""
-    found, new = set(), {module}
-    while new:
-        found |= new
-        files = [path for name in new if name.startswith("heedful.") and (path := source_of(name))]
-        new = set().union(*map(imported, files)) - found
-    return found
-
-
-@pytest.mark.parametrize(
-    "module", ["predictor", "base_predictor", "function", "prompted.endpoint", "prompted.batch", "prompted.causal_lm"]
-)
-def test_what_is_no_network_imports_no_lightning(module):
-    found = reached(f"heedful.lightning_modules.{module}")
-    assert len(found) > 5
-    assert "pytorch_lightning" in reached("heedful.lightning_modules.text.encoder")
-    assert not [name for name in found if "lightning" in name.split(".")[0]]
 
 
 # a Trainer
