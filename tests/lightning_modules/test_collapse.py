@@ -1,12 +1,9 @@
 """A model for three classes on data of two: several outputs of its head mean one label."""
 
-import shutil
-
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from heedful.lightning_modules import Encoder
 from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, Task
 
 from refusals import refused
@@ -92,23 +89,6 @@ def test_the_rule_and_names_that_contradict_the_config_are_logged(measured, capl
         measured(task, **settings)
     assert len(caplog.messages) == bool(facts)
     assert all(fact in caplog.text for fact in facts)
-
-
-def test_a_list_that_names_a_label_twice_is_not_the_remedy(measured):
-    wrong = ["contradiction", "neutral", "neutral"]
-    with refused(ModelError, f"are {', '.join(wrong)}", "'[contradiction, NAME_1, NAME_2]'"):
-        measured(THREE, labels=wrong)
-
-
-def test_a_tokenizer_that_would_cut_earlier_is_named(head, tmp_path, caplog):
-    shutil.copytree(head, tmp_path / "short")
-    AutoTokenizer.from_pretrained(head, model_max_length=20).save_pretrained(tmp_path / "short")
-    with caplog.at_level("INFO"):
-        for most in (20, 32):
-            Encoder(str(tmp_path / "short"), max_length=most).prepare(THREE)
-    (line,) = [line for line in caplog.messages if "model_max_length" in line]
-    assert "at 20 tokens" in line
-    assert "at 32 here" in line
 
 
 def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(zoo, head):

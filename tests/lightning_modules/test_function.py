@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.assembly.config import load_model
-from heedful.lightning_modules.function import Function, quoted
 from heedful.lightning_modules.processors.contents import TOGETHER, FunctionProcessor
-from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, ModelError, SettingError, Table, Task
+from heedful.records import EMPTIED, Composed, Example, Examples, SettingError, Table
 
 from commands import config_of
 from refusals import refused
@@ -64,17 +63,6 @@ def test_tables_are_dictionaries():
     assert row == {"table": {"title": "Dog", "legs": ("4",), "eats": ("meat", "bread")}, "text": "It runs."}
 
 
-def asked(predict, n=3):
-    """What a function's answers to a few examples become."""
-    pool = pool_of([(f"l {i}", f"r {i}") for i in range(n)])
-    model = Function(predict, {"yes": [1, True], "no": [0]}, is_ordered=True)
-    model.prepare(Task(CLASSIFICATION, ("left", "right"), ("yes", "no")))
-    outputs = model.answer(model.processor(Composed.whole(pool)))
-    if outputs.probs is not None:
-        return outputs.probs.tolist()
-    return outputs.answers.tolist()
-
-
 @pytest.mark.parametrize("named", ["os.system", "(in memory)", 3])
 def test_no_file_names_a_function(named, tmp_path, monkeypatch):
     """Neither Python nor the command line look a function up by its name."""
@@ -84,18 +72,3 @@ def test_no_file_names_a_function(named, tmp_path, monkeypatch):
     (tmp_path / "f.yaml").write_text(yaml.safe_dump(section))
     with refused(SettingError, "predict"):
         config_of(["--model", str(tmp_path / "f.yaml")], True).objects()
-
-
-def test_a_function_cannot_change_what_a_message_quotes():
-    def spoils(rows):
-        for row in rows:
-            row.clear()
-        return ["maybe"] * len(rows)
-
-    with refused(ModelError, "{'left': 'l 0', 'right': 'r 0'}", "spoils"):
-        asked(spoils)
-
-
-def test_long_inputs_are_quoted_in_brief():
-    assert quoted({"a": "x" * 99, "b": "y", "c": "z"}) == "{'a': 'xxxxxxxxxxxxxxxxxxx..., 'b': 'y', ...}"
-    assert quoted({"a": "\x1b[2J"}) == "{'a': '\\x1b[2J'}"

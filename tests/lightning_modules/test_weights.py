@@ -18,7 +18,6 @@ from transformers import (
     ElectraForPreTraining,
 )
 
-from heedful.lightning_modules.pretrained.backbones import require_fit
 from heedful.records import ModelError
 
 from refusals import refused
@@ -217,9 +216,3 @@ def test_shards_and_bin_files_are_looked_over_alike(zoo, tiny_bert, tmp_path):
         torch.save(content, old / "pytorch_model.bin")
         with refused(ModelError, fact):
             zoo.model("Encoder", old)
-
-
-def test_the_first_tensors_are_named_in_the_order_of_layers():
-    names = [f"layer.{i}.weight" for i in (10, 2, 11)]
-    with refused(ModelError, "3 weights (layer.2.weight, ...)"):
-        require_fit(torch.nn.Linear(2, 2), "x", "kept", names, [], {})

@@ -1,6 +1,5 @@
 """A backbone is a folder, a hub id or an installed package; what is wrong with it is said in one sentence."""
 
-import contextlib
 import json
 import shutil
 import sys
@@ -10,11 +9,10 @@ import pytest
 import torch
 import yaml
 from transformers import AutoConfig, BertModel
-from transformers.utils import logging
 
 from heedful.lightning_modules.pretrained import backbones
 from heedful.lightning_modules.pretrained.backbone_config import open_config
-from heedful.lightning_modules.pretrained.backbones import has_weights, load, quiet, resolve
+from heedful.lightning_modules.pretrained.backbones import has_weights, load, resolve
 from heedful.records import ModelError, RunError
 
 from refusals import refused
@@ -138,18 +136,3 @@ def test_neither_code_nor_pickled_objects_are_loaded_and_a_broken_folder_is_one_
     for name in ("./nowhere", "a/b/c", str(tmp_path), f"{folder}/own.py"):
         with refused(ModelError, f"model.backbone {name} "):
             open_config(resolve(name))
-
-
-@pytest.mark.parametrize("bars", [True, False])
-def test_quiet_restores_what_it_silences(bars):
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    (logging.enable_progress_bar if bars else logging.disable_progress_bar)()
-    logging.set_verbosity_info()
-    try:
-        with contextlib.suppress(KeyError), quiet():
-            assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (logging.ERROR, False)
-            raise KeyError
-        assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (logging.INFO, bars)
-    finally:
-        logging.set_verbosity(before[0])
-        (logging.enable_progress_bar if before[1] else logging.disable_progress_bar)()
