@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 from families import FAMILIES
 from noise import ONE, TWO
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
 from benchmarks.bare_runs import fitted
 from heedful.lightning_modules import BlipAnswers, CausalLM, Endpoint, LateFusion, Reader, Seq2Seq, Vilt
 from heedful.lightning_modules.predictor import Statistics
+from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
 from heedful.lightning_modules.prompted.requests.replies import WAYS
-from heedful.records import CLASSIFICATION, SOFT, SPAN, ModelError, SettingError, Task
+from heedful.lightning_modules.transformers_pair import TransformersPair
+from heedful.records import CLASSIFICATION, SOFT, SPAN, DataError, ModelError, SettingError, Task
 
-from causal import TASK, prompt, save
+from causal import EXAMPLES, TASK, prompt, save
 from refusals import refused
 
 TEXTS = Task(CLASSIFICATION, ("a", "b"), ("x", "y"))
@@ -41,6 +44,18 @@ def causal(folder, has_chat=True, task=TASK, **settings):
     model.prepare(task)
     model.prompt_with(prompt())
     model.configure_model()
+
+
+def batch_with(response):
+    endpoint = BatchEndpoint(lambda request: (response, "line 3"), name="tiny")
+    endpoint.prepare(TASK)
+    endpoint.prompt_with(prompt())
+    endpoint.answer(endpoint.processor(EXAMPLES))
+
+
+def pair():
+    sizes = {"hidden_size": 8, "num_attention_heads": 1, "num_hidden_layers": 1, "intermediate_size": 8}
+    return TransformersPair(BertForSequenceClassification(BertConfig(**sizes)), BertTokenizer())
 
 
 def unknown(zoo, share):
@@ -139,6 +154,9 @@ MISTAKES = {  # a call with a zoo and a folder; what the message names
         lambda z, f: Endpoint("tiny", extra={"options": [{"password": "x"}]}),
         (SettingError, "password"),
     ),
+    "typed batches": (lambda z, f: require_batch(Endpoint("tiny", read="systemone")), (SettingError, "read systemone")),
+    "a batch without an answer": (lambda z, f: batch_with({}), (DataError, "line 3", "0 choices")),
+    "a pair without labels": (lambda z, f: pair().prepare(z.task("Reader")), (ModelError, "(model, tokenizer)", SPAN)),
     "typed texts": (
         lambda z, f: WAYS["systemone"]({}, True).require(prompt(), Task(SPAN, TASK.parts, ())),
         (ModelError, "read systemone", "read written"),

@@ -46,7 +46,7 @@ def test_its_weights_are_added(llama, adapter):
     assert not torch.allclose(merged(IDS).logits, bare(IDS).logits, atol=1e-2)
 
 
-def test_an_adapter_that_does_not_fit_is_refused(llama, adapter, tmp_path, monkeypatch):
+def test_an_adapter_that_does_not_fit_is_refused(llama, adapter, tmp_path):
     network, file = AutoModelForCausalLM.from_pretrained(llama), tmp_path / "renamed" / "adapter_model.safetensors"
     for name in ("nothing", "adapter_model.bin"):
         (tmp_path / name).touch()
@@ -56,6 +56,9 @@ def test_an_adapter_that_does_not_fit_is_refused(llama, adapter, tmp_path, monke
     save_file({name.replace("layers", "blocks"): tensor for name, tensor in load_file(file).items()}, file)
     with refused(ModelError, file.parent, "q_proj"):
         with_adapter(network, str(file.parent))
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
     with refused(RunError, "adapter", "pip install peft"):
-        with_adapter(network, "x")
+        with_adapter(torch.nn.Linear(1, 1), "x")

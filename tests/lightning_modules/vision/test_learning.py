@@ -1,6 +1,7 @@
 """Each family of pictures learns from random weights what takes picture and question, and attentiveness shows it."""
 
 import pytest
+import pytorch_lightning as pl
 from families import FAMILIES, SQUARES
 
 from benchmarks.bare_runs import fitted
@@ -10,9 +11,9 @@ from heedful.datamodules import PairedImages
 pytestmark = pytest.mark.slow  # models that have to learn
 LEARNING = {  # learning rate, epochs
     "LateFusion": (0.002, 12),
-    "Vilt": (0.006, 6),
+    "Vilt": (0.006, 14),
     "Blip": (0.003, 5),
-    "BlipAnswers": (0.003, 5),
+    "BlipAnswers": (0.003, 10),
 }
 
 
@@ -24,6 +25,7 @@ def squares(write_squares, tmp_path_factory):
 @pytest.mark.parametrize("name", LEARNING)
 def test_it_learns_what_takes_both_parts(zoo, squares, name):
     rate, epochs = LEARNING[name]
+    pl.seed_everything(0)
     data = PairedImages(**SQUARES, path=str(squares), batch_size=16, eval_batch_size=7)
     model = zoo.unbuilt(name, learning_rate=rate, max_length=FAMILIES[name].settings.get("max_length", 32))
     settings = {"accelerator": "cpu", "max_epochs": epochs, "check_val_every_n_epoch": epochs}
